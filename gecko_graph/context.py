@@ -1,0 +1,46 @@
+"""The knobs of one run. LangGraph Studio shows them as a form."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RungName = Literal["real", "contract", "python", "example", "model", "schema"]
+
+LADDER: tuple[RungName, ...] = ("real", "contract", "python", "example", "model", "schema")
+
+
+class GeckoContext(BaseModel):
+    """Per-run knobs, passed as `context=GeckoContext(...)`; every one has a default that works."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_retries: int = Field(3, ge=0, description="Rounds after the first one (paper, section 6.1: 3).")
+    parallel_attempts: int = Field(1, ge=1, le=64, description="Attempts that run at once in each round.")
+    max_steps: int = Field(20, ge=1, description="Tool calls in one attempt, refused ones included.")
+    target_score: float = Field(1.0, ge=0, le=1, description="Retrying stops at this share of successful items.")
+    semantic_validation: bool = Field(True, description="Ask a model about arguments whose meaning no rule decides.")
+    planner_view: Literal["tools", "summary"] = Field(
+        "tools", description="What the planner sees: what real tools would show, or a summary of the task state as well."
+    )
+    ladder: tuple[RungName, ...] = Field(LADDER, description="The rungs that may answer a call, best first.")
+    calls: Literal["serial", "snapshot", "strict"] = Field(
+        "serial", description="How several calls in one planner message meet the state."
+    )
+    simulation: Literal["fused", "separate"] = Field(
+        "fused", description="Result and state change in one model reply, or in two as the paper does."
+    )
+    view_chars: int = Field(12_000, ge=500, description="Characters of task state that one prompt may carry.")
+    token_budget: int | None = Field(None, ge=1, description="Tokens that one turn may use, over all its attempts.")
+    time_budget_s: float | None = Field(None, gt=0, description="Seconds that one turn may take, over all its attempts.")
+    tool_timeout_s: float = Field(30.0, gt=0, description="Seconds that one Python tool may take to answer.")
+    seed: int = Field(0, description="Seed of everything that is made up: schema answers, new identifiers.")
+
+
+def context_of(given: Any, default: GeckoContext) -> GeckoContext:
+    """The run's knobs: `given` if it is ours, else the ones bound when the graph was built.
+
+    An embedded graph sees its parent's context object, of another type or None.
+    """
+    return given if isinstance(given, GeckoContext) else default

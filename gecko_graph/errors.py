@@ -1,0 +1,58 @@
+"""What can go wrong, and whose business it is.
+
+```
+GeckoError              a user's mistake; the message says what is wrong, where, and what to do
+├── ToolkitError        a source of tools cannot be read: names the document and the place in it
+│   └── ContractError   a contract or an expression in it cannot be loaded: file, tool and place
+├── ScenarioError       a scenario file is missing or wrong
+├── StateError          a task state that is not JSON
+├── TaskError           nothing to do: no messages, an empty task
+└── ModelError          an unknown model, a missing key
+
+RunFailure              something inside a run did not work; a node turns it into data, no user sees it raised
+├── PatchConflict       a JSON Patch that does not apply; the document is untouched
+└── EvaluationFailed    an expression or contract that cannot be evaluated on this state, or went over its limits
+```
+"""
+
+from __future__ import annotations
+
+
+class GeckoError(Exception):
+    """A user's mistake. The message says what is wrong, where, and what to do."""
+
+
+class ToolkitError(GeckoError):
+    """A source of tools that cannot be read."""
+
+
+class ContractError(ToolkitError):
+    """A contract, or an expression in one, that cannot be loaded."""
+
+
+class ScenarioError(GeckoError):
+    """A scenario that is missing, broken or incomplete."""
+
+
+class StateError(GeckoError):
+    """A task state that is not a JSON document."""
+
+
+class TaskError(GeckoError):
+    """A run without a task."""
+
+
+class ModelError(GeckoError):
+    """A model that cannot be built: unknown provider, missing key, missing package."""
+
+
+class RunFailure(Exception):  # noqa: N818 - not an error of the caller's; it never leaves a node
+    """Something inside a run that did not work. Nodes turn it into data."""
+
+
+class PatchConflict(RunFailure):
+    """A JSON Patch that does not apply. The document it was meant for is untouched."""
+
+
+class EvaluationFailed(RunFailure):
+    """An expression or contract that cannot be evaluated, or that went over its limits."""

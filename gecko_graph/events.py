@@ -1,0 +1,31 @@
+"""Events that every run streams: `stream_mode="custom"` with `subgraphs=True`.
+
+Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
+
+| type | further keys | when |
+| --- | --- | --- |
+| `gecko.attempt` | `digest`, `feedback` | an attempt begins, from the state with this digest |
+| `gecko.call` | `call` | the planner made a call |
+| `gecko.complaint` | `call`, `complaints` | the validator refused it |
+| `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed` | a rung answered it |
+| `gecko.change` | `call`, `patch`, `refused` | the state updater committed a change, or refused to |
+| `gecko.verdict` | `verdict`, `answer`, `stop_reason` | the judge has spoken |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from .state import VERSION
+
+EventType = Literal[
+    "gecko.attempt", "gecko.call", "gecko.complaint", "gecko.result", "gecko.change", "gecko.verdict"
+]
+
+Emit: TypeAlias = Callable[[dict[str, Any]], None]
+
+
+def event(type_: EventType, *, attempt: int, **fields: Any) -> dict[str, Any]:
+    """One event as the plain dict that is streamed."""
+    return {"v": VERSION, "type": type_, "attempt": attempt, **fields}

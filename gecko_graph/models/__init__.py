@@ -1,0 +1,1 @@
+"""Models by role: asking, replying, counting, recording."""

@@ -1,0 +1,1 @@
+"""The graph's nodes, one module each. They never import each other."""

@@ -1,0 +1,1 @@
+"""The ladder and its rungs: who may answer a call."""

@@ -1,0 +1,179 @@
+"""Records and channels: what is checkpointed, streamed and returned.
+
+Everything here is plain JSON and messages, so that every checkpointer can keep it. The keys are public: a rename breaks
+the resume of somebody's run. Records carry `v`, their version.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from typing_extensions import NotRequired, TypedDict
+
+VERSION = 1
+
+Json: TypeAlias = Any
+"""A JSON value: None, bool, int, float, str, list or dict with text keys."""
+
+JsonObject: TypeAlias = dict[str, Any]
+
+Operation: TypeAlias = dict[str, Any]
+"""One operation of a JSON Patch (RFC 6902)."""
+
+Patch: TypeAlias = list[Operation]
+
+Role = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
+
+ROLES: tuple[Role, ...] = (
+    "planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter",
+)  # fmt: skip
+
+VerdictWord = Literal["accepted", "needs_user", "failed"]
+ItemStatus = Literal["success", "failed", "unknown"]
+CallStatus = Literal["ok", "error"]
+
+
+class Call(TypedDict):
+    """A tool call as the planner made it."""
+
+    id: str
+    name: str
+    args: JsonObject
+    malformed: NotRequired[str]
+    """What the model wrote where arguments should be, when it is no JSON object; `args` is then empty."""
+
+
+class Complaint(TypedDict):
+    """Why a call was refused before it ran. Never holds the right value (paper, appendix A.3)."""
+
+    tool: str
+    path: str
+    """JSON path of the argument, `$` for the whole object: `$.items[0].quantity`."""
+    expected: str
+    got: str
+    source: Literal["rule", "model"]
+
+
+class PassedRung(TypedDict):
+    """A rung that could not answer, and why."""
+
+    rung: str
+    reason: str
+
+
+class Outcome(TypedDict):
+    """What a call came to."""
+
+    status: CallStatus
+    result: Json
+    patch: Patch | None
+    """The change of the task state; None while no rung has proposed one."""
+    rung: str
+    simulated: bool
+    passed: list[PassedRung]
+    refused: NotRequired[str]
+    """Why the state updater did not commit the result."""
+    race: NotRequired[list[str]]
+    """Calls of the same planner message whose changes overlap with this one's."""
+
+
+class Step(TypedDict):
+    """One call with its complaints or its outcome."""
+
+    v: int
+    call: Call
+    complaints: NotRequired[list[Complaint]]
+    outcome: NotRequired[Outcome]
+
+
+class ChecklistItem(TypedDict):
+    """One thing that must hold at the end."""
+
+    id: str
+    description: str
+    check: NotRequired[str]
+    """An expression over `state`, `before`, `calls` and `answer` that decides the item without a model."""
+
+
+class JudgedItem(TypedDict):
+    """A checklist item and what became of it."""
+
+    id: str
+    description: str
+    status: ItemStatus
+    reason: str
+    by: Literal["rule", "model", "nobody"]
+
+
+class Verdict(TypedDict):
+    """The judge's word on an attempt (paper, section 3.4 and appendix A.6)."""
+
+    word: VerdictWord
+    score: float
+    items: list[JudgedItem]
+    feedback: str
+
+
+class RoleUsage(TypedDict):
+    """What one role has cost. `cost` is in US dollars, None where a price is unknown."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+Usage: TypeAlias = dict[str, RoleUsage]
+"""Role to what it has cost."""
+
+
+class SupposedFact(TypedDict):
+    """What a simulated read invented; shared by the attempts of a turn, never part of the task state."""
+
+    tool: str
+    args: JsonObject
+    result: Json
+    rung: str
+    digest: str
+    """Digest of the task state in which it was supposed."""
+
+
+class Attempt(TypedDict):
+    """From one start to the planner's final answer."""
+
+    v: int
+    number: int
+    start_digest: str
+    end_digest: str
+    steps: list[Step]
+    answer: str
+    verdict: Verdict
+    change: Patch
+    """The net change of the task state, from the attempt's start to its end."""
+    usage: Usage
+    stop_reason: str
+    """`answered`, or why the attempt ended before the planner's answer."""
+
+
+class Rehearsal(TypedDict):
+    """What a rehearsal found out: one record, so that embedding cannot clash with a parent's keys."""
+
+    v: int
+    plan: list[Call]
+    """The calls of the chosen attempt whose outcome is ok, in order."""
+    verdict: Verdict
+    answer: str
+    attempts: list[Attempt]
+    chosen: int
+    """Number of the attempt that plan, verdict and answer come from."""
+    usage: Usage
+
+
+class RehearsalState(TypedDict, total=False):
+    """Mixin for a parent graph that embeds the rehearsal."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    rehearsal: Rehearsal
+    task_state: JsonObject
