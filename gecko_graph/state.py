@@ -134,6 +134,7 @@ class SupposedFact(TypedDict):
 
     tool: str
     args: JsonObject
+    status: CallStatus
     result: Json
     rung: str
     digest: str

@@ -1,0 +1,215 @@
+"""The two graphs' state: which keys there are, how writes to one key come together, and who owns each.
+
+`delta` keeps the big ones out of every checkpoint: a saver stores what a node wrote, not the whole value at every superstep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.channels.ephemeral_value import EphemeralValue
+from langgraph.graph.message import add_messages
+from typing_extensions import NotRequired, TypedDict
+
+from .models.usage import add_usage
+from .simulation.facts import merge_facts
+from .state import (
+    Attempt,
+    Call,
+    ChecklistItem,
+    JsonObject,
+    Outcome,
+    Patch,
+    Rehearsal,
+    Step,
+    SupposedFact,
+    Usage,
+    Verdict,
+)
+from .world.patch import fold_patches
+
+SNAPSHOT_EVERY = 50
+
+PLANNER_FAILED = "the planner did not answer"
+"""How the stop reason of an attempt begins whose planner gave no reply; such an attempt is never accepted."""
+
+
+def delta(reducer: Callable[[Any, Sequence[Any]], Any], kind: type) -> DeltaChannel[Any]:
+    """A channel that is checkpointed as its writes and folded on read.
+
+    `DeltaChannel` is beta: this is the one place that names it, so that a plain channel can take its place.
+    """
+    return DeltaChannel(reducer, kind, snapshot_frequency=SNAPSHOT_EVERY)
+
+
+def extend(old: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
+    """Reducer of lists: everything in the order in which it was written."""
+    return [*old, *(item for write in writes for item in write)]
+
+
+def replace(old: Any, writes: Sequence[Any]) -> Any:
+    """Reducer of whole values: the last write."""
+    return writes[-1] if writes else old
+
+
+def gather_facts(old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]) -> dict[str, SupposedFact]:
+    """Reducer of supposed facts: what was supposed first stays."""
+    facts = dict(old)
+    for write in writes:
+        facts = merge_facts(facts, write)
+    return facts
+
+
+def count_asked(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
+    """Reducer of the questions asked so far, by role: sums."""
+    return {role: old.get(role, 0) + new.get(role, 0) for role in {*old, *new}}
+
+
+class SemanticRecord(TypedDict):
+    """What a model said of a call's arguments; the same arguments are asked about once in a turn."""
+
+    tool: str
+    args: JsonObject
+    problems: list[dict[str, str]]
+    failure: NotRequired[str]
+
+
+class Proposal(TypedDict):
+    """A call with an outcome that is not committed yet."""
+
+    call: Call
+    outcome: Outcome
+
+
+class Lesson(TypedDict):
+    """What the next round's planner learns of the last one: the failed attempt and the judge's feedback."""
+
+    number: int
+    attempt_log: str
+    feedback: str
+
+
+class Ledger(TypedDict):
+    """One turn's accounts. A higher turn opens a new ledger."""
+
+    turn: int
+    started_at: NotRequired[float]
+    """Unix time in seconds at which the turn began."""
+    usage: Usage
+    asked: dict[str, int]
+
+
+def book(old: Ledger, new: Ledger) -> Ledger:
+    """Reducer of ledgers: costs add up within a turn; parallel attempts count questions from the same number on."""
+    if not old or new["turn"] > old["turn"]:
+        return new
+    asked = {role: max(old["asked"].get(role, 0), new["asked"].get(role, 0)) for role in {*old["asked"], *new["asked"]}}
+    booked: Ledger = {"turn": old["turn"], "usage": add_usage(old["usage"], new["usage"]), "asked": asked}
+    starts = [ledger["started_at"] for ledger in (old, new) if "started_at" in ledger]
+    return booked | {"started_at": min(starts)} if starts else booked  # type: ignore[return-value]
+
+
+class GeckoInput(TypedDict):
+    """What a rehearsal is given. `messages` ends with the task: the last human turn."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    task_state: NotRequired[JsonObject]
+    checklist: NotRequired[list[ChecklistItem]]
+
+
+class GeckoOutput(TypedDict):
+    """What a rehearsal gives back."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    rehearsal: Rehearsal
+    task_state: JsonObject
+
+
+class GeckoState(TypedDict, total=False):
+    """The outer graph's keys, each with its owner.
+
+    `messages` and `task_state` live as long as the thread, the others for one turn.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """Caller; `finish` adds the answer."""
+    task_state: Annotated[JsonObject, delta(replace, dict)]
+    """Caller, `bootstrapper`; `finish` writes the state of an accepted attempt."""
+    checklist: Annotated[list[ChecklistItem], EphemeralValue(list)]
+    """Caller: what must hold at the end of this turn, gone after the first superstep."""
+    items: list[ChecklistItem]
+    """`checklist`: the turn's checklist; empty where there is none."""
+    items_failure: str
+    """`checklist`: why there is none."""
+    ledger: Annotated[Ledger, book]
+    """`bootstrapper` opens it; every node that asks a model books on it."""
+    round: int
+    """`start_round`: 0 for the first."""
+    lesson: Lesson | None
+    """`start_round`: what the last round teaches."""
+    start_digest: str
+    """`start_round`: digest of the task state that every attempt of the round begins from."""
+    width: int
+    """`start_round`: how many attempts run at once."""
+    over: bool
+    """`decide`: True where no further round follows."""
+    number: int
+    """Of the attempt, where several run at once; only in what is sent to them."""
+    attempts: Annotated[list[Attempt], delta(extend, list)]
+    """`attempt` appends; `bootstrapper` clears."""
+    facts: Annotated[dict[str, SupposedFact], delta(gather_facts, dict)]
+    """`attempt`: supposed facts, shared by all attempts."""
+    semantic: Annotated[list[SemanticRecord], delta(extend, list)]
+    """`attempt`: semantic verdicts; `bootstrapper` clears."""
+    chosen: int
+    """`decide`: number of the best attempt so far."""
+    rehearsal: Rehearsal
+    """`finish`."""
+
+
+class AttemptState(TypedDict, total=False):
+    """The attempt graph's keys. The first group is its input, written once."""
+
+    number: int
+    turn: int
+    task: str
+    start_digest: str
+    before: Annotated[JsonObject, delta(replace, dict)]
+    """The task state at the attempt's start."""
+    conversation: Annotated[list[AnyMessage], delta(extend, list)]
+    items: list[ChecklistItem]
+    items_failure: str
+    lesson: Lesson | None
+    ledger_turn: int
+    spent_tokens: int
+    deadline: float | None
+
+    task_state: Annotated[JsonObject, delta(fold_patches, dict)]
+    """`begin`, `state_updater`: patches, folded."""
+    trace: Annotated[list[AnyMessage], delta(extend, list)]
+    """`planner`, `validator`, `state_updater`: what the planner has seen since the conversation."""
+    steps: Annotated[list[Step], delta(extend, list)]
+    """`validator` (refused calls), `state_updater` (answered calls)."""
+    pending: list[Call]
+    """`planner`, then `validator` (calls that passed), then `simulator` (calls left)."""
+    proposals: list[Proposal]
+    """`simulator`."""
+    facts: Annotated[dict[str, SupposedFact], delta(gather_facts, dict)]
+    """Input; `simulator`."""
+    semantic: Annotated[list[SemanticRecord], delta(extend, list)]
+    """Input; `validator`."""
+    asked: Annotated[dict[str, int], count_asked]
+    """Input; every node that asks a model."""
+    usage: Annotated[Usage, add_usage]
+    """Every node that asks a model."""
+    answer: str
+    """`planner`."""
+    stop_reason: str
+    """`planner`."""
+    verdict: Verdict
+    """`judge`."""
+    change: Patch
+    """`judge`: the net change of the task state."""

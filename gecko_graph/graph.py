@@ -1,0 +1,148 @@
+"""create_gecko: the two graphs' nodes, edges and routers, and nothing else.
+
+```
+gecko:    START ─┬─ bootstrapper ─┬─ start_round ─── attempt ─── decide ──┬─ finish ── END
+                 └─ checklist ────┘        ▲      (k at once)             │
+                                           └──────────── retry ───────────┘
+
+attempt:  START ── begin ── planner ──(no calls)── judge ── END
+                              ▲  │ calls
+                  complaints  │  ▼
+                              ├─ validator ── simulator ── state_updater ─┐
+                              └──────────────────▲────────(calls left)────┘
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer, Send
+
+from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState
+from .context import GeckoContext
+from .errors import ToolkitError
+from .models.factory import Models
+from .models.node import as_node, book_attempt, book_turn
+from .models.usage import PRICES, Price
+from .nodes.attempt import attempt_node, begin
+from .nodes.bootstrapper import bootstrapper
+from .nodes.checklist import checklist
+from .nodes.judge import judge
+from .nodes.planner import planner
+from .nodes.rounds import decide, finish, start_round
+from .nodes.simulator import simulator
+from .nodes.state_updater import state_updater
+from .nodes.validator import validator
+from .state import Role
+from .toolkit import Toolkit
+
+Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
+Model: TypeAlias = str | BaseChatModel
+
+
+def create_gecko(
+    toolkit: Toolkit,
+    *,
+    model: Model | None = None,
+    models: Mapping[Role, Model] | None = None,
+    base_url: str | None = None,
+    context: GeckoContext | None = None,
+    checkpointer: Checkpointer = None,
+    prices: Mapping[str, Price] = PRICES,
+) -> Gecko:
+    """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
+
+    Args:
+        toolkit: The tools that the planner may call.
+        model: Who speaks for every role: `"provider:name"` or any chat model.
+        models: A model of its own for some roles; with no `model`, roles without one are left to the rules.
+        base_url: Address of an OpenAI-compatible server, for models given as text.
+        context: Knobs of every run that brings no `context=GeckoContext(...)` of its own, as when embedded.
+        checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
+        prices: US dollars for a million tokens by model name, for `usage`.
+
+    Returns:
+        A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
+
+    Raises:
+        ToolkitError: The toolkit is empty or no Toolkit.
+        ModelError: A model cannot be built.
+    """
+    if not isinstance(toolkit, Toolkit):
+        raise ToolkitError(f"{type(toolkit).__name__} is no Toolkit: use Toolkit.from_openapi(...) or Toolkit.from_tools([...])")
+    if not len(toolkit):
+        raise ToolkitError("the toolkit has no tools: there is nothing to rehearse")
+    speakers = Models.bind(model, models, base_url=base_url, prices=prices)
+    default = context or GeckoContext()
+    attempt = create_attempt(toolkit, speakers, default)
+    node = partial(as_node, models=speakers, default=default, book=book_turn)
+    builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
+    builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit)))
+    builder.add_node("checklist", node(partial(checklist, toolkit=toolkit)))
+    builder.add_node("start_round", node(start_round))
+    builder.add_node("attempt", attempt_node(attempt, default))
+    builder.add_node("decide", node(decide))
+    builder.add_node("finish", node(finish))
+    builder.add_edge(START, "bootstrapper")
+    builder.add_edge(START, "checklist")
+    builder.add_edge(["bootstrapper", "checklist"], "start_round")
+    builder.add_conditional_edges("start_round", after_start_round, ["attempt"])
+    builder.add_edge("attempt", "decide")
+    builder.add_conditional_edges("decide", after_decide, {"retry": "start_round", "finish": "finish"})
+    builder.add_edge("finish", END)
+    return builder.compile(checkpointer=checkpointer, name="gecko")
+
+
+def create_attempt(toolkit: Toolkit, models: Models, default: GeckoContext) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """The attempt graph; it uses the checkpointer of whoever calls it."""
+    node = partial(as_node, models=models, default=default, book=book_attempt)
+    tools, resolve = toolkit.as_openai(), toolkit.resolve
+    builder = StateGraph(AttemptState, GeckoContext)
+    builder.add_node("begin", node(begin))
+    builder.add_node("planner", node(partial(planner, tools=tools, resolve=resolve)))
+    builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
+    builder.add_node("simulator", node(partial(simulator, toolkit=toolkit)))
+    builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
+    builder.add_node("judge", node(judge))
+    builder.add_edge(START, "begin")
+    builder.add_edge("begin", "planner")
+    builder.add_conditional_edges("planner", after_planner)
+    builder.add_conditional_edges("validator", after_validator)
+    builder.add_edge("simulator", "state_updater")
+    builder.add_conditional_edges("state_updater", after_state_updater)
+    builder.add_edge("judge", END)
+    return builder.compile(name="attempt")
+
+
+def after_start_round(state: GeckoState) -> Literal["attempt"] | list[Send]:
+    """One attempt reads the state itself; several at once are sent a copy each."""
+    first = len(state.get("attempts") or []) + 1
+    if state["width"] == 1:
+        return "attempt"
+    return [Send("attempt", {**state, "number": first + index}) for index in range(state["width"])]
+
+
+def after_decide(state: GeckoState) -> Literal["retry", "finish"]:
+    """Another round, or the end."""
+    return "finish" if state["over"] else "retry"
+
+
+def after_planner(state: AttemptState) -> Literal["validator", "judge"]:
+    """Calls are validated; no calls means that the planner has answered, or that the attempt was stopped."""
+    return "validator" if state["pending"] else "judge"
+
+
+def after_validator(state: AttemptState) -> Literal["simulator", "planner"]:
+    """Calls that passed are answered; complaints alone go back to the planner."""
+    return "simulator" if state["pending"] else "planner"
+
+
+def after_state_updater(state: AttemptState) -> Literal["simulator", "planner"]:
+    """The next call of the same planner message, or the planner again."""
+    return "simulator" if state["pending"] else "planner"

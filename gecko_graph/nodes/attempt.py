@@ -1,0 +1,148 @@
+"""attempt: one attempt from the identical state to the planner's final answer.
+
+`attempt_node` is the outer graph's node: error boundary, limits, and a checkpoint namespace of its own. `begin` is the inner
+graph's first node.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.errors import GraphBubbleUp
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import get_runtime
+
+from ..channels import AttemptState, GeckoState
+from ..context import GeckoContext, context_of
+from ..errors import GeckoError
+from ..events import event
+from ..models.node import NodeScope
+from ..models.usage import total
+from ..state import VERSION, Attempt
+from ..turn import human_turns, task_of
+from ..world.digest import clone, digest
+from ..world.patch import apply_patch
+
+
+def begin(state: AttemptState, scope: NodeScope) -> dict[str, Any]:
+    """Put the attempt's own copy of the task state in place, after checking that it is the one every attempt starts from.
+
+    Raises:
+        RuntimeError: The state is not the one that the digest names: something changed it in place.
+    """
+    found = digest(state["before"])
+    if found != state["start_digest"]:
+        raise RuntimeError(f"the attempt's start state has digest {found[:12]}, not {state['start_digest'][:12]}")
+    lesson = state.get("lesson")
+    scope.emit(
+        event("gecko.attempt", attempt=state["number"], digest=found, feedback=lesson["feedback"] if lesson else "")
+    )
+    return {"task_state": [{"op": "add", "path": "", "value": state["before"]}]}
+
+
+def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoContext) -> Runnable[Any, Any]:
+    """The node that runs one attempt as a graph of its own, sync and async.
+
+    A wrapper, not the graph itself as a node: that would share every key of the same name and apply its reducers twice.
+    """
+
+    def run(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
+        given, inner = frame(state, config, default)
+        try:
+            final = graph.invoke(given, inner)
+        except (GeckoError, GraphBubbleUp):
+            raise
+        except Exception as error:  # noqa: BLE001 - the attempt's boundary: a bad attempt is data, not a crash
+            return result(given, broken(given, error), None)
+        return result(given, record(final), final)
+
+    async def arun(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
+        given, inner = frame(state, config, default)
+        try:
+            final = await graph.ainvoke(given, inner)
+        except (GeckoError, GraphBubbleUp):
+            raise
+        except Exception as error:  # noqa: BLE001 - the attempt's boundary: a bad attempt is data, not a crash
+            return result(given, broken(given, error), None)
+        return result(given, record(final), final)
+
+    return RunnableLambda(run, afunc=arun, name="attempt")
+
+
+def frame(state: GeckoState, config: RunnableConfig, default: GeckoContext) -> tuple[AttemptState, RunnableConfig]:
+    """The attempt's input and config. The recursion limit is passed on: a subgraph would inherit its caller's."""
+    context = context_of(get_runtime().context, default)
+    number = state.get("number") or len(state.get("attempts") or []) + 1
+    limit = 4 * context.max_steps + 20  # a call costs at most four supersteps: planner, validator, simulator, state_updater
+    return attempt_input(state, number, context), {**config, "recursion_limit": limit}
+
+
+def result(given: AttemptState, attempt: Attempt, final: AttemptState | None) -> dict[str, Any]:
+    """What the outer graph keeps of an attempt."""
+    if final is None:
+        return {"attempts": [attempt]}
+    return {
+        "attempts": [attempt],
+        "facts": final.get("facts", {}),
+        "semantic": final.get("semantic", [])[len(given["semantic"]) :],
+        "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": final.get("asked", {})},
+    }
+
+
+def attempt_input(state: GeckoState, number: int, context: GeckoContext) -> AttemptState:
+    """What one attempt is given: its own copy of the task state, and everything of the turn that it may know."""
+    ledger, messages = state["ledger"], state["messages"]
+    spent = total(ledger["usage"])
+    deadline = None if context.time_budget_s is None else ledger["started_at"] + context.time_budget_s
+    before = clone(state.get("task_state") or {})
+    return {
+        "number": number,
+        "turn": human_turns(messages) - 1,
+        "task": task_of(messages),
+        "start_digest": state["start_digest"],
+        "before": before,
+        "conversation": list(messages),
+        "items": state["items"],
+        "items_failure": state["items_failure"],
+        "lesson": state["lesson"],
+        "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
+        "deadline": deadline,
+        "facts": state.get("facts") or {},
+        "semantic": state.get("semantic") or [],
+        "asked": ledger["asked"],
+        "ledger_turn": ledger["turn"],
+    }
+
+
+def record(state: AttemptState) -> Attempt:
+    """The finished attempt as it is kept."""
+    return {
+        "v": VERSION,
+        "number": state["number"],
+        "start_digest": state["start_digest"],
+        "end_digest": digest(apply_patch(state["before"], state["change"])),
+        "steps": state.get("steps", []),
+        "answer": state.get("answer", ""),
+        "verdict": state["verdict"],
+        "change": state["change"],
+        "usage": state.get("usage", {}),
+        "stop_reason": state.get("stop_reason", ""),
+    }
+
+
+def broken(given: AttemptState, error: Exception) -> Attempt:
+    """The record of an attempt that broke: a bad attempt is data, not a crash."""
+    reason = f"the attempt broke: {type(error).__name__}: {error}"
+    return {
+        "v": VERSION,
+        "number": given["number"],
+        "start_digest": given["start_digest"],
+        "end_digest": given["start_digest"],
+        "steps": [],
+        "answer": "",
+        "verdict": {"word": "failed", "score": 0.0, "items": [], "feedback": reason},
+        "change": [],
+        "usage": {},
+        "stop_reason": reason,
+    }

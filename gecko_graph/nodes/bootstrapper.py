@@ -1,0 +1,91 @@
+"""bootstrapper: opens the turn, and makes the first task state where none is given (paper, appendix A.5)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from langgraph.types import Overwrite
+
+from ..channels import GeckoState, Ledger
+from ..errors import StateError
+from ..models.ask import Ask, Reply, Where
+from ..models.node import NodeScope
+from ..models.roles import InitialState
+from ..models.telling import tell_conversation
+from ..state import JsonObject
+from ..toolkit import Toolkit
+from ..world.digest import check_json, clone
+from ..world.view import focus_words, view
+from ..turn import earlier, human_turns, next_turn, task_of
+
+RUNTIME = "runtime_state"
+"""The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
+
+
+def bootstrapper(
+    state: GeckoState, scope: NodeScope, *, toolkit: Toolkit
+) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
+    """Make the state whole, and clear what belongs to the turn before.
+
+    Raises:
+        StateError: The given task state is no JSON object.
+        TaskError: The conversation holds no task.
+    """
+    task = task_of(state.get("messages", []))
+    given = state.get("task_state") or {}
+    if not isinstance(given, dict):
+        raise StateError(f"task_state is a {type(given).__name__}: give a JSON object (a dict with text keys)")
+    check_json(given, what="task_state")
+    whole = clone(given)
+    if not is_whole(given, toolkit) and scope.has_model("bootstrapper"):
+        (reply,) = yield [ask_state(state, task, toolkit, budget=scope.context.view_chars)]
+        whole = completed(whole, reply)
+    ledger: Ledger = {"turn": next_turn(state), "started_at": time.time(), "usage": {}, "asked": {}}
+    return {
+        "task_state": whole,
+        "ledger": ledger,
+        "round": -1,
+        "lesson": None,
+        "attempts": Overwrite([]),
+        "semantic": Overwrite([]),
+    }
+
+
+def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:
+    """True where a rule can tell that no runtime variable is missing, so that no model need be asked.
+
+    Either the state has been completed before, or every tool has a contract and every key that these name is there.
+    """
+    if RUNTIME in state:
+        return True
+    if not state or not all(tool.contract for tool in toolkit):
+        return False
+    return toolkit.state_keys <= state.keys()
+
+
+def completed(state: JsonObject, reply: Reply) -> JsonObject:
+    """The state with what the model added. What was given is never changed, and a failed reply adds nothing."""
+    if not isinstance(reply.value, InitialState):
+        return state
+    domain = reply.value.domain if not state else {}
+    return {**domain, **state, RUNTIME: reply.value.runtime_state}
+
+
+def ask_state(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
+    """The question what the task's world looks like at the start."""
+    given = state.get("task_state") or {}
+    tools = "\n".join(f"{tool.name}: {tool.description}" for tool in toolkit)
+    messages = state["messages"]
+    return Ask(
+        role="bootstrapper",
+        variables={
+            "task": task,
+            "conversation": tell_conversation(earlier(messages), budget=budget // 2),
+            "tools": tools[:budget],
+            "state": view(given, focus=focus_words(task), budget=budget) if given else "",
+        },
+        reply=InitialState,
+        where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),
+    )

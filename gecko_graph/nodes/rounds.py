@@ -1,0 +1,107 @@
+"""The loop around the attempts (paper, section 4 and algorithm 1): `start_round`, `decide`, `finish`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from ..channels import GeckoState, Lesson
+from ..context import GeckoContext
+from ..errors import StateError
+from ..models.node import NodeScope
+from ..models.telling import cut, tell_steps
+from ..models.usage import total
+from ..state import VERSION, Attempt, Call, Rehearsal
+from ..world.digest import digest
+from ..world.patch import apply_patch
+
+
+def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
+    """Open the next round: fix what it starts from, and tell it what the last round taught.
+
+    Raises:
+        StateError: The task state is not the one that the turn's earlier attempts began from.
+    """
+    number, width = state["round"] + 1, scope.context.parallel_attempts
+    attempts = state.get("attempts") or []
+    start = digest(state.get("task_state") or {})
+    if any(attempt["start_digest"] != start for attempt in attempts):
+        raise StateError(
+            "the task state was changed between two rounds of one turn, whose attempts must begin from the same state: "
+            "to edit it, fork the thread before `start_round`"
+        )
+    lesson = lesson_of(best(attempts[-width:]), budget=scope.context.view_chars) if attempts else None
+    return {"round": number, "width": width, "lesson": lesson, "start_digest": start}
+
+
+def lesson_of(attempt: Attempt, *, budget: int) -> Lesson:
+    """What a failed attempt teaches: its calls with their results, its answer, and the judge's feedback."""
+    log = tell_steps(attempt["steps"], budget=budget)
+    if attempt["answer"]:
+        log += f"\nanswer: {cut(attempt['answer'], budget=2_000)}"
+    return {"number": attempt["number"], "attempt_log": log.strip(), "feedback": attempt["verdict"]["feedback"]}
+
+
+def decide(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
+    """Choose the best attempt so far, and whether another round follows."""
+    return {"chosen": best(state["attempts"])["number"], "over": is_over(state, scope.context, now=time.time())}
+
+
+def best(attempts: Sequence[Attempt]) -> Attempt:
+    """Accepted before asking the user before failed, then the highest score, then fewest complaints, then the earliest."""
+    words = ("accepted", "needs_user", "failed")
+    return min(
+        attempts,
+        key=lambda attempt: (
+            words.index(attempt["verdict"]["word"]),
+            -attempt["verdict"]["score"],
+            sum(len(step.get("complaints", [])) for step in attempt["steps"]),
+            attempt["number"],
+        ),
+    )
+
+
+def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
+    """True where another round is not wanted, not of use, or not paid for.
+
+    A round is of no use where there is no checklist: there would be no feedback either.
+    """
+    verdict = best(state["attempts"])["verdict"]
+    if verdict["word"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
+        return True
+    if state["round"] >= context.max_retries or not state["items"]:
+        return True
+    ledger = state["ledger"]
+    spent = total(ledger["usage"])
+    if context.token_budget is not None and spent["input_tokens"] + spent["output_tokens"] >= context.token_budget:
+        return True
+    return context.time_budget_s is not None and now >= ledger["started_at"] + context.time_budget_s
+
+
+def finish(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
+    """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation."""
+    attempts = sorted(state["attempts"], key=lambda attempt: attempt["number"])
+    chosen = next(attempt for attempt in attempts if attempt["number"] == state["chosen"])
+    rehearsal: Rehearsal = {
+        "v": VERSION,
+        "plan": plan_of(chosen),
+        "verdict": chosen["verdict"],
+        "answer": chosen["answer"],
+        "attempts": attempts,
+        "chosen": chosen["number"],
+        "usage": state["ledger"]["usage"],
+    }
+    update: dict[str, Any] = {"rehearsal": rehearsal}
+    if chosen["verdict"]["word"] == "accepted":
+        update["task_state"] = apply_patch(state.get("task_state") or {}, chosen["change"])
+    if chosen["answer"]:
+        update["messages"] = [AIMessage(chosen["answer"])]
+    return update
+
+
+def plan_of(attempt: Attempt) -> list[Call]:
+    """The calls whose outcome is ok, in order."""
+    return [step["call"] for step in attempt["steps"] if "outcome" in step and step["outcome"]["status"] == "ok"]

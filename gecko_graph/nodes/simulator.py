@@ -1,0 +1,48 @@
+"""simulator: answers calls by the ladder (paper, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from ..channels import AttemptState, Proposal
+from ..events import event
+from ..models.ask import Reply, Request, Where
+from ..models.node import NodeScope
+from ..simulation.ladder import climb, together
+from ..simulation.rung import Question
+from ..state import Call, SupposedFact
+from ..toolkit import Toolkit
+
+
+def simulator(
+    state: AttemptState, scope: NodeScope, *, toolkit: Toolkit
+) -> Generator[list[Request], list[Reply], dict[str, Any]]:
+    """Answer the next call (`serial`), or all calls of the planner's message at once from one state (`snapshot`, `strict`)."""
+    pending = state["pending"]
+    calls = pending[:1] if scope.context.calls == "serial" else pending
+    climbs = [climb(question_of(call, number, state, scope, toolkit)) for number, call in enumerate(calls)]
+    climbed = yield from together(climbs)
+    proposals: list[Proposal] = []
+    facts: dict[str, SupposedFact] = {}
+    for call, answer in zip(calls, climbed, strict=True):
+        outcome = answer.outcome
+        proposals.append({"call": call, "outcome": outcome})
+        facts.update(answer.facts)
+        told = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}  # type: ignore[literal-required]
+        scope.emit(event("gecko.result", attempt=state["number"], call=call, **told))
+    return {"pending": pending[len(calls) :], "proposals": proposals, "facts": facts}
+
+
+def question_of(call: Call, number: int, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> Question:
+    """The ladder's question for one call."""
+    asked = state.get("asked", {}).get("simulator", 0) + number
+    return Question(
+        tool=toolkit[call["name"]],
+        call=call,
+        state=state["task_state"],
+        facts=state.get("facts", {}),
+        context=scope.context,
+        where=Where(turn=state["turn"], attempt=state["number"], question=asked),
+        has_simulator=scope.has_model("simulator"),
+    )

@@ -1,0 +1,151 @@
+"""state_updater: the only place where a change of the task state is committed (paper, section 3.3 and appendix A.5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+
+from ..channels import AttemptState, Proposal
+from ..errors import PatchConflict, StateError
+from ..events import event
+from ..models.ask import Ask, Reply, Where
+from ..models.node import NodeScope
+from ..models.roles import StateChange
+from ..models.telling import tell_json
+from ..simulation.commit import commit, race_of, refuse
+from ..simulation.rung import Question
+from ..state import VERSION, JsonObject, Outcome, Patch, Step
+from ..toolkit import Toolkit
+from ..world.digest import check_json
+from ..world.patch import apply_patch
+from ..world.view import focus_words, view
+
+
+def state_updater(
+    state: AttemptState, scope: NodeScope, *, toolkit: Toolkit
+) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
+    """Commit the proposed outcomes in the order of the calls, each whole or not at all.
+
+    The model is asked for a patch, never for a state, and only where a write was answered without one.
+    """
+    before = state["task_state"]
+    proposals = yield from complete(state, scope, toolkit)
+    now: JsonObject = before
+    done: list[Proposal] = []
+    change: Patch = []
+    for proposal in proposals:
+        question = question_of(proposal, before, scope, toolkit)
+        outcome = settle_race(proposal, done, strict=scope.context.calls == "strict")
+        booked = commit(question, outcome, invariants=toolkit.invariants, now=now)
+        now = booked.state
+        done.append({"call": proposal["call"], "outcome": booked.outcome})
+        change += booked.outcome["patch"] or []
+        tell_change(scope, state["number"], done[-1])
+    steps: list[Step] = [{"v": VERSION, "call": each["call"], "outcome": each["outcome"]} for each in done]
+    return {"steps": steps, "trace": [tool_message(each) for each in done], "task_state": change, "proposals": []}
+
+
+def tell_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
+    """Stream what was committed, or why it was not."""
+    outcome = booked["outcome"]
+    if outcome["patch"] or "refused" in outcome:
+        told = {"patch": outcome["patch"], "refused": outcome.get("refused")}
+        scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **told))
+
+
+def tool_message(booked: Proposal) -> ToolMessage:
+    """The outcome as the planner sees it: what the real tool would show."""
+    call, outcome = booked["call"], booked["outcome"]
+    result = outcome["result"]
+    content = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+    status = "success" if outcome["status"] == "ok" else "error"
+    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
+
+
+def question_of(proposal: Proposal, before: JsonObject, scope: NodeScope, toolkit: Toolkit) -> Question:
+    """The call with the state that it was answered in."""
+    call = proposal["call"]
+    where = Where(turn=0, attempt=0, question=0)
+    return Question(tool=toolkit[call["name"]], call=call, state=before, facts={}, context=scope.context, where=where)
+
+
+def settle_race(proposal: Proposal, done: Sequence[Proposal], *, strict: bool) -> Outcome:
+    """The outcome with the races it is in; under `strict` the later call of a race is refused."""
+    outcome = proposal["outcome"]
+    others = [(each["call"], each["outcome"]["patch"] or []) for each in done]
+    races = race_of(proposal["call"], others, outcome["patch"] or [])
+    if not races:
+        return outcome
+    if strict:
+        return refuse(outcome, f"it changes what another call of the same message changes: {'; '.join(races)}")
+    return {**outcome, "race": races}
+
+
+def complete(
+    state: AttemptState, scope: NodeScope, toolkit: Toolkit
+) -> Generator[list[Ask], list[Reply], list[Proposal]]:
+    """The proposals, with the model's patch where a successful write came without one; one repair round.
+
+    A write whose change nobody could say becomes an error: its result would promise what the state does not hold.
+    """
+    proposals = list(state["proposals"])
+    if not scope.has_model("state_updater"):
+        return proposals
+    problems = {index: "" for index, proposal in enumerate(proposals) if wants_patch(proposal, toolkit)}
+    for _ in range(2):
+        asked = list(problems)
+        if not asked:
+            break
+        replies = yield [
+            ask_change(state, proposals[index], toolkit, scope, problem=problems[index]) for index in asked
+        ]
+        for index, reply in zip(asked, replies, strict=True):
+            patch, problems[index] = read_change(reply, state["task_state"])
+            if not problems[index]:
+                del problems[index]
+                proposals[index] = {**proposals[index], "outcome": {**proposals[index]["outcome"], "patch": patch}}
+    for index, problem in problems.items():
+        proposals[index] = {**proposals[index], "outcome": refuse(proposals[index]["outcome"], problem)}
+    return proposals
+
+
+def wants_patch(proposal: Proposal, toolkit: Toolkit) -> bool:
+    """True for a successful write of which no rung said what it changes."""
+    outcome = proposal["outcome"]
+    return outcome["patch"] is None and outcome["status"] == "ok" and not toolkit[proposal["call"]["name"]].reads
+
+
+def ask_change(state: AttemptState, proposal: Proposal, toolkit: Toolkit, scope: NodeScope, *, problem: str) -> Ask:
+    """The question what a call has changed."""
+    call, tool = proposal["call"], toolkit[proposal["call"]["name"]]
+    where = Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("state_updater", 0))
+    focus = focus_words(call["name"], call["args"], proposal["outcome"]["result"])
+    return Ask(
+        role="state_updater",
+        variables={
+            "tool": tell_json({"name": tool.name, "description": tool.description}, budget=4_000),
+            "call": tell_json({"name": call["name"], "args": call["args"]}, budget=8_000),
+            "result": tell_json(proposal["outcome"]["result"], budget=8_000),
+            "state": view(state["task_state"], focus=focus, budget=scope.context.view_chars),
+            "problems": problem,
+        },
+        reply=StateChange,
+        where=where if not problem else replace(where, question=where.question + 1),
+    )
+
+
+def read_change(reply: Reply, state: JsonObject) -> tuple[Patch, str]:
+    """The patch of a reply, or what is wrong with it."""
+    if not isinstance(reply.value, StateChange):
+        return [], f"no model said what the call changes: {reply.failure}"
+    patch = [dict(operation) for operation in reply.value.patch]
+    try:
+        check_json(patch, what="the change")
+        apply_patch(state, patch)
+    except (PatchConflict, StateError) as conflict:
+        return [], f"the model's change does not apply: {conflict}"
+    return patch, ""

@@ -1,0 +1,105 @@
+"""Whether an outcome may change the task state (ToolGate, section 3.4, equations 11 and 12). Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import EvaluationFailed, PatchConflict, StateError
+from ..state import Call, JsonObject, Outcome, Patch
+from ..toolkit.contract import Invariant
+from ..toolkit.spec import ToolSpec
+from ..world.digest import check_json
+from ..world.patch import apply_patch, overlap
+from .contract import open_contract
+from .rung import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The state after a call, and its outcome with the patch that was committed."""
+
+    state: JsonObject
+    outcome: Outcome
+
+
+def commit(question: Question, outcome: Outcome, *, invariants: Sequence[Invariant] = (), now: JsonObject | None = None) -> Commit:
+    """Commit the outcome's patch, or refuse it whole and say why.
+
+    A read changes nothing, and an error changes nothing unless the tool's contract declares it. A result whose
+    postcondition or whose state's invariant fails is not committed, and becomes an error that says so.
+
+    Args:
+        question: The call with the state that it was answered in.
+        outcome: What a rung answered; a patch of None changes nothing.
+        invariants: What must hold in every state.
+        now: The state to commit to where it is not the question's own (several calls of one planner message).
+    """
+    state = question.state if now is None else now
+    patch, refused = allowed_patch(question.tool, outcome)
+    try:
+        check_json(patch, what="the change")
+        after = apply_patch(state, patch)
+        if not isinstance(after, dict):
+            raise PatchConflict("the change replaces the task state by something that is no object")
+    except (PatchConflict, StateError) as conflict:
+        return Commit(state, refuse(outcome, f"the change does not apply: {conflict}"))
+    broken = broken_promise(question, outcome, after) or broken_invariant(invariants, state, after)
+    if broken:
+        return Commit(state, refuse(outcome, broken))
+    booked: Outcome = {**outcome, "patch": patch}
+    if refused:
+        booked["refused"] = refused
+    return Commit(after, booked)
+
+
+def allowed_patch(tool: ToolSpec, outcome: Outcome) -> tuple[Patch, str | None]:
+    """The part of a proposed change that the tool is allowed to make, and why the rest was dropped."""
+    patch = outcome["patch"] or []
+    if patch and tool.reads:
+        return [], f"a read changes nothing: {len(patch)} operations were dropped"
+    if patch and outcome["status"] == "error" and outcome["rung"] != "contract":
+        return [], f"an error changes nothing: {len(patch)} operations were dropped"
+    return patch, None
+
+
+def refuse(outcome: Outcome, reason: str) -> Outcome:
+    """The outcome of a result that was not committed: an error, and no change."""
+    return {**outcome, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
+
+
+def broken_promise(question: Question, outcome: Outcome, after: JsonObject) -> str | None:
+    """The postcondition that a successful result breaks; one that cannot be evaluated cannot be relied on either."""
+    if outcome["status"] == "error":
+        return None
+    run = open_contract(question)
+    if run is None:
+        return None
+    try:
+        return run.broken(outcome["result"], after)
+    except EvaluationFailed as failure:
+        return f"a postcondition cannot be evaluated: {failure}"
+
+
+def broken_invariant(invariants: Sequence[Invariant], before: JsonObject, after: JsonObject) -> str | None:
+    """The first invariant that the new state breaks; a state that did not change is not looked at."""
+    if after is before:
+        return None
+    for invariant in invariants:
+        try:
+            broken = invariant.broken(before, after)
+        except EvaluationFailed as failure:
+            return f"an invariant cannot be evaluated: {failure}"
+        if broken:
+            return broken
+    return None
+
+
+def race_of(call: Call, others: Sequence[tuple[Call, Patch]], patch: Patch) -> list[str]:
+    """Calls of the same planner message whose changes overlap with this one's, with the places, in words."""
+    races = []
+    for other, change in others:
+        places = overlap(change, patch)
+        if places and other["id"] != call["id"]:
+            races.append(f"{other['name']} ({other['id']}) at {', '.join(places[:3])}")
+    return races

@@ -1,0 +1,58 @@
+"""The rung `contract`: the tool as a function over the task state (ToolGate, sections 3.2 and 3.4)."""
+
+from __future__ import annotations
+
+from ..errors import EvaluationFailed
+from ..state import PassedRung
+from ..toolkit.contract import ContractRun
+from .rung import Answer, Pass, Question, Said, clock
+
+
+class Gate:
+    """One call at its tool's contract: the precondition gates every simulated rung, the contract itself may answer."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._run = open_contract(question)
+        self._checked = False
+
+    def refusal(self, passed: list[PassedRung]) -> Answer | None:
+        """The tool's own error where a precondition is broken; looked at once a call.
+
+        A precondition that cannot be evaluated is no error of the tool's: it is noted in `passed`.
+        """
+        if self._run is None or self._checked:
+            return None
+        self._checked = True
+        try:
+            refusal = self._run.refusal()
+        except EvaluationFailed as failure:
+            passed.append({"rung": "contract", "reason": f"its precondition cannot be evaluated: {failure}"})
+            self._run = None
+            return None
+        return None if refusal is None else Answer("error", refusal.error, refusal.patch)
+
+    def answer(self) -> Said:
+        """The contract's own answer; it passes where the contract has no effects and no result."""
+        if self._run is None:
+            return Pass("the tool has no contract that can be evaluated")
+        try:
+            answer = self._run.answer()
+        except EvaluationFailed as failure:
+            return Pass(f"the contract cannot be evaluated: {failure}")
+        return Pass("the contract only guards the call") if answer is None else Answer("ok", answer.result, answer.patch)
+
+
+def open_contract(question: Question) -> ContractRun | None:
+    """The contract of the question's tool, opened on its call and state."""
+    contract = question.tool.contract
+    if contract is None:
+        return None
+    return contract.open(
+        args=question.call["args"],
+        parameters=question.tool.parameters,
+        state=question.state,
+        call=question.call,
+        now=clock(question.state),
+        seed=question.context.seed,
+    )

@@ -1,0 +1,19 @@
+"""The rung `example`: a given answer for matching arguments of a read."""
+
+from __future__ import annotations
+
+from ..world.digest import clone
+from ..world.patch import json_equal
+from .rung import Answer, Pass, Question, Said
+
+
+def example_rung(question: Question) -> Said:
+    """The first example whose arguments equal the call's; a write never answers by example."""
+    if not question.tool.examples:
+        return Pass("the tool has no examples")
+    if not question.tool.reads:
+        return Pass("examples answer reads only")
+    for example in question.tool.examples:
+        if json_equal(example.args, question.call["args"]):
+            return Answer("ok", clone(example.result), [])
+    return Pass("no example has these arguments")

@@ -1,0 +1,31 @@
+"""Supposed facts: what simulated reads invented, so that a second read, and the next attempt, agree (paper, A.5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from ..state import Call, SupposedFact
+
+
+def fact_key(call: Call, digest: str) -> str:
+    """The key of a fact: the call's tool and arguments, and the task state it was supposed in."""
+    return f"{call['name']} {json.dumps(call['args'], sort_keys=True, ensure_ascii=False)} {digest}"
+
+
+def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]) -> dict[str, SupposedFact]:
+    """Reducer: both together; what was supposed first stays."""
+    return {**new, **old}
+
+
+def tell_facts(facts: Iterable[SupposedFact], *, about: str, budget: int) -> str:
+    """The facts as lines of JSON for a prompt, those of the tool `about` first, within `budget` characters."""
+    lines: list[str] = []
+    left = budget
+    for fact in sorted(facts, key=lambda fact: fact["tool"] != about):
+        line = json.dumps({"call": {"name": fact["tool"], "args": fact["args"]}, "result": fact["result"]}, ensure_ascii=False)
+        if len(line) + 1 > left:
+            break
+        lines.append(line)
+        left -= len(line) + 1
+    return "\n".join(lines)

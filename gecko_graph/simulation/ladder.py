@@ -1,0 +1,152 @@
+"""The ladder: the first rung that can answer a call does, and says which rung it was."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from types import GeneratorType
+from typing import TypeAlias
+
+from ..errors import StateError
+from ..models.ask import Reply, Request
+from ..state import Outcome, PassedRung, SupposedFact
+from ..toolkit.schema import faults
+from ..world.digest import check_json, digest
+from .contract import Gate
+from .example import example_rung
+from .facts import fact_key
+from .model import model_rung
+from .python import python_rung
+from .real import real_rung
+from .rung import Answer, Pass, Question, Rung, Said
+from .schema import schema_rung
+
+Climb: TypeAlias = Generator[list[Request], list[Reply], "Climbed"]
+
+INVENTING = frozenset({"model", "schema"})
+"""Rungs that make things up: what they say of a read is kept as a supposed fact."""
+
+RUNGS: Mapping[str, Rung] = {
+    "real": real_rung,
+    "python": python_rung,
+    "example": example_rung,
+    "model": model_rung,
+    "schema": schema_rung,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Climbed:
+    """The outcome of one call, and what was supposed on the way, by `fact_key`."""
+
+    outcome: Outcome
+    facts: dict[str, SupposedFact]
+
+
+def climb(question: Question) -> Climb:
+    """Try the rungs of `question.context.ladder` in order; the first fitting answer is the outcome.
+
+    A broken precondition is the tool's own error, whichever simulated rung would have answered (ToolGate, section 3.4).
+    An answer that breaks the tool's result schema never leaves the ladder: the next rung is tried.
+    """
+    passed: list[PassedRung] = []
+    gate = Gate(question)
+    for name in question.context.ladder:
+        if name != "real" and (refusal := gate.refusal(passed)) is not None:
+            return Climbed(outcome_of(refusal, rung="contract", passed=passed), {})
+        if name in INVENTING and (known := recall(question)) is not None:
+            return Climbed(known, {})
+        said = gate.answer() if name == "contract" else (yield from step_on(RUNGS[name], question))
+        if isinstance(said, Answer) and (problem := misfit(question, said)):
+            said = Pass(problem)
+        if isinstance(said, Pass):
+            passed.append({"rung": name, "reason": said.reason})
+            continue
+        outcome = outcome_of(said, rung=name, passed=passed)
+        return Climbed(outcome, suppose(question, outcome))
+    return Climbed(nobody(passed), {})
+
+
+def step_on(rung: Rung, question: Question) -> Generator[list[Request], list[Reply], Said]:
+    """Ask one rung, whether it answers at once or asks a model first."""
+    said = rung(question)
+    if isinstance(said, GeneratorType):
+        return (yield from said)
+    return said  # type: ignore[return-value]
+
+
+def misfit(question: Question, answer: Answer) -> str | None:
+    """Why an answer may not reach the planner: it is no JSON, or breaks the result schema. Errors have a form of their own."""
+    try:
+        check_json(answer.result, what="the result")
+    except StateError as error:
+        return str(error)
+    if answer.status == "error" or question.tool.result is None:
+        return None
+    found = faults(question.tool.result, answer.result)
+    return "the result breaks its schema: " + "; ".join(found[:3]) if found else None
+
+
+def outcome_of(answer: Answer, *, rung: str, passed: Sequence[PassedRung]) -> Outcome:
+    """The outcome record of an answer."""
+    return {
+        "status": answer.status,
+        "result": answer.result,
+        "patch": answer.patch,
+        "rung": rung,
+        "simulated": rung != "real",
+        "passed": list(passed),
+    }
+
+
+def nobody(passed: Sequence[PassedRung]) -> Outcome:
+    """The outcome where no rung could answer: an error that says so."""
+    text = "no rung of the ladder could answer this call"
+    return outcome_of(Answer("error", text, []), rung="none", passed=passed)
+
+
+def recall(question: Question) -> Outcome | None:
+    """What was supposed of the same read in the same task state."""
+    if not question.tool.reads or not question.facts:
+        return None
+    fact = question.facts.get(fact_key(question.call, digest(question.state)))
+    if fact is None:
+        return None
+    return outcome_of(Answer(fact["status"], fact["result"], []), rung=fact["rung"], passed=[])
+
+
+def suppose(question: Question, outcome: Outcome) -> dict[str, SupposedFact]:
+    """The fact that an invented answer of a read leaves behind."""
+    if outcome["rung"] not in INVENTING or not question.tool.reads:
+        return {}
+    seen = digest(question.state)
+    fact: SupposedFact = {
+        "tool": question.call["name"],
+        "args": question.call["args"],
+        "status": outcome["status"],
+        "result": outcome["result"],
+        "rung": outcome["rung"],
+        "digest": seen,
+    }
+    return {fact_key(question.call, seen): fact}
+
+
+def together(climbs: Sequence[Climb]) -> Generator[list[Request], list[Reply], list[Climbed]]:
+    """Several climbs at once: what they ask in the same round is asked in one list, so that it is answered at the same time."""
+    done: dict[int, Climbed] = {}
+    sent: dict[int, list[Reply] | None] = dict.fromkeys(range(len(climbs)))
+    while sent:
+        asked: dict[int, list[Request]] = {}
+        for index, replies in sent.items():
+            try:
+                asked[index] = next(climbs[index]) if replies is None else climbs[index].send(replies)
+            except StopIteration as stop:
+                done[index] = stop.value
+        if not asked:
+            break
+        answers = yield [request for requests in asked.values() for request in requests]
+        sent, start = {}, 0
+        for index, requests in asked.items():
+            sent[index] = answers[start : start + len(requests)]
+            start += len(requests)
+    return [done[index] for index in range(len(climbs))]

@@ -1,0 +1,78 @@
+"""The rung `model`: a helper model answers as the tool would (paper, section 3.2 and appendix A.4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from ..errors import PatchConflict, StateError
+from ..models.ask import Ask, Reply
+from ..models.roles import SimulatedEffect, SimulatedResponse
+from ..state import Patch
+from ..toolkit.schema import faults
+from ..world.digest import check_json
+from ..world.patch import apply_patch
+from ..world.view import focus_words, view
+from .facts import tell_facts
+from .rung import Answer, Pass, Question, Said
+
+
+def model_rung(question: Question) -> Generator[list[Ask], list[Reply], Said]:
+    """Ask the simulator, once more with the problems if its first answer does not fit, then pass."""
+    if not question.has_simulator:
+        return Pass("no model simulates")
+    problems: list[str] = []
+    for _ in range(2):
+        (reply,) = yield [ask_simulator(question, problems)]
+        if reply.value is None:
+            return Pass(f"the simulator gave no answer: {reply.failure}")
+        answer = answer_of(question, reply.value)
+        problems = problems_of(question, answer)
+        if not problems:
+            return answer
+    return Pass("the simulator's answer does not fit: " + "; ".join(problems[:3]))
+
+
+def ask_simulator(question: Question, problems: list[str]) -> Ask:
+    """The question as the prompt's variables: the tool, the call, a view of the state, and what was supposed before."""
+    tool, call, budget = question.tool, question.call, question.context.view_chars
+    fused = question.context.simulation == "fused" and not tool.reads
+    said = {"name": tool.name, "description": tool.description, "effect": tool.effect or "write"}
+    schemas = {"parameters": tool.parameters, "result": tool.result}
+    where = question.where if not problems else replace(question.where, question=question.where.question + 1)
+    return Ask(
+        role="simulator",
+        variables={
+            "tool": json.dumps(said | schemas, ensure_ascii=False),
+            "call": json.dumps({"name": call["name"], "args": call["args"]}, ensure_ascii=False),
+            "state": view(question.state, focus=focus_words(call["name"], call["args"]), budget=budget),
+            "facts": tell_facts(question.facts.values(), about=tool.name, budget=budget // 4),
+            "wants": "effect" if fused else "response",
+            "problems": "\n".join(problems),
+        },
+        reply=SimulatedEffect if fused else SimulatedResponse,
+        where=where,
+    )
+
+
+def answer_of(question: Question, reply: Any) -> Answer:
+    """The reply as an answer. A read and an error change nothing; a separate reply leaves the change to the state updater."""
+    if question.tool.reads or reply.status == "error":
+        return Answer(reply.status, reply.result, [])
+    patch: Patch | None = [dict(operation) for operation in reply.patch] if isinstance(reply, SimulatedEffect) else None
+    return Answer(reply.status, reply.result, patch)
+
+
+def problems_of(question: Question, answer: Answer) -> list[str]:
+    """What is wrong with an answer: the result against its schema, the patch against the state."""
+    try:
+        check_json([answer.result, answer.patch], what="the reply")
+        if answer.patch:
+            apply_patch(question.state, answer.patch)
+    except (StateError, PatchConflict) as problem:
+        return [str(problem)]
+    if answer.status == "error" or question.tool.result is None:
+        return []
+    return faults(question.tool.result, answer.result)

@@ -1,0 +1,46 @@
+"""The rung `python`: the tool's own simulation, on a copy of the task state."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from ..errors import StateError
+from ..models.ask import Reply, Work
+from ..state import Patch
+from ..world.digest import check_json, clone
+from ..world.patch import make_patch
+from .rung import Answer, Pass, Question, Said
+
+
+def python_rung(question: Question) -> Generator[list[Work], list[Reply], Said]:
+    """Call `simulate(state, **args)` on a copy; what it changed there becomes the patch, what it raises the tool's error."""
+    if question.tool.simulate is None:
+        return Pass("the tool has no simulate function")
+    state = clone(question.state)
+    work = Work(
+        function=question.tool.simulate,
+        args=(state,),
+        kwargs=clone(question.call["args"]),
+        timeout_s=question.context.tool_timeout_s,
+    )
+    (reply,) = yield [work]
+    if reply.absent:
+        return Pass(f"the simulate function {reply.failure}")
+    if reply.failure is not None:
+        return Answer("error", reply.failure, [])
+    try:
+        check_json(state, what="the state that the simulate function left")
+    except StateError as error:
+        return Pass(str(error))
+    return as_json(reply.value, make_patch(question.state, state))
+
+
+def as_json(value: Any, patch: Patch) -> Said:
+    """A function's return value as an answer: Pydantic models, dates and the like become JSON."""
+    try:
+        return Answer("ok", to_jsonable_python(value), patch)
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        return Pass(f"the function's return value is no JSON: {error}")

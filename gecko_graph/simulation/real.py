@@ -1,0 +1,25 @@
+"""The rung `real`: reads that the user opened, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from ..models.ask import Reply, Work
+from ..world.digest import clone
+from .python import as_json
+from .rung import Answer, Pass, Question, Said
+
+
+def real_rung(question: Question) -> Generator[list[Work], list[Reply], Said]:
+    """Run the real function of an opened read. What it raises is the tool's own error."""
+    tool = question.tool
+    if tool.real is None or not tool.opened:
+        return Pass("no real function was opened for this tool")
+    if not tool.reads:
+        return Pass("only reads run for real in a rehearsal")
+    (reply,) = yield [Work(function=tool.real, kwargs=clone(question.call["args"]), timeout_s=question.context.tool_timeout_s)]
+    if reply.absent:
+        return Pass(f"the real function {reply.failure}")
+    if reply.failure is not None:
+        return Answer("error", reply.failure, [])
+    return as_json(reply.value, [])
