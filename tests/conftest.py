@@ -1,10 +1,16 @@
-"""Shared fixtures: where the recorded data lies."""
+"""Shared fixtures: where the recorded data lies, and a network that ends at this machine."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
+import socket
 from pathlib import Path
+
+os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+os.environ["LANGSMITH_TRACING"] = "false"
+os.environ.pop("OPENAI_API_KEY", None)
 
 import pytest
 
@@ -28,3 +34,17 @@ def read_jsonl(shared_data):
             return [json.loads(line) for line in lines]
 
     return read
+
+
+@pytest.fixture(autouse=True)
+def only_this_machine(monkeypatch):
+    """Any connection that leaves this machine fails the test."""
+    connect = socket.socket.connect
+
+    def guarded(self, address):
+        host = address[0] if isinstance(address, tuple) else address
+        if self.family != socket.AF_UNIX and host not in {"127.0.0.1", "localhost", "::1"}:
+            raise AssertionError(f"a test tried to reach {host}")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
