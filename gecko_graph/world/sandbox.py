@@ -1,0 +1,246 @@
+"""What an expression may touch and what it may cost.
+
+Jinja2 is the grammar of the contract language; nothing of its runtime is used. Expressions are evaluated by closures of our
+own over plain JSON values, so there is no attribute of a Python object to climb to, and every operation that can build or
+read much counts what it takes: text in characters, lists in items, time by a clock that is read per expression and per item.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter, thread_time
+from typing import Any, NoReturn
+
+from ..state import Json
+
+MAX_INT = 2**64
+MAX_DEPTH = 100
+"""Levels that a value may be nested; the task state has the same limit."""
+
+_ITEM = 64
+"""Bytes that one item of a list or object is taken to need: its reference and a small value."""
+
+
+class Fault(Exception):  # noqa: N818 - never leaves `world`: Expression turns it into EvaluationFailed
+    """Why an expression has no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the evaluations of one call may cost.
+
+    Args:
+        seconds: Time of one evaluation, or of one phase of a contract (its requirements, its effects, its ensures).
+        memory: Bytes of text and items that may be built in one scope, estimated from above.
+        items: Members of one list.
+        operations: Patch operations of one contract.
+    """
+
+    seconds: float = 0.25
+    memory: int = 40_000_000
+    items: int = 100_000
+    operations: int = 1_000
+
+
+LIMITS = Limits()
+
+
+class Scope:
+    """The names that expressions see during one call, and the budget they share.
+
+    Args:
+        values: Name to JSON value. A dict is used as it is, so that a subclass can supply names lazily (`__missing__`).
+        limits: What evaluations may cost.
+        seed: Seed of `new_id`.
+        call_id: What makes the identifiers of this call differ from those of others.
+    """
+
+    __slots__ = ("_cpu", "_made", "_room", "call_id", "deadline", "limits", "seed", "values")
+
+    def __init__(self, values: Mapping[str, Any], limits: Limits = LIMITS, seed: int = 0, call_id: str = "") -> None:
+        self.values = values if isinstance(values, dict) else dict(values)
+        self.limits = limits
+        self.seed = seed
+        self.call_id = call_id
+        self._room = limits.memory
+        self._made = 0
+        self.start()
+
+    def start(self) -> None:
+        """Give the next evaluation its time."""
+        self._cpu = thread_time()
+        self.deadline = perf_counter() + self.limits.seconds
+
+    def tick(self) -> None:
+        """Read the clock. Raises Fault when the time is over."""
+        if perf_counter() > self.deadline:
+            self.late()
+
+    def late(self) -> None:
+        """Raise Fault if the time was really used here; other threads may have had the processor meanwhile."""
+        left = self.limits.seconds - (thread_time() - self._cpu)
+        if left <= 0:
+            raise Fault(f"it takes longer than {self.limits.seconds * 1000:.0f} ms")
+        self.deadline = perf_counter() + left
+
+    def take(self, size: int) -> None:
+        """Take bytes from the memory budget. Raises Fault when it is spent."""
+        self._room -= size
+        if self._room < 0:
+            raise Fault(f"it builds more than {self.limits.memory / 1_000_000:g} MB")
+
+    def take_text(self, *parts: str) -> None:
+        """Take what a text put together from `parts` needs."""
+        width = 1 if all(part.isascii() for part in parts) else 4
+        self.take(width * sum(len(part) for part in parts))
+
+    def take_items(self, count: int) -> None:
+        """Take what a new list of `count` items needs. Raises Fault when it is longer than a list may be."""
+        if count > self.limits.items:
+            raise Fault(f"a list of more than {self.limits.items:,} items")
+        self.take(_ITEM * count)
+
+    def next_made(self) -> int:
+        """How many identifiers this call has made before."""
+        self._made += 1
+        return self._made - 1
+
+
+class Missing:
+    """The value of a name, key or index that is not there. Only `is defined`, `default` and `at` accept it."""
+
+    __slots__ = ("what",)
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def fail(self) -> NoReturn:
+        """Raise Fault, saying what is missing."""
+        raise Fault(f"{self.what} is undefined")
+
+    def __bool__(self) -> bool:
+        self.fail()
+
+
+def given(value: Any) -> Json:
+    """The value itself, unless it is missing. Raises Fault."""
+    if type(value) is Missing:
+        value.fail()
+    return value
+
+
+_KINDS: dict[type, str] = {
+    type(None): "none", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list",
+    dict: "an object", Missing: "something undefined",
+}  # fmt: skip
+
+
+def kind(value: Any) -> str:
+    """What a value is, for messages."""
+    return _KINDS.get(type(value), type(value).__name__)
+
+
+def a_text(value: Any, what: str) -> str:
+    """`value` if it is a text. Raises Fault, naming `what` needs it."""
+    if isinstance(value, str):
+        return value
+    raise Fault(f"{what} needs a text, not {kind(given(value))}")
+
+
+def a_number(value: Any, what: str) -> int | float:
+    """`value` if it is a number. Raises Fault, naming `what` needs it."""
+    if type(value) in (int, float):
+        return value  # type: ignore[no-any-return]
+    raise Fault(f"{what} needs a number, not {kind(given(value))}")
+
+
+def a_list(value: Any, what: str) -> list[Json]:
+    """`value` if it is a list. A text is never read letter by letter, an object never key by key. Raises Fault."""
+    if isinstance(value, list):
+        return value
+    hint = {str: "; `| list` gives its letters", dict: "; use `| keys`, `| values` or `| items`"}.get(type(value), "")
+    raise Fault(f"{what} needs a list, not {kind(given(value))}{hint}")
+
+
+def an_object(value: Any, what: str) -> dict[str, Json]:
+    """`value` if it is an object. Raises Fault, naming `what` needs it."""
+    if isinstance(value, dict):
+        return value
+    raise Fault(f"{what} needs an object, not {kind(given(value))}")
+
+
+def a_small_int(value: Any, what: str, limit: int) -> int:
+    """`value` if it is a whole number within ±limit. Raises Fault."""
+    if type(value) is int and -limit <= value <= limit:
+        return value
+    raise Fault(f"{what} needs a whole number of at most {limit}")
+
+
+def measure(scope: Scope, value: Json, depth: int = 0) -> None:
+    """Take what printing `value` needs, before it is printed: values that hold one another twice grow without bound.
+
+    Raises:
+        Fault: It is too large, too deep, or holds something undefined.
+    """
+    if isinstance(value, str):
+        scope.take_text(value, "''")
+    elif isinstance(value, dict | list):
+        if depth >= MAX_DEPTH:
+            raise Fault(f"a value nested more than {MAX_DEPTH} levels deep")
+        scope.tick()
+        scope.take(8 * len(value) + 8)
+        for key in value if isinstance(value, dict) else ():
+            scope.take_text(key, "'': ")
+        for member in value.values() if isinstance(value, dict) else value:
+            measure(scope, member, depth + 1)
+    else:
+        scope.take(24)
+        given(value)
+
+
+def text(scope: Scope, value: Any) -> str:
+    """How a value prints in a text: numbers and objects as Python prints them, as Jinja does. Raises Fault."""
+    if type(value) is str:
+        return value
+    measure(scope, value)
+    return str(value)
+
+
+def json_text(scope: Scope, value: Any, indent: int | None = None) -> str:
+    """A value as JSON text, keys in the order they have. Raises Fault."""
+    measure(scope, value)
+    if indent is not None:
+        indent = a_small_int(indent, "tojson's indent", 8)
+        measure(scope, value)
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def join(scope: Scope, parts: list[str], glue: str = "") -> str:
+    """Put texts together. The one place where text grows. Raises Fault."""
+    glued = len(glue) * max(len(parts) - 1, 0)
+    width = 1 if glue.isascii() and all(part.isascii() for part in parts) else 4
+    scope.take(width * (glued + sum(len(part) for part in parts)))
+    return glue.join(parts)
+
+
+def settle(scope: Scope, value: Any, depth: int = 0) -> Json:
+    """A copy of a value that leaves the sandbox: plain JSON, shared with nothing, of bounded size. Raises Fault."""
+    if isinstance(value, str):
+        scope.take_text(value)
+        return value
+    if isinstance(value, list):
+        _enter(scope, value, depth)
+        return [settle(scope, member, depth + 1) for member in value]
+    if isinstance(value, dict):
+        _enter(scope, value, depth)
+        return {key: settle(scope, member, depth + 1) for key, member in value.items()}
+    return given(value)
+
+
+def _enter(scope: Scope, value: list[Json] | dict[str, Json], depth: int) -> None:
+    if depth >= MAX_DEPTH:
+        raise Fault(f"a value nested more than {MAX_DEPTH} levels deep")
+    scope.tick()
+    scope.take(_ITEM * len(value) + _ITEM)
