@@ -1,0 +1,151 @@
+"""Which model speaks for which role."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from ..errors import ModelError
+from ..state import ROLES, Role
+from . import usage
+from .ask import Dialogue, ModelAsk, PlannerAsk, Reply
+from .prompts import load_all
+from .speaker import Speaker
+
+TIMEOUT_S = 120.0
+MAX_RETRIES = 2
+
+# these take no temperature but their own
+_FIXED_TEMPERATURE = ("gpt-5", "o1", "o3", "o4")
+
+ModelLike = str | BaseChatModel
+
+
+class Models:
+    """The models of a graph, by role. Immutable; `Models.bind` makes one."""
+
+    def __init__(self, speakers: Mapping[Role, Speaker]) -> None:
+        self._speakers = dict(speakers)
+
+    @classmethod
+    def bind(
+        cls,
+        model: ModelLike | None = None,
+        models: Mapping[Role, ModelLike] | None = None,
+        *,
+        base_url: str | None = None,
+        prices: Mapping[str, usage.Price] | None = None,
+    ) -> Models:
+        """Bind models to roles.
+
+        Args:
+            model: Speaks for every role that `models` does not name: `"provider:name"` or a chat model; None for none.
+            models: Models of single roles.
+            base_url: Address of an OpenAI-compatible server, for models given by name.
+            prices: US dollars for a million tokens by model name, beside and before the known ones.
+
+        Raises:
+            ModelError: Unknown role or provider, missing key, missing package.
+        """
+        unknown = sorted(set(models or {}) - set(ROLES))
+        if unknown:
+            raise ModelError(f"no role is called {', '.join(map(repr, unknown))}; roles: {', '.join(ROLES)}")
+        load_all()
+        table = {**usage.PRICES, **(prices or {})}
+        given = {role: (models or {}).get(role, model) for role in ROLES}
+        made: dict[Any, Speaker] = {}
+        for each in given.values():
+            key = each if isinstance(each, str) else id(each)
+            if each is not None and key not in made:
+                made[key] = Speaker(chat_model(each, base_url=base_url), prices=table)
+        keys = {role: each if isinstance(each, str) else id(each) for role, each in given.items() if each is not None}
+        return cls({role: made[key] for role, key in keys.items()})
+
+    def get(self, role: Role) -> BaseChatModel | None:
+        """The role's chat model, if it has one."""
+        speaker = self._speakers.get(role)
+        return speaker.model if speaker else None
+
+    def has(self, role: Role) -> bool:
+        """True if the role has a model."""
+        return role in self._speakers
+
+    def open(self, ask: ModelAsk) -> Dialogue:
+        """Begin to answer an ask; `ask.answer` and `ask.aanswer` carry it through."""
+        speaker = self._speakers.get(ask.role)
+        if speaker is None:
+            return _nobody(ask)
+        return speaker.plan(ask) if isinstance(ask, PlannerAsk) else speaker.ask(ask)
+
+
+def chat_model(model: ModelLike, *, base_url: str | None = None) -> BaseChatModel:
+    """A chat model from its name, `"provider:name"`; an object is returned as it is.
+
+    Args:
+        model: For example `"openai:gpt-5-mini"`.
+        base_url: Address of an OpenAI-compatible server; then no key is needed.
+
+    Raises:
+        ModelError: Not of this form, unknown provider, missing key, missing package.
+    """
+    if isinstance(model, BaseChatModel):
+        return model
+    if not isinstance(model, str):
+        raise ModelError(f"a model is 'provider:name' or a chat model object, not {type(model).__name__}")
+    provider, colon, name = model.partition(":")
+    if not (colon and provider and name):
+        raise ModelError(
+            f"model {model!r}: write 'provider:name', for example 'openai:{model.strip(':') or 'gpt-5-mini'}'"
+        )
+    if provider == "openai":
+        return _openai(name, base_url)
+    return _other(provider, name, base_url)
+
+
+def _openai(name: str, base_url: str | None) -> BaseChatModel:
+    from langchain_openai import ChatOpenAI  # here, because it takes a good part of a second
+
+    key = os.environ.get("OPENAI_API_KEY")
+    address = base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
+    if not key and not address:
+        raise ModelError(
+            f"model 'openai:{name}' needs a key: set OPENAI_API_KEY, or give base_url for a server that needs none"
+        )
+    options = {} if name.startswith(_FIXED_TEMPERATURE) else {"temperature": 0}
+    return ChatOpenAI(
+        model=name,
+        base_url=base_url,
+        api_key=key or "none",  # type: ignore[arg-type]
+        timeout=TIMEOUT_S,
+        max_retries=MAX_RETRIES,
+        stream_usage=True,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def _other(provider: str, name: str, base_url: str | None) -> BaseChatModel:
+    if find_spec("langchain") is None:
+        raise ModelError(
+            f"provider {provider!r} needs two more packages: pip install langchain "
+            f"langchain-{provider.replace('_', '-')}"
+        )
+    init_chat_model = import_module("langchain.chat_models").init_chat_model
+
+    options: dict[str, Any] = {"base_url": base_url} if base_url else {}
+    try:
+        made = init_chat_model(name, model_provider=provider, **options)
+    except Exception as error:
+        raise ModelError(f"model '{provider}:{name}': {' '.join(str(error).split())[:300]}") from error
+    if not isinstance(made, BaseChatModel):
+        raise ModelError(f"model '{provider}:{name}': the provider gave no chat model")
+    return made
+
+
+def _nobody(ask: ModelAsk) -> Dialogue:
+    return Reply(None, f"no model for the role {ask.role}", absent=True)
+    yield  # a dialogue in which nobody is asked is a generator all the same

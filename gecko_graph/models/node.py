@@ -1,0 +1,151 @@
+"""Nodes without input and output: they yield what they want to ask, and `as_node` does the asking, sync or async."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import GeneratorType
+from typing import Any, TypeAlias
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.runtime import get_runtime
+
+from ..context import GeckoContext, context_of
+from ..events import Emit
+from ..state import Role, Usage
+from .ask import AnyAsk, Reply, aanswer, answer
+from .factory import Models
+from .usage import add_usage
+from .work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScope:
+    """What a node may use besides its state.
+
+    Args:
+        context: The run's knobs.
+        emit: Sends an event to the custom stream.
+        has_model: True if a role has a model that can be asked.
+    """
+
+    context: GeckoContext
+    emit: Emit
+    has_model: Callable[[Role], bool]
+
+
+@dataclass(slots=True)
+class Accounts:
+    """What one run of a node has asked, by role, and what that cost."""
+
+    usage: Usage = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
+
+    def book(self, asks: Sequence[AnyAsk], replies: Sequence[Reply]) -> None:
+        """Add one round of asks. A role without a model was not asked."""
+        for ask, reply in zip(asks, replies, strict=True):
+            if not isinstance(ask, Work) and not reply.absent:
+                self.usage = add_usage(self.usage, {ask.role: reply.usage})
+                self.asked[ask.role] = self.asked.get(ask.role, 0) + 1
+
+
+Update: TypeAlias = dict[str, Any]
+NodeFunction: TypeAlias = Callable[[Any, NodeScope], Any]
+"""`fn(state, scope)` returns the update, or is a generator: `replies = yield [Ask(...), ...]`, then returns it."""
+
+Book: TypeAlias = Callable[[Update, Mapping[str, Any], Accounts], Update]
+"""From a node's update, its state and what it asked, the update with the accounts in it."""
+
+
+def book_attempt(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
+    """Book on the attempt's keys `usage` and `asked`, which add up."""
+    del state
+    return {**update, "usage": accounts.usage, "asked": accounts.asked}
+
+
+def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
+    """Book on the outer graph's `ledger`. Only nodes that open a turn ask there, so the turn is the one that opens."""
+    opened = update.get("ledger") or {"turn": (state.get("ledger") or {"turn": 0})["turn"] + 1}
+    return {**update, "ledger": {**opened, "usage": accounts.usage, "asked": accounts.asked}}
+
+
+def as_node(
+    fn: NodeFunction, *, models: Models, default: GeckoContext, book: Book = book_attempt
+) -> Runnable[Any, Any]:
+    """Make a graph's node of a node function.
+
+    Args:
+        fn: Plain function or generator, see `NodeFunction`.
+        models: Who answers its asks.
+        default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
+        book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
+
+    Returns:
+        A runnable for `StateGraph.add_node`; serves `invoke` and `ainvoke`.
+    """
+    return _Node(fn, models, default, book)
+
+
+class _Node(Runnable[Any, Any]):
+    """A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already."""
+
+    def __init__(self, fn: NodeFunction, models: Models, default: GeckoContext, book: Book) -> None:
+        self.fn, self.models, self.default, self.book = fn, models, default, book
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        made = self.fn(input, self._scope())
+        if not isinstance(made, GeneratorType):
+            return made
+        accounts, replies = Accounts(), None
+        try:
+            while True:
+                asks = _advance(made, replies)
+                if isinstance(asks, _Ended):
+                    return self._booked(asks.value, input, accounts)
+                replies = answer(asks, self.models, config)
+                accounts.book(asks, replies)
+        finally:
+            made.close()
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        made = self.fn(input, self._scope())
+        if not isinstance(made, GeneratorType):
+            return made
+        accounts, replies = Accounts(), None
+        try:
+            while True:
+                asks = _advance(made, replies)
+                if isinstance(asks, _Ended):
+                    return self._booked(asks.value, input, accounts)
+                replies = await aanswer(asks, self.models, config)
+                accounts.book(asks, replies)
+        finally:
+            made.close()
+
+    def _booked(self, update: Any, state: Any, accounts: Accounts) -> Any:
+        return self.book(update or {}, state, accounts) if accounts.asked else update
+
+    def _scope(self) -> NodeScope:
+        try:
+            runtime = get_runtime()
+        except RuntimeError:  # called outside of a graph: a test, a notebook
+            runtime = None
+        if runtime is None:
+            return NodeScope(self.default, _silent, self.models.has)
+        return NodeScope(context_of(runtime.context, self.default), runtime.stream_writer, self.models.has)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    value: Any
+
+
+def _advance(generator: Generator[Any, Any, Any], replies: list[Reply] | None) -> Any:
+    try:
+        return generator.send(replies)
+    except StopIteration as done:
+        return _Ended(done.value)
+
+
+def _silent(event: dict[str, Any]) -> None:
+    del event

@@ -1,0 +1,245 @@
+"""A chat model that says what was written down for it: no key, no network, the same words each time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.tool import tool_call, tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field
+
+from ..errors import RunFailure
+from ..state import Json, JsonObject
+
+CHARS_A_TOKEN = 4
+
+
+class NotRecorded(RunFailure):
+    """Nothing was recorded for a question."""
+
+
+class RecordedModel(BaseChatModel):
+    """Replies by role, turn, attempt and question, which it reads from the call's metadata; keeps no count of its own.
+
+    So it answers alike however often it is asked, in which order, by how many runs at once, before and after a resume.
+
+    Args:
+        turns: One mapping of roles to replies for each turn of the thread. For the planner one list an attempt, of
+            `{"call": name, "args": {...}}`, `{"calls": [{"call": name, "args": {...}}, ...]}` or `{"say": text}`; for
+            the judge one reply an attempt; for other roles one a question: the JSON that the role replies with.
+        latency_s: Seconds before the first token.
+        token_s: Seconds a token.
+        reply_tokens: Tokens of a role's replies, for timing and usage: a number, or one a reply (the last one stays).
+            The planner's calls and answers are `planner.call` (each call of the message) and `planner.say`. Without it,
+            a token is four characters.
+        model_name: Name in the replies' metadata.
+    """
+
+    turns: Sequence[Mapping[str, Any]] = Field(default_factory=list)
+    latency_s: float = 0.0
+    token_s: float = 0.0
+    reply_tokens: Mapping[str, int | Sequence[int]] = Field(default_factory=dict)
+    model_name: str = "recorded"
+
+    @property
+    def _llm_type(self) -> str:
+        return "recorded"
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Bind tools; `with_structured_output` works through it."""
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        message = self._reply(messages, run_manager, kwargs)
+        time.sleep(self._seconds(message))
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        message = self._reply(messages, run_manager, kwargs)
+        await asyncio.sleep(self._seconds(message))
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        message = self._reply(messages, run_manager, kwargs)
+        chunks = _chunks(message)
+        for chunk in chunks:
+            time.sleep(self._seconds(message) / len(chunks))
+            if run_manager:
+                run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
+            yield chunk
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        message = self._reply(messages, run_manager, kwargs)
+        chunks = _chunks(message)
+        for chunk in chunks:
+            await asyncio.sleep(self._seconds(message) / len(chunks))
+            if run_manager:
+                await run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
+            yield chunk
+
+    def _reply(
+        self,
+        messages: list[BaseMessage],
+        run_manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
+        kwargs: Mapping[str, Any],
+    ) -> AIMessage:
+        where = (run_manager.metadata if run_manager else None) or {}
+        role = str(where.get("gecko_role", "planner"))
+        turn, attempt, question = (int(where.get(f"gecko_{key}", 0)) for key in ("turn", "attempt", "question"))
+        if role == "planner":
+            message = _planned(_planner_reply(self.turns, turn, attempt, question), attempt, question)
+        else:
+            question = max(attempt - 1, 0) if role == "judge" else question
+            message = _said(_role_reply(self.turns, role, turn, question), kwargs.get("tools"))
+        output = _reply_tokens(message, self.reply_tokens, role, question)
+        return self._counted(message, input_tokens=_prompt_tokens(messages, kwargs), output_tokens=output)
+
+    def _counted(self, message: AIMessage, *, input_tokens: int, output_tokens: int) -> AIMessage:
+        usage = {
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "total_tokens": input_tokens + output_tokens,
+        }
+        return message.model_copy(
+            update={"usage_metadata": usage, "response_metadata": {"model_name": self.model_name}}
+        )
+
+    def _seconds(self, message: AIMessage) -> float:
+        tokens = message.usage_metadata["output_tokens"] if message.usage_metadata else 0
+        return self.latency_s + self.token_s * tokens
+
+
+def _planner_reply(turns: Sequence[Mapping[str, Any]], turn: int, attempt: int, question: int) -> JsonObject:
+    attempts = _recorded(turns, "planner", turn)
+    index = max(attempt - 1, 0)
+    if index >= len(attempts):
+        raise NotRecorded(
+            f"nothing recorded for the planner's attempt {index + 1} of turn {turn + 1}: {len(attempts)} are"
+        )
+    replies = attempts[index]
+    if question >= len(replies):
+        raise NotRecorded(
+            f"nothing recorded for the planner's reply {question + 1} in attempt {index + 1} of turn {turn + 1}: "
+            f"{len(replies)} are"
+        )
+    reply: JsonObject = replies[question]
+    return reply
+
+
+def _role_reply(turns: Sequence[Mapping[str, Any]], role: str, turn: int, question: int) -> Json:
+    replies = _recorded(turns, role, turn)
+    if question >= len(replies):
+        raise NotRecorded(
+            f"nothing recorded for the {role}'s question {question + 1} of turn {turn + 1}: {len(replies)} are"
+        )
+    return replies[question]
+
+
+def _recorded(turns: Sequence[Mapping[str, Any]], role: str, turn: int) -> Sequence[Any]:
+    if turn >= len(turns):
+        raise NotRecorded(f"nothing recorded for turn {turn + 1}: {len(turns)} are")
+    replies: Sequence[Any] = turns[turn].get(role, ())
+    return replies
+
+
+def _planned(reply: JsonObject, attempt: int, question: int) -> AIMessage:
+    if "say" in reply:
+        return AIMessage(str(reply["say"]))
+    calls = reply.get("calls", [reply])
+    return AIMessage(
+        "",
+        tool_calls=[
+            tool_call(
+                name=str(each["call"]), args=dict(each.get("args") or {}), id=f"call_{attempt}_{question}_{number}"
+            )
+            for number, each in enumerate(calls)
+        ],
+    )
+
+
+def _said(reply: Json, tools: Any) -> AIMessage:
+    if tools and isinstance(reply, dict):
+        return AIMessage("", tool_calls=[tool_call(name=tools[0]["function"]["name"], args=reply, id="reply")])
+    return AIMessage(reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False))
+
+
+def _prompt_tokens(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> int:
+    bound = json.dumps(kwargs["tools"], ensure_ascii=False) if kwargs.get("tools") else ""
+    return (sum(len(str(each.text)) + _calls_chars(each) for each in messages) + len(bound)) // CHARS_A_TOKEN
+
+
+def _reply_tokens(message: AIMessage, table: Mapping[str, int | Sequence[int]], role: str, question: int) -> int:
+    if role == "planner":
+        kind, times = ("planner.call", len(message.tool_calls)) if message.tool_calls else ("planner.say", 1)
+    else:
+        kind, times = role, 1
+    given = table.get(kind)
+    if given is None:
+        return max(1, (len(str(message.text)) + _calls_chars(message)) // CHARS_A_TOKEN)
+    return times * (given if isinstance(given, int) else given[min(question, len(given) - 1)])
+
+
+def _calls_chars(message: BaseMessage) -> int:
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return sum(len(call["name"]) + len(json.dumps(call["args"], ensure_ascii=False)) for call in calls)
+
+
+def _chunks(message: AIMessage) -> list[ChatGenerationChunk]:
+    """The message word by word, then its calls; the last one carries usage and metadata."""
+    words = [f"{word} " for word in str(message.text).split(" ")]
+    words[-1] = words[-1][:-1]
+    calls = [
+        tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
+        for index, call in enumerate(message.tool_calls)
+    ]
+    made = [AIMessageChunk(content=word) for word in words if word]
+    made.append(
+        AIMessageChunk(
+            content="",
+            tool_call_chunks=calls,
+            usage_metadata=message.usage_metadata,
+            response_metadata=message.response_metadata,
+            chunk_position="last",
+        )
+    )
+    return [ChatGenerationChunk(message=chunk) for chunk in made]

@@ -1,0 +1,143 @@
+"""The replies that each role may give. A class's name is the JSON Schema's name and is stable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic.json_schema import WithJsonSchema
+
+from ..state import ItemStatus, Json, JsonObject, Patch, Role
+
+OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
+
+_OPERATION_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "op": {"enum": list(OPERATIONS)},
+        "path": {"type": "string", "description": "JSON Pointer (RFC 6901)"},
+        "from": {"type": "string", "description": "JSON Pointer; move and copy only"},
+        "value": {"description": "any JSON; add, replace and test only"},
+    },
+    "required": ["op", "path"],
+}
+
+PatchReply = Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": _OPERATION_SCHEMA})]
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ArgumentProblem(_Reply):
+    """An argument whose meaning does not fit. Says what is wrong, never what would be right."""
+
+    argument: str
+    problem: str
+
+
+class SemanticVerdict(_Reply):
+    """The validator's reply; no problems means valid (paper, appendix A.3.2)."""
+
+    problems: list[ArgumentProblem]
+
+
+class _PatchBearing(_Reply):
+    @field_validator("patch", check_fields=False)
+    @classmethod
+    def _operations(cls, patch: Patch) -> Patch:
+        for index, operation in enumerate(patch):
+            if (wrong := _wrong_operation(operation)) is not None:
+                raise ValueError(f"operation {index}: {wrong}")
+        return patch
+
+
+class SimulatedEffect(_PatchBearing):
+    """The simulator's reply: result and change of the task state in one."""
+
+    status: Literal["ok", "error"]
+    result: Json
+    patch: PatchReply = Field(default_factory=list)
+
+
+class SimulatedResponse(_Reply):
+    """The simulator's reply where the change is asked for separately, as the paper does (appendix A.4)."""
+
+    status: Literal["ok", "error"]
+    result: Json
+
+
+class StateChange(_PatchBearing):
+    """The state updater's reply (paper, section 3.3)."""
+
+    patch: PatchReply
+
+
+class InitialState(_Reply):
+    """The bootstrapper's reply: data the tools act on, and runtime variables, flat (paper, appendix A.5)."""
+
+    domain: JsonObject = Field(default_factory=dict)
+    runtime_state: JsonObject = Field(default_factory=dict)
+
+
+class DescribedItem(_Reply):
+    """One thing that must hold at the end."""
+
+    description: str = Field(min_length=1)
+
+
+class Checklist(_Reply):
+    """The checklist writer's reply (paper, section 3.4)."""
+
+    items: list[DescribedItem] = Field(min_length=1)
+
+
+class ItemJudgement(_Reply):
+    """What became of one item; a reason only where it is not a success."""
+
+    id: str
+    status: ItemStatus
+    reason: str = ""
+
+
+class Judgement(_Reply):
+    """The judge's reply (paper, appendix A.6)."""
+
+    items: list[ItemJudgement]
+    ask_user: bool = False
+    feedback: str = ""
+
+
+class ToolSchema(_Reply):
+    """The converter's reply: what a tool's source leaves unsaid (paper, section 3.5 and appendix A.7)."""
+
+    description: str
+    result: JsonObject
+    effect: Literal["read", "write", "unknown"] = "unknown"
+
+
+REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
+    "planner": (),
+    "validator": (SemanticVerdict,),
+    "simulator": (SimulatedEffect, SimulatedResponse),
+    "state_updater": (StateChange,),
+    "bootstrapper": (InitialState,),
+    "checklist": (Checklist,),
+    "judge": (Judgement,),
+    "converter": (ToolSchema,),
+}
+"""The replies that each role may give, the usual one first; the planner replies with a message."""
+
+
+def _wrong_operation(operation: Any) -> str | None:
+    if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
+        return f"op must be one of {', '.join(OPERATIONS)}"
+    needed = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}.get(operation["op"])
+    if needed is not None and needed not in operation:
+        return f"{operation['op']} needs {needed!r}"
+    for place in ("path", "from"):
+        given = operation.get(place, "" if place == "from" else None)
+        if not isinstance(given, str) or (given and not given.startswith("/")):
+            return f"{place} must be a JSON Pointer, empty or beginning with /"
+    return None

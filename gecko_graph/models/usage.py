@@ -1,0 +1,107 @@
+"""What models cost: tokens always, US dollars where a price is known.
+
+An unknown price makes a sum unknown: `None + 0.01` is None, never a bill that leaves something out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from ..state import Role, RoleUsage, Usage
+
+
+class Price(NamedTuple):
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+
+
+# List prices of November 2025, without discounts for cached input: an estimate. `prices=` overrides them.
+PRICES: Mapping[str, Price] = {
+    "gpt-5": Price(1.25, 10.0),
+    "gpt-5-mini": Price(0.25, 2.0),
+    "gpt-5-nano": Price(0.05, 0.4),
+    "gpt-4.1": Price(2.0, 8.0),
+    "gpt-4.1-mini": Price(0.4, 1.6),
+    "gpt-4.1-nano": Price(0.1, 0.4),
+    "gpt-4o": Price(2.5, 10.0),
+    "gpt-4o-mini": Price(0.15, 0.6),
+    "o3": Price(2.0, 8.0),
+    "o4-mini": Price(1.1, 4.4),
+}
+
+
+def nothing() -> RoleUsage:
+    """What a role has cost that was never asked."""
+    return {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
+
+
+_CENT_DIGITS = 9  # sums stay exact at this many digits, so that their order cannot matter
+
+
+def count(role: Role, message: BaseMessage | None, *, prices: Mapping[str, Price] = PRICES) -> RoleUsage:
+    """Count one model call.
+
+    Args:
+        role: Who was asked; only for symmetry with `Usage`, every role counts alike.
+        message: The reply; None for a call that failed before there was one.
+        prices: Price by model name. A dated name (`gpt-4o-2024-08-06`) has the price of the name it begins with.
+
+    Returns:
+        One call with its tokens, 0 where the provider does not tell. The cost is None where the model's price or the
+        tokens are unknown, and 0 for a call without a reply.
+    """
+    del role
+    if message is None:
+        return {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
+    told = message.usage_metadata if isinstance(message, AIMessage) else None
+    if told is None:
+        return {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
+    input_tokens, output_tokens = int(told.get("input_tokens", 0)), int(told.get("output_tokens", 0))
+    price = price_of(str(message.response_metadata.get("model_name", "")), prices=prices)
+    cost = None if price is None else _money(input_tokens * price.input / 1e6 + output_tokens * price.output / 1e6)
+    return {"calls": 1, "input_tokens": input_tokens, "output_tokens": output_tokens, "cost": cost}
+
+
+def price_of(model_name: str, *, prices: Mapping[str, Price] = PRICES) -> Price | None:
+    """Price of a model by its own name, or by the name that its dated name begins with."""
+    if model_name in prices:
+        return prices[model_name]
+    known = [name for name in prices if model_name.startswith(f"{name}-") and model_name[len(name) + 1 :][:2] == "20"]
+    return prices[max(known, key=len)] if known else None
+
+
+def add_usage(a: Usage, b: Usage) -> Usage:
+    """Sum by role. Commutative and associative; `{}` adds nothing; a cost of None makes the sum None."""
+    return {role: _add(a.get(role) or nothing(), b.get(role) or nothing()) for role in sorted(a.keys() | b.keys())}
+
+
+def total(usage: Usage) -> RoleUsage:
+    """Sum over all roles."""
+    return add_all(usage.values())
+
+
+def add_all(parts: Iterable[RoleUsage]) -> RoleUsage:
+    """Sum of some roles' or calls' usage."""
+    whole = nothing()
+    for part in parts:
+        whole = _add(whole, part)
+    return whole
+
+
+def _add(a: RoleUsage, b: RoleUsage) -> RoleUsage:
+    known = a["cost"] is not None and b["cost"] is not None
+    return {
+        "calls": a["calls"] + b["calls"],
+        "input_tokens": a["input_tokens"] + b["input_tokens"],
+        "output_tokens": a["output_tokens"] + b["output_tokens"],
+        "cost": _money((a["cost"] or 0.0) + (b["cost"] or 0.0)) if known else None,
+    }
+
+
+def _money(dollars: float) -> float:
+    return round(dollars, _CENT_DIGITS)
