@@ -1,0 +1,212 @@
+"""What is wrong with a value, in words: where, what was expected, what was there. Never what would be right.
+
+The words say how many values a schema lists, not which; a pattern that only spells out its values is not shown either
+(paper, appendix A.3: error messages do not contain or suggest the correct value).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jsonschema import ValidationError
+
+from ..state import Json
+from .formats import EXPECTED
+from .pattern import compile_pattern
+
+EXCERPT_CHARS = 80
+MAX_DEPTH = 64
+"""Levels of nesting that a value may have: deeper ones cannot be checked safely, and no real tool takes them."""
+
+KINDS: Mapping[str, str] = {
+    "string": "a string", "integer": "an integer", "number": "a number", "boolean": "a boolean", "null": "null",
+    "array": "an array", "object": "an object",
+}  # fmt: skip
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong with a value."""
+
+    path: str
+    expected: str
+    got: str
+
+
+def json_path(tokens: Sequence[str | int]) -> str:
+    """The JSON path of a place: `$.items[0].name`, `$["odd name"]`."""
+    return "$" + "".join(_step(token) for token in tokens)
+
+
+def _step(token: str | int) -> str:
+    if isinstance(token, int):
+        return f"[{token}]"
+    if token.isidentifier() and len(token) <= EXCERPT_CHARS:
+        return f".{token}"
+    return f"[{excerpt(token)}]"
+
+
+def excerpt(value: Json) -> str:
+    """The beginning of a value as JSON, at most `EXCERPT_CHARS` characters."""
+    text = ""
+    for chunk in json.JSONEncoder(ensure_ascii=False, default=_foreign, check_circular=False).iterencode(_head(value)):
+        text += chunk
+        if len(text) > EXCERPT_CHARS:
+            return text[: EXCERPT_CHARS - 1] + "…"
+    return text
+
+
+def _head(value: Json) -> Json:
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return f"a whole number of {value.bit_length()} bits"
+    return value[:EXCERPT_CHARS] + "…" if isinstance(value, str) and len(value) > EXCERPT_CHARS else value
+
+
+def _foreign(value: object) -> str:
+    return f"({type(value).__name__})"
+
+
+def first_foreign(value: Json) -> Finding | None:
+    """The first thing that no JSON document may hold, or that no checkpoint can keep."""
+    stack: list[tuple[Json, tuple[str | int, ...]]] = [(value, ())]
+    while stack:
+        item, path = stack.pop()
+        if (expected := _foreign_because(item, len(path))) is not None:
+            return Finding(json_path(path), expected, "…" if isinstance(item, dict | list) else excerpt(item))
+        if isinstance(item, dict):
+            stack += ((inner, (*path, key)) for key, inner in item.items())
+        elif isinstance(item, list):
+            stack += ((inner, (*path, index)) for index, inner in enumerate(item))
+    return None
+
+
+def _foreign_because(item: object, depth: int) -> str | None:
+    if depth > MAX_DEPTH:
+        return f"at most {MAX_DEPTH} levels of nesting"
+    if isinstance(item, dict):
+        return None if all(isinstance(key, str) for key in item) else "an object with names that are strings"
+    if isinstance(item, float) and not math.isfinite(item):
+        return "a finite number"
+    if isinstance(item, int) and not -(1 << 63) <= item < 1 << 64:
+        return "a whole number of at most 64 bits"
+    return None if item is None or isinstance(item, str | int | float | list) else "a JSON value"
+
+
+def findings(error: ValidationError) -> Iterator[Finding]:
+    """An error in words; of alternatives none of which fits, the one that fits best."""
+    if error.validator in ("anyOf", "oneOf") and error.context:
+        branches = _branches(error)
+        if all(_wrong_kind(branch) for branch in branches):
+            kinds = [_kinds(each.validator_value) for branch in branches for each in branch if each.validator == "type"]
+            yield _finding(error, " or ".join(dict.fromkeys(kinds)) or "one of the kinds that the schema allows")
+            return
+        for inner in min(branches, key=_distance):
+            yield from findings(inner)
+        return
+    yield _finding(error, _EXPECTED.get(str(error.validator), _something)(error))
+
+
+def _branches(error: ValidationError) -> list[list[ValidationError]]:
+    branches: dict[Any, list[ValidationError]] = {}
+    for inner in error.context or ():
+        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+    return list(branches.values())
+
+
+def _wrong_kind(branch: list[ValidationError]) -> bool:
+    return any(not error.relative_path and error.validator in ("type", None) for error in branch)
+
+
+def _distance(branch: list[ValidationError]) -> tuple[bool, int, int]:
+    """How far a branch is from fitting: another kind of value, another tag (a const or enum near the top), more errors."""
+    tags = sum(len(error.relative_path) <= 1 and error.validator in ("const", "enum") for error in branch)
+    return _wrong_kind(branch), tags, len(branch)
+
+
+def _finding(error: ValidationError, expected: str) -> Finding:
+    missing = error.validator in ("required", "dependentRequired")
+    return Finding(json_path(list(error.absolute_path)), expected, "nothing" if missing else excerpt(error.instance))
+
+
+def _kinds(types: Any) -> str:
+    kinds = [types] if isinstance(types, str) else types
+    return " or ".join(KINDS.get(kind, kind) for kind in kinds)
+
+
+def kind_of(schema: Any) -> str:
+    """The kind of value that a schema wants, as far as it says so itself."""
+    types = schema.get("type") if isinstance(schema, dict) else None
+    return _kinds(types) if types else "a value"
+
+
+def _required(error: ValidationError) -> str:
+    properties = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
+    return f"{kind_of(properties.get(error.path[-1]))}; it is required"
+
+
+def _dependent(error: ValidationError) -> str:
+    return "a value; it is required beside what is given"
+
+
+def _enum(error: ValidationError) -> str:
+    values: Any = error.validator_value
+    count = len(values)
+    return "the one value that the schema lists" if count == 1 else f"one of the {count} values that the schema lists"
+
+
+def _pattern(error: ValidationError) -> str:
+    pattern = compile_pattern(error.validator_value)
+    if pattern is None or pattern.spells_out:
+        return "a string of the form that the schema prescribes"
+    return f"a string that matches the pattern {error.validator_value}"
+
+
+def _something(error: ValidationError) -> str:
+    return "a value that the schema allows here"
+
+
+def _count(noun: str, word: str) -> Callable[[ValidationError], str]:
+    return lambda error: f"{word} {error.validator_value} {noun if error.validator_value == 1 else noun + 's'}"
+
+
+def _bound(word: str) -> Callable[[ValidationError], str]:
+    return lambda error: f"a number {word} {error.validator_value}"
+
+
+def _always(text: str) -> Callable[[ValidationError], str]:
+    return lambda error: text
+
+
+_EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
+    "type": lambda error: _kinds(error.validator_value),
+    "required": _required,
+    "dependentRequired": _dependent,
+    "enum": _enum,
+    "const": _always("the one value that the schema fixes"),
+    "minimum": _bound("of at least"),
+    "maximum": _bound("of at most"),
+    "exclusiveMinimum": _bound("greater than"),
+    "exclusiveMaximum": _bound("less than"),
+    "multipleOf": _bound("that is a multiple of"),
+    "minLength": _count("character", "a string of at least"),
+    "maxLength": _count("character", "a string of at most"),
+    "pattern": _pattern,
+    "format": lambda error: EXPECTED.get(str(error.validator_value), "a value of the prescribed format"),
+    "minItems": _count("item", "an array of at least"),
+    "maxItems": _count("item", "an array of at most"),
+    "uniqueItems": _always("an array whose items all differ"),
+    "contains": _always("an array with an item of the kind that the schema asks for"),
+    "minContains": _count("item", "of the kind that the schema asks for, at least"),
+    "maxContains": _count("item", "of the kind that the schema asks for, at most"),
+    "items": _always("an array without further items"),
+    "unevaluatedItems": _always("an array without further items"),
+    "minProperties": _count("member", "an object of at least"),
+    "maxProperties": _count("member", "an object of at most"),
+    "additionalProperties": _always("nothing of this name"),
+    "unevaluatedProperties": _always("an object without members that the schema does not define"),
+    "oneOf": _always("a value that fits exactly one of the alternatives, not several"),
+    "not": _always("a value other than those that the schema excludes"),
+    "None": _always("nothing here"),
+}

@@ -1,0 +1,242 @@
+"""JSON Schema 2020-12 as rules: `jsonschema`, with what it lacks for calls from models.
+
+Integers are strict, floats are multiples when their decimal digits say so, patterns run in linear time, formats are our
+own, references stay inside the document. What is malformed in a schema is no rule, and one check does a bounded amount
+of work.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError, validators
+from jsonschema.protocols import Validator
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from ..state import Json
+from .formats import fits_format
+from .pattern import compile_pattern
+from .tidy import mentions, tidy
+
+MAX_CHECKS = 100_000
+"""Type checks and references that one value may cost. What is left after them is not checked."""
+
+Errors = Iterator[ValidationError]
+
+_STOCK = Draft202012Validator.VALIDATORS
+_work = threading.local()
+
+
+class TooMuch(Exception):
+    """A check that has used up `MAX_CHECKS`."""
+
+
+def _spend() -> None:
+    _work.left -= 1
+    if _work.left < 0:
+        raise TooMuch
+
+
+def check(rules: Validator, value: Json) -> Errors:
+    """The errors of `value`, as they are found. Ends early where the check costs too much or nests too deep."""
+    _work.left = MAX_CHECKS
+    try:
+        yield from rules.iter_errors(value)
+    except (TooMuch, RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
+        return  # the last four: a schema that is malformed in a way `tidy` does not know
+
+
+def accepts(rules: Validator, value: Json) -> bool:
+    """True if no error is found."""
+    return next(check(rules, value), None) is None
+
+
+def _is_integer(_: Any, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(_: Any, value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
+    _spend()
+    if not any(validator.is_type(instance, each) for each in ([types] if isinstance(types, str) else types)):
+        yield ValidationError("type")
+
+
+def _ref(validator: Any, ref: str, instance: Json, schema: Any) -> Errors:
+    _spend()
+    try:
+        yield from _STOCK["$ref"](validator, ref, instance, schema) or ()
+    except Unresolvable:
+        return
+
+
+def _any_of(validator: Any, options: list[Any], instance: Json, schema: Any) -> Errors:
+    failed = _failures(validator, options, instance)
+    if len(failed) == len(options):
+        yield ValidationError("anyOf", context=[error for errors in failed for error in errors])
+
+
+def _one_of(validator: Any, options: list[Any], instance: Json, schema: Any) -> Errors:
+    failed = _failures(validator, options, instance)
+    if len(failed) == len(options):
+        yield ValidationError("oneOf", context=[error for errors in failed for error in errors])
+    elif len(failed) < len(options) - 1:
+        yield ValidationError("oneOf: several")
+
+
+def _failures(validator: Any, options: list[Any], instance: Json) -> list[list[ValidationError]]:
+    tried = (list(validator.descend(instance, each, schema_path=index)) for index, each in enumerate(options))
+    return [errors for errors in tried if errors]
+
+
+def _required(validator: Any, names: list[str], instance: Json, schema: Any) -> Errors:
+    if isinstance(instance, dict):
+        yield from (ValidationError("required", path=[name]) for name in names if name not in instance)
+
+
+def _dependent_required(validator: Any, wanted: Mapping[str, list[str]], instance: Json, schema: Any) -> Errors:
+    if not isinstance(instance, dict):
+        return
+    for name, others in wanted.items():
+        if name in instance:
+            yield from (ValidationError("required", path=[other]) for other in others if other not in instance)
+
+
+def _pattern(validator: Any, source: str, instance: Json, schema: Any) -> Errors:
+    if isinstance(instance, str) and (pattern := compile_pattern(source)) and not pattern.matches(instance):
+        yield ValidationError("pattern")
+
+
+def _pattern_properties(validator: Any, rules: Mapping[str, Any], instance: Json, schema: Any) -> Errors:
+    if not isinstance(instance, dict):
+        return
+    for source, rule in rules.items():
+        for name in instance:
+            if (pattern := compile_pattern(source)) and pattern.matches(name):
+                yield from validator.descend(instance[name], rule, path=name, schema_path=source)
+
+
+def _additional_properties(validator: Any, rule: Any, instance: Json, schema: Any) -> Errors:
+    if not isinstance(instance, dict):
+        return
+    for name in extra_names(instance, schema):
+        if rule is False:
+            yield ValidationError("additionalProperties", path=[name], instance=instance[name])
+        else:
+            yield from validator.descend(instance[name], rule, path=name)
+
+
+def extra_names(instance: Mapping[str, Json], schema: Mapping[str, Any]) -> list[str]:
+    """The names in an object that neither `properties` nor `patternProperties` beside it speak of."""
+    known = schema.get("properties", {})
+    patterns = [compile_pattern(source) for source in schema.get("patternProperties", {})]
+    return [
+        name
+        for name in instance
+        if name not in known and not any(each is None or each.matches(name) for each in patterns)
+    ]
+
+
+def _multiple_of(validator: Any, step: float, instance: Json, schema: Any) -> Errors:
+    if _is_number(None, instance) and not is_multiple(instance, step):
+        yield ValidationError("multipleOf")
+
+
+def is_multiple(value: float, step: float) -> bool:
+    """True if `value` is a whole number of steps, by their decimal digits: 0.3 is three times 0.1."""
+    if isinstance(value, int) and isinstance(step, int):
+        return value % step == 0
+    return (Fraction(str(value)) / Fraction(str(step))).denominator == 1
+
+
+def _enum(validator: Any, values: list[Json], instance: Json, schema: Any) -> Errors:
+    wrong = _STOCK["enum"](validator, values, _short(instance, values), schema)
+    yield from (ValidationError("enum") for _ in wrong or ())
+
+
+def _short(instance: Json, values: list[Json]) -> Json:
+    # the stock rule prints the value; a text longer than all that are listed is as wrong as its beginning
+    if isinstance(instance, str):
+        return instance[: 1 + max((len(each) for each in values if isinstance(each, str)), default=0)]
+    return instance
+
+
+def _unique_items(validator: Any, wanted: bool, instance: Json, schema: Any) -> Errors:
+    if wanted and isinstance(instance, list) and len({canonical(item) for item in instance}) < len(instance):
+        yield ValidationError("uniqueItems")
+
+
+def canonical(value: Json) -> str:
+    """A text that is the same for values that JSON Schema holds equal: 1 and 1.0 are, 1 and true are not."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+
+
+def _plain(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _format(validator: Any, name: str, instance: Json, schema: Any) -> Errors:
+    if not fits_format(name, instance):
+        yield ValidationError("format")
+
+
+StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    validators={
+        "$ref": _ref, "$dynamicRef": _ref, "type": _type, "anyOf": _any_of, "oneOf": _one_of, "required": _required,
+        "dependentRequired": _dependent_required, "pattern": _pattern, "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties, "multipleOf": _multiple_of, "enum": _enum,
+        "uniqueItems": _unique_items, "format": _format,
+    },
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number}),
+)  # fmt: skip
+
+_WithoutUnevaluated: Any = validators.extend(  # type: ignore[no-untyped-call]
+    StrictValidator, validators={"unevaluatedProperties": lambda *_: None}
+)
+
+
+class Same:
+    """A schema as a cache key: the same object, whatever it holds. Kept by the cache, so its id is not used again."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.schema is other.schema
+
+
+def rules_of(schema: Any) -> Validator:
+    """The compiled rules of a schema. Cached by the object itself, so never change a schema in place."""
+    return _compile(Same(schema))
+
+
+@lru_cache(maxsize=4096)
+def _compile(key: Same) -> Validator:
+    try:
+        clean = tidy(key.schema)
+        # the stock rule for unevaluatedProperties runs the patterns of patternProperties through `re`
+        kind = _WithoutUnevaluated if mentions(clean, "patternProperties") else StrictValidator
+        rules: Validator = kind(clean, registry=Registry())
+    except (RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
+        rules = StrictValidator(True)
+    return rules
