@@ -109,7 +109,7 @@ def ask_judge(
             "state": view(state["task_state"], focus=words, budget=budget),
         },
         reply=Judgement,
-        where=Where(turn=state["turn"], attempt=state["number"], question=0),
+        where=Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("judge", 0)),
     )
 
 

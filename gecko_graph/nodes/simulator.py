@@ -7,7 +7,7 @@ from typing import Any
 
 from ..channels import AttemptState, Proposal
 from ..events import event
-from ..models.ask import Reply, Request, Where
+from ..models.ask import Reply, AnyAsk, Where
 from ..models.node import NodeScope
 from ..simulation.ladder import climb, together
 from ..simulation.rung import Question
@@ -17,7 +17,7 @@ from ..toolkit import Toolkit
 
 def simulator(
     state: AttemptState, scope: NodeScope, *, toolkit: Toolkit
-) -> Generator[list[Request], list[Reply], dict[str, Any]]:
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Answer the next call (`serial`), or all calls of the planner's message at once from one state (`snapshot`, `strict`)."""
     pending = state["pending"]
     calls = pending[:1] if scope.context.calls == "serial" else pending

@@ -8,7 +8,7 @@ from types import GeneratorType
 from typing import TypeAlias
 
 from ..errors import StateError
-from ..models.ask import Reply, Request
+from ..models.ask import Reply, AnyAsk
 from ..state import Outcome, PassedRung, SupposedFact
 from ..toolkit.schema import faults
 from ..world.digest import check_json, digest
@@ -21,7 +21,7 @@ from .real import real_rung
 from .rung import Answer, Pass, Question, Rung, Said
 from .schema import schema_rung
 
-Climb: TypeAlias = Generator[list[Request], list[Reply], "Climbed"]
+Climb: TypeAlias = Generator[list[AnyAsk], list[Reply], "Climbed"]
 
 INVENTING = frozenset({"model", "schema"})
 """Rungs that make things up: what they say of a read is kept as a supposed fact."""
@@ -67,7 +67,7 @@ def climb(question: Question) -> Climb:
     return Climbed(nobody(passed), {})
 
 
-def step_on(rung: Rung, question: Question) -> Generator[list[Request], list[Reply], Said]:
+def step_on(rung: Rung, question: Question) -> Generator[list[AnyAsk], list[Reply], Said]:
     """Ask one rung, whether it answers at once or asks a model first."""
     said = rung(question)
     if isinstance(said, GeneratorType):
@@ -131,12 +131,12 @@ def suppose(question: Question, outcome: Outcome) -> dict[str, SupposedFact]:
     return {fact_key(question.call, seen): fact}
 
 
-def together(climbs: Sequence[Climb]) -> Generator[list[Request], list[Reply], list[Climbed]]:
+def together(climbs: Sequence[Climb]) -> Generator[list[AnyAsk], list[Reply], list[Climbed]]:
     """Several climbs at once: what they ask in the same round is asked in one list, so that it is answered at the same time."""
     done: dict[int, Climbed] = {}
     sent: dict[int, list[Reply] | None] = dict.fromkeys(range(len(climbs)))
     while sent:
-        asked: dict[int, list[Request]] = {}
+        asked: dict[int, list[AnyAsk]] = {}
         for index, replies in sent.items():
             try:
                 asked[index] = next(climbs[index]) if replies is None else climbs[index].send(replies)

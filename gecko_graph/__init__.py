@@ -1,0 +1,60 @@
+"""Rehearse an agent's tool calls before anything real is touched.
+
+The ten public names; each is imported when it is first used, so that `import gecko_graph` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .context import GeckoContext
+    from .display import format_run
+    from .errors import GeckoError
+    from .graph import create_gecko
+    from .scenario import Scenario
+    from .state import Rehearsal, RehearsalState
+    from .toolkit import Toolkit
+    from .toolkit.contract import Contract
+    from .toolkit.spec import ToolSpec
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Contract",
+    "GeckoContext",
+    "GeckoError",
+    "Rehearsal",
+    "RehearsalState",
+    "Scenario",
+    "ToolSpec",
+    "Toolkit",
+    "create_gecko",
+    "format_run",
+]
+
+_HOMES = {
+    "Contract": ".toolkit.contract",
+    "GeckoContext": ".context",
+    "GeckoError": ".errors",
+    "Rehearsal": ".state",
+    "RehearsalState": ".state",
+    "Scenario": ".scenario",
+    "ToolSpec": ".toolkit.spec",
+    "Toolkit": ".toolkit",
+    "create_gecko": ".graph",
+    "format_run": ".display",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
