@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ KINDS: Mapping[str, str] = {
     "string": "a string", "integer": "an integer", "number": "a number", "boolean": "a boolean", "null": "null",
     "array": "an array", "object": "an object",
 }  # fmt: skip
+
+_STEPS = re.compile(r'\.([^.\[]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
 
 
 class Finding(NamedTuple):
@@ -46,6 +49,17 @@ def _step(token: str | int) -> str:
     if token.isidentifier() and len(token) <= EXCERPT_CHARS:
         return f".{token}"
     return f"[{excerpt(token)}]"
+
+
+def value_at(value: Json, path: str) -> Json:
+    """What stands at a JSON path that `json_path` has made; None where nothing does."""
+    for name, index, text in _STEPS.findall(path):
+        token: str | int = int(index) if index else name or json.loads(text)
+        try:
+            value = value[token]
+        except (LookupError, TypeError):
+            return None
+    return value
 
 
 def excerpt(value: Json) -> str:
@@ -120,7 +134,7 @@ def _wrong_kind(branch: list[ValidationError]) -> bool:
 
 
 def _distance(branch: list[ValidationError]) -> tuple[bool, int, int]:
-    """How far a branch is from fitting: another kind of value, another tag (a const or enum near the top), more errors."""
+    """How far a branch is from fitting: another kind of value, a tag that differs, more errors."""
     tags = sum(len(error.relative_path) <= 1 and error.validator in ("const", "enum") for error in branch)
     return _wrong_kind(branch), tags, len(branch)
 

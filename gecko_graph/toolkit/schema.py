@@ -19,7 +19,7 @@ from .tidy import follow
 
 MAX_COMPLAINTS = 20
 MAX_LISTED = 8
-"""Undecided places inside one array that are listed one by one; more are named by the array's own path."""
+"""Undecided places inside one argument that are listed one by one; more are named by the path of the whole."""
 
 
 def complaints(tool: ToolSpec, args: JsonObject) -> list[Complaint]:
@@ -160,22 +160,17 @@ class _Meaning:
         parts = list(self._applying(schemas, value))
         if any(_decides(part, value) for part in parts) or value is None or isinstance(value, bool):
             return []
-        if isinstance(value, dict):
-            return [
-                place
-                for name, item in value.items()
-                for place in self.open(item, (*path, name), [inner for part in parts for inner in _of_name(part, name)])
-            ]
-        if isinstance(value, list):
-            found = [
-                place
-                for index, item in enumerate(value)
-                for place in self.open(
-                    item, (*path, index), [inner for part in parts for inner in _of_index(part, index)]
-                )
-            ]
-            return found if len(found) <= MAX_LISTED else [json_path(path)]
+        if isinstance(value, dict | list):
+            return self._inside(value, path, parts)
         return [] if isinstance(value, int | float) and _bounded(parts) else [json_path(path)]
+
+    def _inside(self, value: Json, path: tuple[str | int, ...], parts: list[JsonObject]) -> list[str]:
+        """The undecided places among the members or items; where they are many, the path of the whole."""
+        found: list[str] = []
+        for token, item in value.items() if isinstance(value, dict) else enumerate(value):
+            about = _of_name if isinstance(value, dict) else _of_index
+            found += self.open(item, (*path, token), [inner for part in parts for inner in about(part, token)])
+        return found if len(found) <= MAX_LISTED or not path else [json_path(path)]
 
     def _applying(self, schemas: list[Any], value: Json) -> Iterator[JsonObject]:
         """The schemas and what they lead to: references, allOf, and those alternatives that accept the value."""
