@@ -1,0 +1,201 @@
+"""Digest, clone and check of a JSON document, at the speed of msgpack.
+
+Two documents that `patch.json_equal` calls equal have the same digest, in every process; others, as far as sha256 can
+tell, have another one. That an attempt starts from the identical state is checked this way.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+from typing import Any
+
+import ormsgpack
+
+from ..errors import StateError
+from ..state import Json
+
+MAX_DEPTH = 100
+"""Levels of nesting that a document may have."""
+
+MAX_VALUES = 5_000_000
+"""Values that a document may hold: forty lists that each hold the last one twice are more than can be written out."""
+
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+_BIG_INT = 1
+_CANONICAL = ormsgpack.OPT_SORT_KEYS | ormsgpack.OPT_PASSTHROUGH_BIG_INT
+_MINUS_ZERO = b"\xcb\x80" + b"\x00" * 7
+_SHOWN = 60
+
+_Place = list[str | int]
+_Fault = tuple[_Place, str]
+"""Where in the document, innermost step first, and what is wrong there."""
+
+
+def digest(document: Json) -> str:
+    """The document's sha256, in hexadecimal, whatever the order of its keys.
+
+    Types count: 1, 1.0, True and "1" differ; 0.0 and -0.0, which are the same number, do not.
+    """
+    try:
+        packed = ormsgpack.packb(document, default=_pack_int, option=_CANONICAL)
+        if _MINUS_ZERO in packed:
+            packed = ormsgpack.packb(_unsigned_zero(document), default=_pack_int, option=_CANONICAL)
+    except TypeError:  # text with half a surrogate pair, which msgpack cannot hold
+        packed = json.dumps(_unsigned_zero(document), sort_keys=True).encode("ascii")
+    return hashlib.sha256(packed).hexdigest()
+
+
+def clone(document: Json) -> Json:
+    """A deep copy that shares nothing with the document: 0.4 ms for 100 kB."""
+    try:
+        packed = ormsgpack.packb(document, default=_pack_int, option=ormsgpack.OPT_PASSTHROUGH_BIG_INT)
+    except TypeError:
+        return copy.deepcopy(document)
+    return ormsgpack.unpackb(packed, ext_hook=_unpack_int)
+
+
+def check_json(document: object, *, what: str) -> None:
+    """Check that a value is JSON, and JSON that a checkpoint can keep.
+
+    Checkpoints are msgpack: integers beyond 64 bits stop them, and half a surrogate pair comes back as another text.
+
+    Args:
+        document: The value to check; only plain dict, list, str, int, float, bool and None are JSON.
+        what: What the value is, for the message: "task_state".
+
+    Raises:
+        StateError: Names the JSON path of the first thing, in document order, that is not JSON.
+    """
+    fault = _Check().fault(document, 0)
+    if fault:
+        place, reason = fault
+        raise StateError(f"{what}: {_json_path(place[::-1])} {reason}")
+
+
+class _Check:
+    """One walk through a document, counting what it has seen."""
+
+    def __init__(self) -> None:
+        self.left = MAX_VALUES
+        self.inside: set[int] = set()
+
+    def fault(self, value: object, depth: int) -> _Fault | None:
+        kind = type(value)
+        if kind is not dict and kind is not list:
+            reason = _scalar_fault(value)
+            return ([], reason) if reason else None
+        reason = self._container_fault(value, depth)
+        if reason:
+            return [], reason
+        self.inside.add(id(value))
+        fault = self._dict_fault(value, depth) if isinstance(value, dict) else self._list_fault(value, depth)
+        self.inside.discard(id(value))
+        return fault
+
+    def _container_fault(self, value: Any, depth: int) -> str | None:
+        if id(value) in self.inside:
+            return "contains itself"
+        if depth >= MAX_DEPTH:
+            return f"is nested more than {MAX_DEPTH} levels deep"
+        self.left -= len(value)
+        return f"makes it too large: more than {MAX_VALUES:,} values" if self.left < 0 else None
+
+    def _dict_fault(self, value: dict[Any, Any], depth: int) -> _Fault | None:
+        for key, item in value.items():
+            if type(key) is not str:
+                return [], f"has the key {_shown(key)}, {_kind(key)}: keys are text"
+            if not key.isascii() and _torn(key):
+                return [], f"has the key {_shown(key)}: half a surrogate pair is no text"
+            if type(item) is str and item.isascii():
+                continue
+            fault = self.fault(item, depth + 1)
+            if fault:
+                fault[0].append(key)
+                return fault
+        return None
+
+    def _list_fault(self, value: Any, depth: int) -> _Fault | None:
+        for index, item in enumerate(value):
+            if type(item) is str and item.isascii():
+                continue
+            fault = self.fault(item, depth + 1)
+            if fault:
+                fault[0].append(index)
+                return fault
+        return None
+
+
+def _scalar_fault(value: object) -> str | None:
+    if type(value) is str:
+        torn = not value.isascii() and _torn(value)
+        return f"is {_shown(value)}: half a surrogate pair is no text" if torn else None
+    if type(value) is float:
+        return None if math.isfinite(value) else f"is {value}: JSON has no such number"
+    if type(value) is int:
+        return (
+            None if _INT_MIN <= value <= _INT_MAX else "is an integer of more than 64 bits: no checkpoint can keep it"
+        )
+    if value is None or type(value) is bool:
+        return None
+    return f"is {_kind(value)}, which is not JSON{_advice(value)}"
+
+
+def _advice(value: object) -> str:
+    if isinstance(value, dict):
+        return ": give a plain dict"
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return ": give a list"
+    if isinstance(value, (str, int, float)):
+        return ": give the plain value"
+    return ""
+
+
+def _kind(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _shown(value: object) -> str:
+    text = ascii(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def _torn(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _json_path(place: _Place) -> str:
+    return "$" + "".join(map(_step, place))
+
+
+def _step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f".{step}" if step.isidentifier() else f"[{json.dumps(step)}]"
+
+
+def _pack_int(value: object) -> ormsgpack.Ext:
+    """An integer beyond 64 bits, for msgpack."""
+    if not isinstance(value, int):
+        raise TypeError(f"{_kind(value)} is not JSON")
+    return ormsgpack.Ext(_BIG_INT, hex(value).encode())
+
+
+def _unpack_int(tag: int, data: bytes) -> int:
+    return int(data, 16)
+
+
+def _unsigned_zero(value: Json) -> Json:
+    """The same document with 0.0 for -0.0."""
+    if isinstance(value, dict):
+        return {key: _unsigned_zero(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_unsigned_zero(item) for item in value]
+    return 0.0 if isinstance(value, float) and value == 0 else value
