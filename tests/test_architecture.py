@@ -1,0 +1,87 @@
+"""Imports between rooms run one way, rooms stay small, and no word of the house is missing a place."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "gecko_graph"
+
+# a room may import those on lower floors; on one floor only what ALSO allows
+FLOORS = [
+    {"errors", "state", "context"},
+    {"events", "documents"},
+    {"world", "models"},
+    {"toolkit"},
+    {"simulation"},
+    {"channels"},
+    {"turn"},
+    {"nodes"},
+    {"graph"},
+    {"scenario"},
+    {"display", "testing"},
+    {"cli", "studio"},
+]
+LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def room_of(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def imports_of(path: Path) -> set[str]:
+    """Rooms of gecko_graph that a file imports, wherever in the file."""
+    depth = len(path.relative_to(PACKAGE).parts)
+    rooms: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            if node.level == depth and node.module:
+                rooms.add(node.module.split(".")[0])
+            elif node.level == depth:
+                rooms |= {alias.name for alias in node.names}
+            elif node.level == 0 and (node.module or "").startswith("gecko_graph"):
+                rooms.add(f"absolute import of {node.module}")
+    return rooms - {"__version__"}
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_run_one_way(path):
+    room = room_of(path)
+    for other in imports_of(path) - {room}:
+        assert other in LEVEL, f"{other} is no room"
+        assert LEVEL[other] < LEVEL[room], f"{room} may not import {other}"
+
+
+def test_nodes_never_import_each_other():
+    for path in (PACKAGE / "nodes").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not (isinstance(node, ast.ImportFrom) and node.level == 1), f"{path.name} imports {node.module}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_file_over_400_lines(path):
+    assert path.read_text(encoding="utf-8").count("\n") <= 400
+
+
+@pytest.mark.parametrize(
+    "word", ["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge"]
+)
+def test_one_word_five_places(word):
+    module = PACKAGE / "nodes" / f"{word}.py"
+    assert f"def {word}(" in module.read_text(encoding="utf-8")
+    assert f'add_node("{word}"' in (PACKAGE / "graph.py").read_text(encoding="utf-8")
+    assert (ROOT / "prompts" / f"{word}.md").is_file()
+    assert (ROOT / "tests" / "nodes" / f"test_{word}.py").is_file()
+
+
+def test_evals_are_not_imported_by_the_package():
+    for path in FILES:
+        assert "import evals" not in path.read_text(encoding="utf-8")
+        assert "from evals" not in path.read_text(encoding="utf-8")

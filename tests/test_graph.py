@@ -1,0 +1,305 @@
+"""GATS as a user runs it: rounds, identical starts, turns, budgets, embedding (paper, section 4 and algorithm 1)."""
+
+from __future__ import annotations
+
+import copy
+import time
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
+
+from gecko_graph import GeckoContext, GeckoError, RehearsalState, Toolkit, create_gecko
+from tests import desk
+
+
+def words(run):
+    return [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]]
+
+
+def test_a_failed_attempt_is_retried_from_the_identical_state_and_only_the_accepted_one_is_written_back():
+    given = desk.inputs()
+    before = copy.deepcopy(given)
+    run = desk.gecko(desk.WRONG, desk.RIGHT).invoke(given)
+    rehearsal = run["rehearsal"]
+    assert words(run) == ["failed", "accepted"]
+    assert len({attempt["start_digest"] for attempt in rehearsal["attempts"]}) == 1
+    assert rehearsal["chosen"] == 2
+    assert [call["name"] for call in rehearsal["plan"]] == ["add_tray", "put"]
+    assert run["task_state"]["trays"] == {"letters": ["from mum"], "bills": ["invoice"]}
+    assert run["messages"][-1].text == rehearsal["answer"] == "The invoice is in bills."
+    assert given == before
+
+
+def test_an_unaccepted_run_leaves_the_state_alone_and_returns_the_best_attempt():
+    half = [desk.RIGHT[0], {"say": "Tray made."}]
+    run = desk.gecko(desk.WRONG, half, desk.WRONG, context=GeckoContext(max_retries=2)).invoke(desk.inputs())
+    assert words(run) == ["failed"] * 3
+    assert run["rehearsal"]["chosen"] == 2
+    assert run["rehearsal"]["verdict"]["score"] == 0.5
+    assert run["task_state"] == desk.start()
+
+
+def test_rounds_are_one_plus_max_retries():
+    for retries in (0, 1, 3):
+        run = desk.gecko(*[desk.WRONG] * 9, context=GeckoContext(max_retries=retries)).invoke(desk.inputs())
+        assert len(run["rehearsal"]["attempts"]) == retries + 1
+
+
+def test_the_run_s_own_context_wins_over_the_bound_one():
+    gecko = desk.gecko(*[desk.WRONG] * 9, context=GeckoContext(max_retries=0))
+    assert len(gecko.invoke(desk.inputs(), context=GeckoContext(max_retries=2))["rehearsal"]["attempts"]) == 3
+
+
+def test_parallel_attempts_run_from_the_same_state_and_the_best_is_chosen():
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT, desk.WRONG, context=GeckoContext(parallel_attempts=3))
+    run = gecko.invoke(desk.inputs())
+    assert [attempt["number"] for attempt in run["rehearsal"]["attempts"]] == [1, 2, 3]
+    assert words(run) == ["failed", "accepted", "failed"]
+    assert run["rehearsal"]["chosen"] == 2
+
+
+def test_parallel_attempts_retry_with_the_next_numbers():
+    gecko = desk.gecko(desk.WRONG, desk.WRONG, desk.WRONG, desk.RIGHT, context=GeckoContext(parallel_attempts=2))
+    run = gecko.invoke(desk.inputs())
+    assert [attempt["number"] for attempt in run["rehearsal"]["attempts"]] == [1, 2, 3, 4]
+    assert run["rehearsal"]["chosen"] == 4
+
+
+async def test_async_runs_give_what_sync_runs_give():
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT)
+    assert (await gecko.ainvoke(desk.inputs()))["rehearsal"] == gecko.invoke(desk.inputs())["rehearsal"]
+
+
+def turn(planner, **roles):
+    return {"planner": planner, **roles}
+
+
+def test_the_turns_of_a_thread_continue_from_the_state_that_the_last_one_left():
+    second = [[{"call": "put", "args": {"tray": "bills", "paper": "receipt"}}, {"say": "Added."}]]
+    gecko = desk.gecko(turns=[turn([desk.WRONG, desk.RIGHT]), turn(second)], checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    gecko.invoke(desk.inputs(), thread)
+    check = [{"id": "receipt", "description": "the receipt too", "check": "state.trays.bills == ['invoice', 'receipt']"}]
+    run = gecko.invoke({"messages": [("user", "and the receipt")], "checklist": check}, thread)
+    rehearsal = run["rehearsal"]
+    assert rehearsal["verdict"]["word"] == "accepted"
+    assert [attempt["number"] for attempt in rehearsal["attempts"]] == [1]
+    assert [item["id"] for item in rehearsal["verdict"]["items"]] == ["receipt"]
+    assert rehearsal["usage"]["planner"]["calls"] == 2
+    assert run["task_state"]["trays"]["bills"] == ["invoice", "receipt"]
+    assert [message.text for message in run["messages"]][1::2] == ["The invoice is in bills.", "Added."]
+
+
+def test_a_checklist_is_for_one_turn_only():
+    gecko = desk.gecko(turns=[turn([desk.RIGHT]), turn([[{"say": "Nothing to do."}]] * 4)], checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    gecko.invoke(desk.inputs(), thread)
+    run = gecko.invoke({"messages": [("user", "thanks")]}, thread)
+    assert run["rehearsal"]["verdict"]["word"] == "failed"
+    assert "no checklist" in run["rehearsal"]["verdict"]["feedback"]
+    assert len(run["rehearsal"]["attempts"]) == 1, "without a checklist a retry has nothing to learn from"
+
+
+class Parent(RehearsalState):
+    note: str
+
+
+class ParentContext(TypedDict):
+    user: str
+
+
+def test_embedded_in_a_parent_with_its_own_context_and_checkpointer():
+    def agent(state):
+        return {"note": state["rehearsal"]["verdict"]["word"]}
+
+    builder = StateGraph(Parent, context_schema=ParentContext)
+    builder.add_node("rehearse", desk.gecko(desk.WRONG, desk.RIGHT, desk.RIGHT))
+    builder.add_node("agent", agent)
+    builder.add_edge(START, "rehearse")
+    builder.add_edge("rehearse", "agent")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "p"}}
+    inputs = {"messages": [("user", "file it")], "task_state": desk.start()}
+    run = graph.invoke(inputs, thread, context={"user": "ann"})
+    assert run["note"] == "failed", "the mixin has no checklist, and no model writes one"
+    assert run["rehearsal"]["attempts"][0]["steps"]
+    assert [message.type for message in run["messages"]] == ["human", "ai"]
+
+
+def test_embedded_turns_continue():
+    items = [{"items": [{"description": "the papers are filed"}]}]
+    judged = [{"items": [{"id": "item-1", "status": "success"}]}]
+    more = [[{"call": "put", "args": {"tray": "bills", "paper": "receipt"}}, {"say": "Added."}]]
+    gecko = desk.gecko(
+        turns=[turn([desk.RIGHT], checklist=items, judge=judged), turn(more, checklist=items, judge=judged)]
+    )
+    builder = StateGraph(RehearsalState)
+    builder.add_node("rehearse", gecko)
+    builder.add_edge(START, "rehearse")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "p"}}
+    graph.invoke({"messages": [("user", "file it")], "task_state": desk.start()}, thread)
+    run = graph.invoke({"messages": [("user", "and the receipt")]}, thread)
+    assert run["rehearsal"]["verdict"]["word"] == "accepted"
+    assert run["task_state"]["trays"]["bills"] == ["invoice", "receipt"]
+    assert [message.text for message in run["messages"]][1::2] == ["The invoice is in bills.", "Added."]
+    assert len(run["rehearsal"]["attempts"]) == 1
+
+
+def test_several_calls_of_one_message_in_order():
+    both = [{"calls": [desk.RIGHT[0], desk.RIGHT[1]]}, {"say": "done"}]
+    run = desk.gecko(both).invoke(desk.inputs())
+    assert words(run) == ["accepted"]
+    assert [step["outcome"]["status"] for step in run["rehearsal"]["attempts"][0]["steps"]] == ["ok", "ok"]
+
+
+def test_snapshot_calls_see_the_state_before_the_message():
+    both = [{"calls": [desk.RIGHT[0], desk.RIGHT[1]]}, {"say": "done"}]
+    run = desk.gecko(both, context=GeckoContext(calls="snapshot", max_retries=0)).invoke(desk.inputs())
+    assert [step["outcome"]["status"] for step in run["rehearsal"]["attempts"][0]["steps"]] == ["ok", "error"]
+
+
+@pytest.mark.parametrize(("mode", "papers"), [("snapshot", 3), ("strict", 2)])
+def test_overlapping_changes_are_a_race_or_refused(mode, papers):
+    message = {"calls": [{"call": "put", "args": {"tray": "letters", "paper": paper}} for paper in ("a", "b")]}
+    check = [{"id": "n", "description": "papers", "check": f"(state.trays.letters | length) == {papers}"}]
+    run = desk.gecko([message, {"say": "done"}], context=GeckoContext(calls=mode, max_retries=0)).invoke(
+        desk.inputs(checklist=check)
+    )
+    steps = run["rehearsal"]["attempts"][0]["steps"]
+    assert words(run) == ["accepted"]
+    if mode == "snapshot":
+        assert "put" in steps[1]["outcome"]["race"][0]
+    else:
+        assert steps[1]["outcome"]["status"] == "error"
+        assert "same message" in steps[1]["outcome"]["refused"]
+
+
+def test_a_rule_s_complaint_goes_back_to_the_planner_and_changes_nothing():
+    attempt = [{"call": "add_tray", "args": {"name": 7}}, {"call": "fly", "args": {}}, *desk.RIGHT]
+    run = desk.gecko(attempt).invoke(desk.inputs())
+    first, second, *_ = run["rehearsal"]["attempts"][0]["steps"]
+    assert first["complaints"][0]["path"] == "$.name"
+    assert second["complaints"][0]["tool"] == "fly"
+    assert words(run) == ["accepted"]
+
+
+def test_max_steps_end_an_attempt_with_its_reason():
+    looping = [{"call": "look", "args": {}}] * 9
+    run = desk.gecko(looping, desk.RIGHT, context=GeckoContext(max_steps=4)).invoke(desk.inputs())
+    first = run["rehearsal"]["attempts"][0]
+    assert len(first["steps"]) == 4
+    assert first["stop_reason"].startswith("max_steps")
+    assert words(run) == ["failed", "accepted"]
+
+
+def test_a_token_budget_ends_the_run_with_the_best_so_far():
+    run = desk.gecko(*[desk.WRONG] * 9, context=GeckoContext(token_budget=30)).invoke(desk.inputs())
+    (attempt,) = run["rehearsal"]["attempts"]
+    assert attempt["stop_reason"].startswith("token_budget")
+    assert run["rehearsal"]["plan"] == [step["call"] for step in attempt["steps"]]
+
+
+def test_a_time_budget_ends_the_run():
+    def slow(state, tray, paper):
+        time.sleep(0.05)
+        return desk.put(state, tray, paper)
+
+    context = GeckoContext(time_budget_s=0.04)
+    run = desk.gecko(*[desk.WRONG] * 9, tools=desk.toolkit(put=slow), context=context).invoke(desk.inputs())
+    assert run["rehearsal"]["attempts"][-1]["stop_reason"].startswith("time_budget_s")
+    assert len(run["rehearsal"]["attempts"]) == 1
+
+
+def test_a_tool_that_raises_is_an_error_of_the_tool_and_one_that_hangs_leaves_the_call_to_the_next_rung():
+    def hang(state, tray, paper):
+        time.sleep(5)
+
+    context = GeckoContext(tool_timeout_s=0.1, max_retries=0)
+    attempt = [{"call": "put", "args": {"tray": "none", "paper": "x"}}, {"say": "?"}]
+    failed = desk.gecko(attempt, context=context).invoke(desk.inputs())["rehearsal"]["attempts"][0]["steps"][0]
+    assert failed["outcome"]["status"] == "error"
+    assert "no tray none" in failed["outcome"]["result"]
+    hung = desk.gecko(attempt, tools=desk.toolkit(put=hang), context=context).invoke(desk.inputs())
+    outcome = hung["rehearsal"]["attempts"][0]["steps"][0]["outcome"]
+    assert outcome["rung"] == "schema"
+    assert "did not answer within" in outcome["passed"][-2]["reason"] + outcome["passed"][2]["reason"]
+
+
+def test_a_planner_that_fails_ends_the_attempt_and_is_never_accepted():
+    true = [{"id": "t", "description": "holds from the start", "check": "'letters' in state.trays"}]
+    run = desk.gecko([], [], context=GeckoContext(max_retries=1)).invoke(desk.inputs(checklist=true))
+    assert words(run) == ["failed", "failed"]
+    assert "the planner did not answer" in run["rehearsal"]["attempts"][0]["stop_reason"]
+
+
+def test_asking_the_user_can_be_the_right_answer_and_is_not_retried():
+    question = [{"say": "Which invoice do you mean, the one of March or the one of April?"}]
+    judged = [{"items": [], "ask_user": True}]
+    run = desk.gecko(turns=[turn([question] * 4, judge=judged)]).invoke(desk.inputs())
+    assert words(run) == ["needs_user"]
+    assert run["rehearsal"]["verdict"]["score"] == 1.0
+    assert run["task_state"] == desk.start()
+
+
+def test_i_could_not_alone_is_no_success():
+    lazy = [{"say": "I could not do it."}]
+    judged = [{"items": [], "ask_user": False}] * 4
+    run = desk.gecko(turns=[turn([lazy, desk.RIGHT], judge=judged)]).invoke(desk.inputs())
+    assert words(run) == ["failed", "accepted"]
+
+
+def test_a_judge_that_fails_to_answer_never_counts_as_success():
+    items = [{"id": "nice", "description": "it is done nicely"}]
+    run = desk.gecko(desk.RIGHT, context=GeckoContext(max_retries=0)).invoke(desk.inputs(checklist=items))
+    assert words(run) == ["failed"]
+    assert run["rehearsal"]["verdict"]["items"][0]["by"] == "nobody"
+
+
+def test_an_attempt_that_breaks_is_data(monkeypatch):
+    import gecko_graph.nodes.simulator as module
+
+    def bug(*args, **kwargs):
+        raise ZeroDivisionError("a bug of ours")
+
+    monkeypatch.setattr(module, "climb", bug)
+    run = desk.gecko(desk.RIGHT, context=GeckoContext(max_retries=0)).invoke(desk.inputs())
+    assert "ZeroDivisionError: a bug of ours" in run["rehearsal"]["attempts"][0]["stop_reason"]
+
+
+def test_an_attempt_starts_anew_from_a_finished_run_s_checkpoint():
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    first = gecko.invoke(desk.inputs(), thread)["rehearsal"]
+    snapshots = [each for each in gecko.get_state_history(thread) if each.next == ("attempt",)]
+    assert len(snapshots) == 2
+    again = gecko.invoke(None, snapshots[0].config)["rehearsal"]
+    assert again["attempts"][1] == first["attempts"][1]
+    whole = gecko.invoke(None, snapshots[1].config)["rehearsal"]
+    assert [attempt["end_digest"] for attempt in whole["attempts"]] == [each["end_digest"] for each in first["attempts"]]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({"messages": []}, "there is no task"),
+        ({"messages": [("user", "  ")]}, "the task is empty"),
+        ({"messages": [("user", "x")], "task_state": {"when": object}}, r"task_state.*when"),
+        ({"messages": [("user", "x")], "checklist": [{"id": "a"}]}, "give it a description"),
+        ({"messages": [("user", "x")], "checklist": [{"description": "d", "check": "1 +"}]}, "item-1"),
+    ],
+)
+def test_a_user_s_mistake_raises_and_says_what_to_do(inputs, says):
+    with pytest.raises(GeckoError, match=says):
+        desk.gecko(desk.RIGHT).invoke(inputs)
+
+
+def test_no_tools_and_no_toolkit_are_mistakes():
+    with pytest.raises(GeckoError, match="no tools"):
+        create_gecko(Toolkit([]))
+    with pytest.raises(GeckoError, match="Toolkit.from_tools"):
+        create_gecko([desk.look])  # type: ignore[arg-type]
+    with pytest.raises(GeckoError, match="role"):
+        create_gecko(desk.toolkit(), models={"plannner": "openai:x"})  # type: ignore[dict-item]
