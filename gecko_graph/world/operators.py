@@ -1,4 +1,4 @@
-"""The operators of the contract language: on JSON values, counted, and never Python's own where a value could be large."""
+"""The operators of the contract language: on JSON values, and counted wherever a value could be large."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ Operator = Callable[[Scope, Any, Any], Any]
 
 NUMBERS = frozenset((int, float))
 SCALARS = frozenset((str, int, float, bool, type(None)))
+
+_LONG = 200
+"""Characters from which on a text is looked for in a list item by item, with the clock read at each."""
 
 
 def number(value: int | float) -> int | float:
@@ -71,16 +74,21 @@ def equal(scope: Scope, left: Any, right: Any) -> bool:
         given(left)
         return True
     if isinstance(left, list) and isinstance(right, list):
-        scope.tick()
-        return len(left) == len(right) and all(equal(scope, *pair) for pair in zip(left, right, strict=True))
-    if isinstance(left, dict) and isinstance(right, dict):
-        scope.tick()
         return len(left) == len(right) and all(
-            key in right and equal(scope, member, right[key]) for key, member in left.items()
+            _equal_member(scope, ours, theirs) for ours, theirs in zip(left, right, strict=True)
+        )
+    if isinstance(left, dict) and isinstance(right, dict):
+        return len(left) == len(right) and all(
+            key in right and _equal_member(scope, member, right[key]) for key, member in left.items()
         )
     given(left)
     given(right)
     return False
+
+
+def _equal_member(scope: Scope, left: Any, right: Any) -> bool:
+    scope.tick()
+    return equal(scope, left, right)
 
 
 def unequal(scope: Scope, left: Any, right: Any) -> bool:
@@ -118,9 +126,9 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
             return member in container
         raise Fault(f"`in` a text needs a text, not {kind(given(member))}")
     if isinstance(container, list):
-        if type(member) in SCALARS:
+        if type(member) in SCALARS and not (type(member) is str and len(member) > _LONG):
             return member in container
-        return any(equal(scope, member, item) for item in container)
+        return any(_equal_member(scope, member, item) for item in container)
     raise Fault(f"`in` needs a text, a list or an object, not {kind(given(container))}")
 
 
@@ -175,8 +183,3 @@ def part(scope: Scope, value: Any, bounds: slice, what: str) -> Any:
         scope.take_items(len(value))
         return value[bounds]
     raise Fault(f"{what} needs a list or a text, not {kind(value)}")
-
-
-def truth(value: Any) -> bool:
-    """Whether a value counts as true: not false, none, 0, or an empty text, list or object. Raises Fault."""
-    return bool(value)

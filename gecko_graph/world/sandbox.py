@@ -1,8 +1,9 @@
 """What an expression may touch and what it may cost.
 
-Jinja2 is the grammar of the contract language; nothing of its runtime is used. Expressions are evaluated by closures of our
-own over plain JSON values, so there is no attribute of a Python object to climb to, and every operation that can build or
-read much counts what it takes: text in characters, lists in items, time by a clock that is read per expression and per item.
+Jinja2 is the grammar of the contract language; nothing of its runtime is used. Expressions are evaluated by closures
+of our own over plain JSON values, so there is no attribute of a Python object to climb to, and every operation that can
+build or read much counts what it takes: bytes of text and items, and time by a clock that is read per expression and
+per item.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _ITEM = 64
 """Bytes that one item of a list or object is taken to need: its reference and a small value."""
 
 
-class Fault(Exception):  # noqa: N818 - never leaves `world`: Expression turns it into EvaluationFailed
-    """Why an expression has no value."""
+class Fault(Exception):
+    """Why an expression has no value. Never leaves `world`: Expression turns it into EvaluationFailed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,9 @@ class Scope:
         if self._room < 0:
             raise Fault(f"it builds more than {self.limits.memory / 1_000_000:g} MB")
 
-    def take_text(self, *parts: str) -> None:
-        """Take what a text put together from `parts` needs."""
-        width = 1 if all(part.isascii() for part in parts) else 4
+    def take_text(self, *parts: str, growth: int = 1) -> None:
+        """Take what a text put together from `parts` needs; letters beyond ASCII may become `growth` characters."""
+        width = 1 if all(part.isascii() for part in parts) else 4 * growth
         self.take(width * sum(len(part) for part in parts))
 
     def take_items(self, count: int) -> None:
@@ -160,7 +161,8 @@ def a_list(value: Any, what: str) -> list[Json]:
     """`value` if it is a list. A text is never read letter by letter, an object never key by key. Raises Fault."""
     if isinstance(value, list):
         return value
-    hint = {str: "; `| list` gives its letters", dict: "; use `| keys`, `| values` or `| items`"}.get(type(value), "")
+    hint = "; `| list` gives its letters" if isinstance(value, str) else ""
+    hint = "; use `| keys`, `| values` or `| items`" if isinstance(value, dict) else hint
     raise Fault(f"{what} needs a list, not {kind(given(value))}{hint}")
 
 
@@ -208,13 +210,10 @@ def text(scope: Scope, value: Any) -> str:
     return str(value)
 
 
-def json_text(scope: Scope, value: Any, indent: int | None = None) -> str:
+def json_text(scope: Scope, value: Any) -> str:
     """A value as JSON text, keys in the order they have. Raises Fault."""
     measure(scope, value)
-    if indent is not None:
-        indent = a_small_int(indent, "tojson's indent", 8)
-        measure(scope, value)
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def join(scope: Scope, parts: list[str], glue: str = "") -> str:

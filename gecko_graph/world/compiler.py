@@ -1,0 +1,397 @@
+"""Closures for the nodes of the contract language: one function a node, run on a Scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from jinja2 import nodes
+
+from .filters import FILTERS, attribute_of, collect
+from .filters import TAKES_MISSING as LENIENT_FILTERS
+from .functions import FUNCTIONS, METHODS
+from .operators import ARITHMETIC, COMPARISONS, key_of, member, number, part
+from .predicates import TAKES_MISSING as LENIENT_TESTS
+from .predicates import TESTS
+from .sandbox import Fault, Missing, Scope, a_number, a_text, given, join, text
+from .syntax import (
+    MAX_DEPTH,
+    MAX_NODES,
+    Code,
+    Mentions,
+    Run,
+    SyntaxFault,
+    check_arguments,
+    check_name,
+    describe,
+    known,
+    literal,
+    no_spread,
+)
+
+Step = Callable[[Scope], Callable[[Any], Any]]
+"""A filter or test with its arguments: given a scope, what turns a value into another."""
+
+Arguments = tuple[Sequence[Run], dict[str, Run]]
+
+LOOPS = ("map", "select", "reject", "selectattr", "rejectattr")
+
+
+def compile_tree(tree: nodes.Expr) -> Code:
+    """The closure of one expression. Raises SyntaxFault."""
+    compiler = _Compiler()
+    return compiler.finish(compiler.build(tree))
+
+
+def compile_parts(parts: list[str | nodes.Expr]) -> Code:
+    """The closure of a text: the one expression's value, or the parts put together. Raises SyntaxFault."""
+    compiler = _Compiler()
+    runs = [_constant(part) if isinstance(part, str) else compiler.build(part) for part in parts]
+    if len(runs) == 1:
+        return compiler.finish(runs[0])
+    return compiler.finish(lambda scope: join(scope, [text(scope, run(scope)) for run in runs]))
+
+
+def _constant(value: Any) -> Run:
+    return lambda _: value
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.mentions = Mentions()
+        self._nodes = 0
+        self._depth = 0
+
+    def finish(self, run: Run) -> Code:
+        found = self.mentions
+        return Code(run, frozenset(found.names), frozenset(found.state_keys), frozenset(found.arguments))
+
+    def build(self, node: nodes.Node) -> Run:
+        """The closure of a node, by its exact type. Raises SyntaxFault."""
+        self._nodes += 1
+        self._depth += 1
+        if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
+            raise SyntaxFault(f"it has more than {MAX_NODES} parts, or is nested more than {MAX_DEPTH} levels deep")
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            why = "there are no powers" if isinstance(node, nodes.Pow) else "it is not part of the language"
+            raise SyntaxFault(f"{type(node).__name__.lower()}: {why}")
+        run = handler(self, node)
+        self._depth -= 1
+        return run
+
+    # values
+
+    def name(self, node: nodes.Name) -> Run:
+        name = check_name(node.name, "the name")
+        self.mentions.names.add(name)
+
+        def run(scope: Scope) -> Any:
+            return scope.values[name]
+
+        return run
+
+    def const(self, node: nodes.Const) -> Run:
+        value = node.value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                number(value)
+            except Fault as fault:
+                raise SyntaxFault(str(fault)) from None
+        elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise SyntaxFault("a text holds half of a surrogate pair")
+        return _constant(value)
+
+    def literal_list(self, node: nodes.List | nodes.Tuple) -> Run:
+        runs = [self.build(item) for item in node.items]
+
+        def run(scope: Scope) -> Any:
+            scope.take_items(len(runs) + 1)
+            return [given(one(scope)) for one in runs]
+
+        return run
+
+    def literal_object(self, node: nodes.Dict) -> Run:
+        pairs = [(self.build(pair.key), self.build(pair.value)) for pair in node.items]
+
+        def run(scope: Scope) -> Any:
+            scope.take_items(2 * len(pairs) + 1)
+            return {a_text(key_of(key(scope)), "a key"): given(value(scope)) for key, value in pairs}
+
+        return run
+
+    def attribute(self, node: nodes.Getattr) -> Run:
+        key = check_name(node.attr, "the key")
+        self.mentions.key(node.node, key)
+        return self._member(node, _constant(key), key)
+
+    def subscript(self, node: nodes.Getitem) -> Run:
+        if isinstance(node.arg, nodes.Slice):
+            return self._slice(node, node.arg)
+        fixed = node.arg.value if isinstance(node.arg, nodes.Const) else None
+        if isinstance(fixed, str):
+            self.mentions.key(node.node, check_name(fixed, "the key"))
+        return self._member(node, self.build(node.arg), fixed)
+
+    def _member(self, node: nodes.Getattr | nodes.Getitem, key: Run, fixed: Any) -> Run:
+        owner = self.build(node.node)
+        what = describe(node)
+        if not isinstance(fixed, str):
+            return lambda scope: member(owner(scope), given(key(scope)), what)
+
+        def run(scope: Scope) -> Any:
+            value = owner(scope)
+            try:
+                return value[fixed]
+            except (KeyError, TypeError):
+                return value if type(value) is Missing else Missing(what)
+
+        return run
+
+    def _slice(self, node: nodes.Getitem, bounds: nodes.Slice) -> Run:
+        owner = self.build(node.node)
+        start, stop, step = (
+            _constant(None) if one is None else self.build(one) for one in (bounds.start, bounds.stop, bounds.step)
+        )
+        what = describe(node.node)
+
+        def run(scope: Scope) -> Any:
+            return part(scope, owner(scope), slice(start(scope), stop(scope), step(scope)), what)
+
+        return run
+
+    # operators
+
+    def conjunction(self, node: nodes.And) -> Run:
+        left, right = self.build(node.left), self.build(node.right)
+        return lambda scope: left(scope) and right(scope)
+
+    def disjunction(self, node: nodes.Or) -> Run:
+        left, right = self.build(node.left), self.build(node.right)
+        return lambda scope: left(scope) or right(scope)
+
+    def negation(self, node: nodes.Not) -> Run:
+        inner = self.build(node.node)
+        return lambda scope: not inner(scope)
+
+    def sign(self, node: nodes.Neg | nodes.Pos) -> Run:
+        inner = self.build(node.node)
+        if isinstance(node, nodes.Neg):
+            return lambda scope: number(-a_number(inner(scope), "-"))
+        return lambda scope: a_number(inner(scope), "+")
+
+    def binary(self, node: nodes.BinExpr) -> Run:
+        apply = ARITHMETIC[type(node).__name__]
+        left, right = self.build(node.left), self.build(node.right)
+        return lambda scope: apply(scope, left(scope), right(scope))
+
+    def concat(self, node: nodes.Concat) -> Run:
+        runs = [self.build(one) for one in node.nodes]
+        return lambda scope: join(scope, [text(scope, given(run(scope))) for run in runs])
+
+    def compare(self, node: nodes.Compare) -> Run:
+        first = self.build(node.expr)
+        rest = [(COMPARISONS[operand.op], self.build(operand.expr)) for operand in node.ops]
+        if len(rest) == 1:
+            compare, second = rest[0]
+            return lambda scope: compare(scope, first(scope), second(scope))
+
+        def run(scope: Scope) -> bool:
+            left = first(scope)
+            for compare, other in rest:
+                right = other(scope)
+                if not compare(scope, left, right):
+                    return False
+                left = right
+            return True
+
+        return run
+
+    def conditional(self, node: nodes.CondExpr) -> Run:
+        test, then = self.build(node.test), self.build(node.expr1)
+        missing = Missing("the value of an `if` without `else`")
+        otherwise = _constant(missing) if node.expr2 is None else self.build(node.expr2)
+        return lambda scope: then(scope) if test(scope) else otherwise(scope)
+
+    # calls
+
+    def call(self, node: nodes.Call) -> Run:
+        no_spread(node)
+        if isinstance(node.node, nodes.Name):
+            return self._function(node, known(node.node.name, FUNCTIONS, "function"))
+        if isinstance(node.node, nodes.Getattr):
+            name = check_name(node.node.attr, "the method")
+            method = METHODS[known(name, METHODS, "text method")]
+            return self._apply(node.node.node, self._step(name, method, self._arguments(name, method, node, 2)))
+        raise SyntaxFault("only functions and text methods can be called")
+
+    def _function(self, node: nodes.Call, name: str) -> Run:
+        function = FUNCTIONS[name]
+        args, kwargs = self._arguments(name, function, node, 1)
+        if name == "at" and len(node.args) > 1 and isinstance(node.args[1], nodes.List) and node.args[1].items:
+            begin = node.args[1].items[0]
+            self.mentions.key(node.args[0], begin.value if isinstance(begin, nodes.Const) else None)
+        lenient = name == "at"
+
+        def run(scope: Scope) -> Any:
+            values = [one(scope) for one in args]
+            named = {key: one(scope) for key, one in kwargs.items()}
+            if not lenient:
+                for value in (*values, *named.values()):
+                    given(value)
+            return function(scope, *values, **named)
+
+        return run
+
+    def _arguments(self, name: str, function: Callable[..., Any], node: Any, before: int) -> Arguments:
+        check_arguments(name, function, len(node.args), [one.key for one in node.kwargs], before)
+        return [self.build(one) for one in node.args], {one.key: self.build(one.value) for one in node.kwargs}
+
+    def filtered(self, node: nodes.Filter) -> Run:
+        no_spread(node)
+        if node.node is None:
+            raise SyntaxFault("a filter needs a value")
+        return self._apply(node.node, self._filter_step(node.name, node))
+
+    def tested(self, node: nodes.Test) -> Run:
+        no_spread(node)
+        return self._apply(node.node, self._test_step(node.name, node))
+
+    def _apply(self, subject: nodes.Node, step: Step) -> Run:
+        value = self.build(subject)
+
+        def run(scope: Scope) -> Any:
+            if perf_counter() > scope.deadline:
+                scope.late()
+            return step(scope)(value(scope))
+
+        return run
+
+    def _step(self, name: str, function: Callable[..., Any], arguments: Arguments, lenient: bool = False) -> Step:
+        args, kwargs = arguments
+        check = _as_it_is if lenient else given
+        is_method = METHODS.get(name) is function
+
+        def step(scope: Scope) -> Callable[[Any], Any]:
+            values = [check(one(scope)) for one in args]
+            named = {key: check(one(scope)) for key, one in kwargs.items()}
+            if is_method:
+                return lambda value: function(scope, a_text(value, name), *values, **named)
+            return lambda value: function(scope, check(value), *values, **named)
+
+        return step
+
+    def _filter_step(self, name: str, node: Any) -> Step:
+        known(name, (*FILTERS, *LOOPS), "filter")
+        if name in LOOPS:
+            return self._map(node) if name == "map" else self._selection(name, node)
+        function = FILTERS[name]
+        return self._step(name, function, self._arguments(name, function, node, 2), name in LENIENT_FILTERS)
+
+    def _test_step(self, name: str, node: Any) -> Step:
+        function = TESTS[known(name, TESTS, "test")]
+        return self._step(name, function, self._arguments(name, function, node, 2), name in LENIENT_TESTS)
+
+    # loops
+
+    def _map(self, node: Any) -> Step:
+        if node.args:
+            step = self._filter_step(literal(node.args[0], "map's filter"), _rest(node, 1))
+        else:
+            step = self._attribute_step(node)
+
+        def loop(scope: Scope) -> Callable[[Any], Any]:
+            change = step(scope)
+            return lambda values: collect(scope, values, "map", lambda value: (True, change(value)))
+
+        return loop
+
+    def _attribute_step(self, node: Any) -> Step:
+        named = {one.key: one.value for one in node.kwargs}
+        if "attribute" not in named or not set(named) <= {"attribute", "default"}:
+            raise SyntaxFault("map needs a filter's name, or attribute= and perhaps default=")
+        attribute = self._attribute(named["attribute"])
+        default = self.build(named["default"]) if "default" in named else None
+
+        def step(scope: Scope) -> Callable[[Any], Any]:
+            if default is None:
+                return lambda value: given(attribute_of(value, attribute))
+            other = given(default(scope))
+
+            def change(value: Any) -> Any:
+                found = attribute_of(value, attribute)
+                return other if type(found) is Missing else found
+
+            return change
+
+        return step
+
+    def _attribute(self, node: nodes.Node) -> str | int:
+        if isinstance(node, nodes.Const) and type(node.value) is int:
+            return node.value
+        return check_name(literal(node, "an attribute"), "the attribute")
+
+    def _selection(self, name: str, node: Any) -> Step:
+        by_attribute = name.endswith("attr")
+        if by_attribute and not node.args:
+            raise SyntaxFault(f"{name} needs an attribute")
+        attribute = self._attribute(node.args[0]) if by_attribute else None
+        rest = _rest(node, 1 if by_attribute else 0)
+        test = _truth if not rest.args else self._test_step(literal(rest.args[0], f"{name}'s test"), _rest(rest, 1))
+        wanted = name.startswith("select")
+
+        def loop(scope: Scope) -> Callable[[Any], Any]:
+            holds = test(scope)
+
+            def keep(value: Any) -> tuple[bool, Any]:
+                subject = value if attribute is None else attribute_of(value, attribute)
+                return bool(holds(subject)) is wanted, value
+
+            return lambda values: collect(scope, values, name, keep)
+
+        return loop
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """The arguments that are left for an inner filter or test."""
+
+    args: list[nodes.Expr]
+    kwargs: list[nodes.Keyword]
+
+
+def _rest(node: Any, used: int) -> _Rest:
+    return _Rest(node.args[used:], node.kwargs)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _truth(_: Scope) -> Callable[[Any], Any]:
+    return bool
+
+
+_HANDLERS: dict[type, Callable[[_Compiler, Any], Run]] = {
+    nodes.Name: _Compiler.name,
+    nodes.Const: _Compiler.const,
+    nodes.List: _Compiler.literal_list,
+    nodes.Tuple: _Compiler.literal_list,
+    nodes.Dict: _Compiler.literal_object,
+    nodes.Getattr: _Compiler.attribute,
+    nodes.Getitem: _Compiler.subscript,
+    nodes.And: _Compiler.conjunction,
+    nodes.Or: _Compiler.disjunction,
+    nodes.Not: _Compiler.negation,
+    nodes.Neg: _Compiler.sign,
+    nodes.Pos: _Compiler.sign,
+    nodes.Concat: _Compiler.concat,
+    nodes.Compare: _Compiler.compare,
+    nodes.CondExpr: _Compiler.conditional,
+    nodes.Call: _Compiler.call,
+    nodes.Filter: _Compiler.filtered,
+    nodes.Test: _Compiler.tested,
+    **dict.fromkeys((nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod), _Compiler.binary),
+}

@@ -1,0 +1,183 @@
+"""From source to closures: Jinja2's parser gives the tree, a whitelist decides what of it is the contract language.
+
+What a tree may hold beyond that (statements, powers, calls of values, `*args`) is refused at load, and so are filter
+and test names that are not literal: nothing is looked up by name at run time.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, TemplateError, nodes
+from jinja2.parser import Parser
+
+from .sandbox import Scope
+
+Run = Callable[[Scope], Any]
+
+MAX_SOURCE = 10_000
+MAX_NODES = 500
+MAX_DEPTH = 50
+
+_GRAMMAR = Environment(optimized=False, keep_trailing_newline=True, cache_size=0, autoescape=False)
+
+
+class SyntaxFault(Exception):
+    """Why a source is no expression of the contract language. Never leaves `world`: it becomes a ContractError."""
+
+
+@dataclass(slots=True)
+class Mentions:
+    """What a source names, found while it is checked."""
+
+    names: set[str] = field(default_factory=set)
+    state_keys: set[str] = field(default_factory=set)
+    arguments: set[str] = field(default_factory=set)
+
+    def key(self, owner: nodes.Node, key: Any) -> None:
+        """Note that `owner.key` is named, where the owner is the state or the arguments."""
+        if not isinstance(owner, nodes.Name) or not isinstance(key, str):
+            return
+        if owner.name in ("state", "before"):
+            self.state_keys.add(key)
+        elif owner.name == "args":
+            self.arguments.add(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A checked source: how to run it, and what it mentions."""
+
+    run: Run
+    names: frozenset[str]
+    state_keys: frozenset[str]
+    arguments: frozenset[str]
+
+
+def parse_expression(source: str) -> nodes.Expr:
+    """The tree of one bare expression, read to the end of the source. Raises SyntaxFault."""
+    try:
+        parser = Parser(_GRAMMAR, _bounded(source), state="variable")
+        tree = parser.parse_expression()
+        if not parser.stream.eos:
+            raise SyntaxFault(f"one expression ends before {parser.stream.current.value!r}")
+    except TemplateError as error:
+        hint = "; this is a bare expression: leave out {{ }}" if source.lstrip().startswith("{{") else ""
+        raise SyntaxFault(f"{error.message}{hint}") from None
+    except RecursionError:
+        raise SyntaxFault("it is nested too deeply") from None
+    except ValueError as error:
+        raise SyntaxFault(str(error).split(";")[0]) from None
+    return tree
+
+
+def parse_text(source: str) -> list[str | nodes.Expr]:
+    """The parts of a text with `{{ }}`: plain text and trees. Raises SyntaxFault."""
+    try:
+        if _has_statements(_bounded(source)):
+            raise SyntaxFault("only {{ }} is filled in; {% %} and {# #} are not part of the language")
+        body = Parser(_GRAMMAR, source).parse().body
+    except TemplateError as error:
+        raise SyntaxFault(error.message or "broken") from None
+    except RecursionError:
+        raise SyntaxFault("it is nested too deeply") from None
+    except ValueError as error:
+        raise SyntaxFault(str(error).split(";")[0]) from None
+    parts: list[str | nodes.Expr] = []
+    for output in body:
+        if not isinstance(output, nodes.Output):
+            raise SyntaxFault("only {{ }} is filled in")
+        parts.extend(part.data if isinstance(part, nodes.TemplateData) else part for part in output.nodes)
+    return parts
+
+
+def _bounded(source: str) -> str:
+    if len(source) > MAX_SOURCE:
+        raise SyntaxFault(f"it has more than {MAX_SOURCE:,} characters")
+    return source
+
+
+def _has_statements(source: str) -> bool:
+    if "{%" not in source and "{#" not in source:
+        return False
+    begins = ("block_begin", "comment_begin", "raw_begin")
+    return any(kind in begins for _, kind, _ in _GRAMMAR.lex(source))
+
+
+def check_name(name: str, what: str) -> str:
+    """`name`, unless it reaches for Python's own names. Raises SyntaxFault."""
+    if "__" in name:
+        raise SyntaxFault(f"{what} {name!r}: two underscores are not allowed")
+    return name
+
+
+def known(name: str, table: Iterable[str], what: str) -> str:
+    """`name`, if the language knows it. Raises SyntaxFault with what was perhaps meant."""
+    names = list(table)
+    if name in names:
+        return name
+    raise SyntaxFault(f"unknown {what} {name[:40]!r}{did_you_mean(name, names)}")
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A hint at the nearest known name, or nothing."""
+    near = difflib.get_close_matches(name, list(names), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def literal(node: nodes.Node | None, what: str) -> str:
+    """The text of a literal. Raises SyntaxFault: names of filters and tests are never computed."""
+    if isinstance(node, nodes.Const) and isinstance(node.value, str):
+        return node.value
+    raise SyntaxFault(f"{what} must be written as a literal text")
+
+
+@lru_cache(maxsize=256)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def check_arguments(name: str, function: Callable[..., Any], given: int, keywords: Iterable[str], before: int) -> None:
+    """Check a call's shape against the function that will be called.
+
+    Args:
+        name: What the expression calls it.
+        function: Its implementation.
+        given: How many positional arguments the expression gives.
+        keywords: The names of the others.
+        before: How many arguments the engine puts before them.
+
+    Raises:
+        SyntaxFault: Too few, too many or unknown arguments.
+    """
+    try:
+        _signature(function).bind(*[None] * (before + given), **dict.fromkeys(keywords))
+    except TypeError as error:
+        raise SyntaxFault(f"{name}: {error}") from None
+
+
+def no_spread(node: Any) -> None:
+    """Refuse `f(*list)` and `f(**object)`. Raises SyntaxFault."""
+    if node.dyn_args is not None or node.dyn_kwargs is not None:
+        raise SyntaxFault("arguments cannot be spread with * or **")
+
+
+def describe(node: nodes.Node) -> str:
+    """How an expression calls a value, for messages."""
+    if isinstance(node, nodes.Name):
+        return node.name
+    if isinstance(node, nodes.Getattr):
+        return f"{describe(node.node)}.{node.attr}"
+    if isinstance(node, nodes.Getitem):
+        key = repr(node.arg.value) if isinstance(node.arg, nodes.Const) else describe(node.arg)
+        return f"{describe(node.node)}[{key}]"
+    if isinstance(node, nodes.Filter):
+        return f"{describe(node.node)} | {node.name}" if node.node is not None else node.name
+    if isinstance(node, nodes.Call):
+        return f"{describe(node.node)}(...)"
+    return "the value"
