@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Mapping, Sequence
-from contextvars import copy_context
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import get_executor_for_config
-from langchain_core.runnables.utils import gather_with_concurrency
+from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel
 
@@ -24,6 +23,22 @@ from .work import Done, Work, aperform, perform
 
 if TYPE_CHECKING:
     from .factory import Models
+
+__all__ = [
+    "AnyAsk",
+    "Ask",
+    "Dialogue",
+    "ModelAsk",
+    "ModelCall",
+    "PlannerAsk",
+    "Reply",
+    "Where",
+    "Work",
+    "aanswer",
+    "answer",
+]
+
+_MOST_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +129,9 @@ def answer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None
         return [_answer(asks[0], models, config)]
     if not asks:
         return []
-    with get_executor_for_config(config) as executor:
-        waiting = [executor.submit(copy_context().run, _answer, ask, models, config) for ask in asks]
-        return [future.result() for future in waiting]
+    workers = min(len(asks), (config or {}).get("max_concurrency") or _MOST_THREADS)
+    with ContextThreadPoolExecutor(max_workers=workers) as executor:
+        return list(executor.map(lambda ask: _answer(ask, models, config), asks))
 
 
 async def aanswer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None) -> list[Reply]:
@@ -124,8 +139,20 @@ async def aanswer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig
     if len(asks) == 1:
         return [await _aanswer(asks[0], models, config)]
     limit = (config or {}).get("max_concurrency")
-    replies = (_aanswer(ask, models, config) for ask in asks)
-    return list(await (gather_with_concurrency(limit, *replies) if limit else asyncio.gather(*replies)))
+    gate = asyncio.Semaphore(limit) if limit else nullcontext()
+    tasks = [asyncio.create_task(_gated(gate, ask, models, config)) for ask in asks]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _gated(
+    gate: AbstractAsyncContextManager[None], ask: AnyAsk, models: Models, config: RunnableConfig | None
+) -> Reply:
+    async with gate:
+        return await _aanswer(ask, models, config)
 
 
 def _answer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -> Reply:

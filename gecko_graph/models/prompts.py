@@ -42,6 +42,7 @@ def fence(text: str, label: str) -> str:
     The mark is a digest of the text, taken again until the text does not hold it: no text can close its own fence, and
     equal texts have equal fences, so that providers' prefix caches hit.
     """
+    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be sent
     name = label + "-"
     mark = name + _digest(text)
     again = 0
@@ -113,4 +114,4 @@ def _environment() -> Environment:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -10,8 +10,8 @@ from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.tool import tool_call, tool_call_chunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages.tool import invalid_tool_call, tool_call, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
@@ -19,7 +19,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from ..errors import RunFailure
-from ..state import Json, JsonObject
+from ..state import Json
 
 CHARS_A_TOKEN = 4
 
@@ -32,6 +32,8 @@ class RecordedModel(BaseChatModel):
     """Replies by role, turn, attempt and question, which it reads from the call's metadata; keeps no count of its own.
 
     So it answers alike however often it is asked, in which order, by how many runs at once, before and after a resume.
+    Asked by something else than a rehearsal, it is a planner whose place is told by the conversation: the turn by the
+    human messages, the question by the assistant's messages since the last of them.
 
     Args:
         turns: One mapping of roles to replies for each turn of the thread. For the planner one list an attempt, of
@@ -73,7 +75,7 @@ class RecordedModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         message = self._reply(messages, run_manager, kwargs)
-        time.sleep(self._seconds(message))
+        _sleep(self._seconds(message))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(
@@ -97,7 +99,7 @@ class RecordedModel(BaseChatModel):
         message = self._reply(messages, run_manager, kwargs)
         chunks = _chunks(message)
         for chunk in chunks:
-            time.sleep(self._seconds(message) / len(chunks))
+            _sleep(self._seconds(message) / len(chunks))
             if run_manager:
                 run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
             yield chunk
@@ -123,11 +125,10 @@ class RecordedModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
         kwargs: Mapping[str, Any],
     ) -> AIMessage:
-        where = (run_manager.metadata if run_manager else None) or {}
-        role = str(where.get("gecko_role", "planner"))
-        turn, attempt, question = (int(where.get(f"gecko_{key}", 0)) for key in ("turn", "attempt", "question"))
+        role, turn, attempt, question = _place((run_manager.metadata if run_manager else None) or {}, messages)
         if role == "planner":
-            message = _planned(_planner_reply(self.turns, turn, attempt, question), attempt, question)
+            reply = _planner_reply(self.turns, turn, attempt, question)
+            message = planned(reply, prefix=f"call_{attempt}_{question}")
         else:
             question = max(attempt - 1, 0) if role == "judge" else question
             message = _said(_role_reply(self.turns, role, turn, question), kwargs.get("tools"))
@@ -149,7 +150,23 @@ class RecordedModel(BaseChatModel):
         return self.latency_s + self.token_s * tokens
 
 
-def _planner_reply(turns: Sequence[Mapping[str, Any]], turn: int, attempt: int, question: int) -> JsonObject:
+def _place(metadata: Mapping[str, Any], messages: Sequence[BaseMessage]) -> tuple[str, int, int, int]:
+    """Role, turn, attempt and question: from the metadata of our asks, else from the conversation, as a plain agent's."""
+    if "gecko_role" in metadata:
+        turn, attempt, question = (int(metadata.get(f"gecko_{key}", 0)) for key in ("turn", "attempt", "question"))
+        return str(metadata["gecko_role"]), turn, attempt, question
+    humans = [index for index, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    since = messages[humans[-1] :] if humans else messages
+    question = sum(isinstance(message, AIMessage) for message in since)
+    return "planner", max(len(humans) - 1, 0), 1, question
+
+
+def _sleep(seconds: float) -> None:
+    if seconds > 0:
+        time.sleep(seconds)
+
+
+def _planner_reply(turns: Sequence[Mapping[str, Any]], turn: int, attempt: int, question: int) -> Json:
     attempts = _recorded(turns, "planner", turn)
     index = max(attempt - 1, 0)
     if index >= len(attempts):
@@ -162,8 +179,7 @@ def _planner_reply(turns: Sequence[Mapping[str, Any]], turn: int, attempt: int, 
             f"nothing recorded for the planner's reply {question + 1} in attempt {index + 1} of turn {turn + 1}: "
             f"{len(replies)} are"
         )
-    reply: JsonObject = replies[question]
-    return reply
+    return replies[question]
 
 
 def _role_reply(turns: Sequence[Mapping[str, Any]], role: str, turn: int, question: int) -> Json:
@@ -182,19 +198,28 @@ def _recorded(turns: Sequence[Mapping[str, Any]], role: str, turn: int) -> Seque
     return replies
 
 
-def _planned(reply: JsonObject, attempt: int, question: int) -> AIMessage:
-    if "say" in reply:
+def planned(reply: Json, *, prefix: str) -> AIMessage:
+    """A planner's written reply as a message; call ids are `prefix` and a number.
+
+    Arguments that are a text stand for what a model wrote that is no JSON object.
+
+    Raises:
+        NotRecorded: It is none of `{"say"}`, `{"call", "args"}` and `{"calls"}`.
+    """
+    if isinstance(reply, Mapping) and "say" in reply:
         return AIMessage(str(reply["say"]))
-    calls = reply.get("calls", [reply])
-    return AIMessage(
-        "",
-        tool_calls=[
-            tool_call(
-                name=str(each["call"]), args=dict(each.get("args") or {}), id=f"call_{attempt}_{question}_{number}"
+    calls, broken = [], []
+    for number, each in enumerate(reply["calls"] if isinstance(reply, Mapping) and "calls" in reply else [reply]):
+        if not isinstance(each, Mapping) or "call" not in each:
+            raise NotRecorded(
+                f"a planner's recorded reply has one of 'call', 'calls' and 'say', this has not: {each!r}"
             )
-            for number, each in enumerate(calls)
-        ],
-    )
+        name, args, identifier = str(each["call"]), each.get("args") or {}, f"{prefix}_{number}"
+        if isinstance(args, str):
+            broken.append(invalid_tool_call(name=name, args=args, id=identifier))
+        else:
+            calls.append(tool_call(name=name, args=dict(args), id=identifier))
+    return AIMessage("", tool_calls=calls, invalid_tool_calls=broken)
 
 
 def _said(reply: Json, tools: Any) -> AIMessage:
@@ -232,11 +257,15 @@ def _chunks(message: AIMessage) -> list[ChatGenerationChunk]:
         tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
         for index, call in enumerate(message.tool_calls)
     ]
+    broken = [
+        tool_call_chunk(name=call["name"], args=call["args"], id=call["id"], index=len(calls) + index)
+        for index, call in enumerate(message.invalid_tool_calls)
+    ]
     made = [AIMessageChunk(content=word) for word in words if word]
     made.append(
         AIMessageChunk(
             content="",
-            tool_call_chunks=calls,
+            tool_call_chunks=[*calls, *broken],
             usage_metadata=message.usage_metadata,
             response_metadata=message.response_metadata,
             chunk_position="last",

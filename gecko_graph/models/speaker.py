@@ -8,29 +8,24 @@ what is wrong with it, then the ask has failed.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableSequence
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableSequence
 from pydantic import BaseModel
 
-from ..errors import RunFailure
 from ..state import JsonObject, RoleUsage
 from . import structured
 from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
+from .failure import failure_of, is_refusal, tokens_of
+from .planned import readable
 from .prompts import Prompt, render
 from .structured import WAYS, Unreadable, Way
-from .usage import Price, add_all, count
+from .usage import Price, add_all, count, count_tokens
 
-_FAILURE_CHARS = 300
 _REPAIR_CHARS = 4_000
-_SECRET = re.compile(r"\b(sk-|Bearer )[\w*.\-]{6,}")
-
-# what a server answers that knows no response_format or no tools
-_REFUSALS = frozenset({400, 404, 405, 415, 422, 501})
 
 
 class Speaker:
@@ -44,7 +39,8 @@ class Speaker:
     def __init__(self, model: BaseChatModel, *, prices: Mapping[str, Price]) -> None:
         self.model = model
         self._prices = prices
-        self._way: Way | None = None
+        self._way: Way = WAYS[0]
+        self._ways: dict[type[BaseModel], Way] = {}
         self._structured: dict[tuple[type[BaseModel], Way], Runnable[Any, Any] | None] = {}
         self._tools: tuple[Sequence[JsonObject], Runnable[Any, Any]] | None = None
 
@@ -52,21 +48,24 @@ class Speaker:
         """Ask for an object of the reply's class: down the ways until one is not refused, with one repair round."""
         prompt = render(ask.role, ask.variables)
         spent: list[RoleUsage] = []
-        refused: Exception | None = None
-        for way in WAYS[WAYS.index(self._way) :] if self._way else WAYS:
+        for way in WAYS[WAYS.index(self._ways.get(ask.reply, self._way)) :]:
             runnable = self._runnable(ask.reply, way)
             if runnable is None:
                 continue
             said = yield ModelCall(runnable, _messages(prompt, ask.reply, way))
-            spent.append(self._count(ask, said))
-            if isinstance(said, Exception) and way != "text" and _is_refusal(said):
-                refused = said
+            spent.append(self._count(said))
+            if isinstance(said, Exception) and way != "text" and is_refusal(said):
                 continue
             if isinstance(said, Exception):
-                return Reply(None, failure_of(refused if refused and _is_refusal(said) else said), add_all(spent))
-            self._way = self._way or way
-            return (yield from self._settle(ask, way, said, spent))
-        raise AssertionError("the last way is always open")
+                return Reply(None, failure_of(said), add_all(spent))
+            self._learn(ask.reply, way)
+            value, problem = _read(said, ask.reply)
+            if problem is None or problem.final:
+                return Reply(value, str(problem) if problem else None, add_all(spent))
+            again = yield ModelCall(runnable, _repair(prompt, ask.reply, said, problem))
+            spent.append(self._count(again))
+            return self._repaired(ask.reply, problem, again, spent)
+        raise AssertionError("plain text is a way that is always there")
 
     def plan(self, ask: PlannerAsk) -> Dialogue:
         """Ask for a message, with the tools bound."""
@@ -77,29 +76,28 @@ class Speaker:
         except Exception as error:  # noqa: BLE001 - the boundary to models: a client that chokes on a tool is data
             return Reply(None, f"the tools could not be bound: {failure_of(error)}")
         said = yield ModelCall(runnable, ask.messages)
-        usage = self._count(ask, said)
+        usage = self._count(said)
         if isinstance(said, Exception):
             return Reply(None, failure_of(said), usage)
         if not isinstance(said, AIMessage):
             return Reply(None, f"the model replied with {type(said).__name__}, not with a message", usage)
-        return Reply(said, None, usage)
+        message, failure = readable(said)
+        return Reply(message, failure, usage)
 
-    def _settle(self, ask: Ask, way: Way, said: Any, spent: list[RoleUsage]) -> Dialogue:
-        value, problem = _read(said, ask.reply)
-        if problem is None:
-            return Reply(value, None, add_all(spent))
-        runnable = cast("Runnable[Any, Any]", self._runnable(ask.reply, way))
-        messages = _repair(render(ask.role, ask.variables), ask.reply, said, problem)
-        again = yield ModelCall(runnable, messages)
-        spent.append(self._count(ask, again))
+    def _repaired(self, reply: type[BaseModel], problem: Unreadable, again: Any, spent: Sequence[RoleUsage]) -> Reply:
         if isinstance(again, Exception):
             return Reply(None, failure_of(again), add_all(spent))
-        value, still = _read(again, ask.reply)
-        if still is not None:
-            return Reply(None, str(still), add_all(spent))
-        if problem.prose:
-            self._way = "text"  # the server overlooks what it does not know, so the schema has to be in the text
-        return Reply(value, None, add_all(spent))
+        value, still = _read(again, reply)
+        if still is None and problem.prose:
+            self._ways[reply] = self._way = (
+                "text"  # the server overlooks what it does not know: tell the schema in words
+            )
+        return Reply(value, str(still) if still else None, add_all(spent))
+
+    def _learn(self, reply: type[BaseModel], way: Way) -> None:
+        if not self._ways:
+            self._way = way
+        self._ways[reply] = way
 
     def _runnable(self, reply: type[BaseModel], way: Way) -> Runnable[Any, Any] | None:
         if way == "text":
@@ -112,26 +110,22 @@ class Speaker:
     def _with_tools(self, tools: Sequence[JsonObject]) -> Runnable[Any, Any]:
         if not tools:
             return self.model
-        if self._tools is None or not _same(self._tools[0], tools):
-            self._tools = (list(tools), self.model.bind_tools(tools))
-        return self._tools[1]
+        bound = self._tools
+        if bound is None or not _same(bound[0], tools):
+            self._tools = bound = (list(tools), self.model.bind_tools(tools))
+        return bound[1]
 
-    def _count(self, ask: Ask | PlannerAsk, said: Any) -> RoleUsage:
-        message = said if isinstance(said, BaseMessage) else None
-        return count(ask.role, message, prices=self._prices)
-
-
-def failure_of(error: Exception) -> str:
-    """An exception as one short line, without keys."""
-    text = " ".join(str(error).split())
-    if not isinstance(error, RunFailure):
-        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    text = _SECRET.sub(r"\1…", text)
-    return text if len(text) <= _FAILURE_CHARS else f"{text[:_FAILURE_CHARS]}…"
+    def _count(self, said: Any) -> RoleUsage:
+        if isinstance(said, Exception):
+            return count_tokens(*tokens_of(said), model_name=_name_of(self.model), prices=self._prices)
+        return count(said if isinstance(said, BaseMessage) else None, prices=self._prices)
 
 
 def _structured_output(model: BaseChatModel, reply: type[BaseModel], way: Way) -> Runnable[Any, Any] | None:
-    """The model with the reply's schema bound, without the parser behind it: replies are read in one place, here."""
+    """The model with the reply's schema bound, without the parser behind it: replies are read in one place, `_read`.
+
+    Besides, the raw message is what tokens are counted from, and LangChain's own `include_raw` costs a thread a call.
+    """
     strict = structured.is_closed(reply)
     for options in ({"method": way, "strict": strict}, {"method": way}):
         try:
@@ -140,7 +134,8 @@ def _structured_output(model: BaseChatModel, reply: type[BaseModel], way: Way) -
             return None
         except (TypeError, ValueError):
             continue
-        return made.first if isinstance(made, RunnableSequence) else None
+        bare = made.first if isinstance(made, RunnableSequence) else None
+        return bare if isinstance(bare, (RunnableBinding, BaseChatModel)) else cast("Runnable[Any, Any]", made)
     return None
 
 
@@ -160,22 +155,20 @@ def _repair(prompt: Prompt, reply: type[BaseModel], said: Any, problem: Unreadab
         *_messages(prompt, reply, "text"),
         *([AIMessage(wrote[:_REPAIR_CHARS])] if wrote.strip() else []),
         HumanMessage(
-            f"That cannot be used: {problem}. Reply again, with the whole corrected JSON object and nothing else."
+            f"That cannot be used: {problem}. Reply again with the whole, corrected JSON object and nothing else."
         ),
     ]
 
 
 def _read(said: Any, reply: type[BaseModel]) -> tuple[BaseModel | None, Unreadable | None]:
-    if not isinstance(said, AIMessage):
-        return None, Unreadable(f"the model replied with {type(said).__name__}, not with a message")
     try:
         return structured.read_reply(said, reply), None
     except Unreadable as problem:
         return None, problem
 
 
-def _is_refusal(error: Exception) -> bool:
-    return isinstance(error, NotImplementedError) or getattr(error, "status_code", None) in _REFUSALS
+def _name_of(model: BaseChatModel) -> str:
+    return str(getattr(model, "model_name", "") or getattr(model, "model", ""))
 
 
 def _same(a: Sequence[JsonObject], b: Sequence[JsonObject]) -> bool:

@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
+import ormsgpack
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel, ValidationError
 
@@ -30,25 +31,27 @@ class Unreadable(ValueError):
 
     Args:
         why: One line.
-        prose: True if there was no JSON at all.
+        kind: `prose` if there was no JSON at all, `final` if asking again is of no use.
     """
 
-    def __init__(self, why: str, *, prose: bool = False) -> None:
+    def __init__(self, why: str, *, kind: Literal["shape", "prose", "final"] = "shape") -> None:
         super().__init__(why)
-        self.prose = prose
+        self.prose, self.final = kind == "prose", kind == "final"
 
 
-def read_reply(message: AIMessage, reply: type[BaseModel]) -> BaseModel:
+def read_reply(said: Any, reply: type[BaseModel]) -> BaseModel:
     """Read a reply, wherever the model put it: a tool call's arguments, the text, a fenced block in the text.
 
     Raises:
         Unreadable: Empty, huge, not JSON, or of another shape.
     """
-    for call in message.tool_calls:
-        return _fit(call["args"], reply)
-    for broken in message.invalid_tool_calls:
-        return _fit(_parse(str(broken.get("args") or "")), reply)
-    return _read_text(str(message.text), reply)
+    if isinstance(said, AIMessage):
+        return _read_message(said, reply)
+    if isinstance(said, BaseModel):
+        said = said.model_dump(by_alias=True)
+    if isinstance(said, dict):
+        return _fit(said, reply)
+    raise Unreadable(f"the model replied with {type(said).__name__}, not with a message", kind="final")
 
 
 def raw_text(message: AIMessage) -> str:
@@ -80,12 +83,33 @@ def is_closed(reply: type[BaseModel]) -> bool:
     return not _has_free_form(_plain(source, source.get("$defs", {})))
 
 
+def _read_message(message: AIMessage, reply: type[BaseModel]) -> BaseModel:
+    for call in message.tool_calls:
+        return _fit(call["args"], reply)
+    for broken in message.invalid_tool_calls:
+        return _fit(_parse(str(broken.get("args") or "")), reply)
+    text = str(message.text)
+    if not text and (refusal := message.additional_kwargs.get("refusal")):
+        raise Unreadable(f"the model refused: {str(refusal)[:200]}", kind="final")
+    return _read_text(text, reply)
+
+
+def unkeepable(value: Json) -> str | None:
+    """Why no checkpoint can keep a value: an integer over 64 bits, half a surrogate pair, NaN; None if it can."""
+    try:
+        json.dumps(value, allow_nan=False)
+        ormsgpack.packb(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        return " ".join(str(error).split())[:200]
+    return None
+
+
 def _read_text(text: str, reply: type[BaseModel]) -> BaseModel:
     if len(text) > MAX_REPLY_CHARS:
         raise Unreadable(f"the reply is {len(text):,} characters long, {MAX_REPLY_CHARS:,} are allowed")
     text = _THOUGHT.sub("", text).strip()
     if not text:
-        raise Unreadable("the reply is empty", prose=True)
+        raise Unreadable("the reply is empty", kind="prose")
     first: Unreadable | None = None
     for value in _values(text):
         try:
@@ -101,7 +125,7 @@ def _no_json(text: str) -> Unreadable:
     except Unreadable as problem:
         if text[0] in "{[":
             return problem
-    return Unreadable("the reply holds no JSON object", prose=True)
+    return Unreadable("the reply holds no JSON object", kind="prose")
 
 
 def _values(text: str) -> Iterator[Json]:
@@ -145,11 +169,12 @@ def _fit(value: Json, reply: type[BaseModel]) -> BaseModel:
         value = {name: value}
     try:
         fitted = reply.model_validate(value)
-        fitted.model_dump_json()  # half of a surrogate pair is text that no checkpoint can keep
     except ValidationError as error:
         raise Unreadable(f"the reply does not fit {reply.__name__}: {_told(error)}") from None
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"the reply cannot be kept: {str(error)[:200]}") from None
+    except RecursionError:
+        raise Unreadable("the reply is nested too deeply") from None
+    if wrong := unkeepable(value):
+        raise Unreadable(f"the reply cannot be kept: {wrong}")
     return fitted
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from ..state import Role, RoleUsage, Usage
+from ..state import RoleUsage, Usage
 
 
 class Price(NamedTuple):
@@ -40,30 +40,35 @@ def nothing() -> RoleUsage:
     return {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
 
 
-_CENT_DIGITS = 9  # sums stay exact at this many digits, so that their order cannot matter
+_DIGITS = 9  # rounding every sum to as many digits makes its order not matter
 
 
-def count(role: Role, message: BaseMessage | None, *, prices: Mapping[str, Price] = PRICES) -> RoleUsage:
-    """Count one model call.
+def count(message: BaseMessage | None, *, prices: Mapping[str, Price] = PRICES) -> RoleUsage:
+    """Count one model call that was replied to.
 
     Args:
-        role: Who was asked; only for symmetry with `Usage`, every role counts alike.
-        message: The reply; None for a call that failed before there was one.
+        message: The reply; None where there is one that is no message.
         prices: Price by model name. A dated name (`gpt-4o-2024-08-06`) has the price of the name it begins with.
 
     Returns:
         One call with its tokens, 0 where the provider does not tell. The cost is None where the model's price or the
-        tokens are unknown, and 0 for a call without a reply.
+        tokens are unknown.
     """
-    del role
-    if message is None:
-        return {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
     told = message.usage_metadata if isinstance(message, AIMessage) else None
-    if told is None:
+    if message is None or told is None:
         return {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
-    input_tokens, output_tokens = int(told.get("input_tokens", 0)), int(told.get("output_tokens", 0))
-    price = price_of(str(message.response_metadata.get("model_name", "")), prices=prices)
+    name = str(message.response_metadata.get("model_name", ""))
+    return count_tokens(int(told["input_tokens"]), int(told["output_tokens"]), model_name=name, prices=prices)
+
+
+def count_tokens(
+    input_tokens: int, output_tokens: int, *, model_name: str, prices: Mapping[str, Price] = PRICES
+) -> RoleUsage:
+    """Count one model call by its tokens. No tokens cost nothing, whatever the price: a call that failed."""
+    price = price_of(model_name, prices=prices)
     cost = None if price is None else _money(input_tokens * price.input / 1e6 + output_tokens * price.output / 1e6)
+    if not input_tokens and not output_tokens:
+        cost = 0.0
     return {"calls": 1, "input_tokens": input_tokens, "output_tokens": output_tokens, "cost": cost}
 
 
@@ -104,4 +109,4 @@ def _add(a: RoleUsage, b: RoleUsage) -> RoleUsage:
 
 
 def _money(dollars: float) -> float:
-    return round(dollars, _CENT_DIGITS)
+    return round(dollars, _DIGITS)

@@ -1,0 +1,50 @@
+"""What a model's exception means, without knowing its client: a refused feature, tokens spent in vain, words for it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..errors import RunFailure
+
+_LONGEST = 300
+_SECRET = re.compile(r"\b(sk-|key-|Bearer )[\w*.\-]{6,}")
+
+# what a server answers that knows no response_format or no tools
+_REFUSALS = frozenset({400, 415, 422, 501})
+
+# what clients raise that trip over a reply which is not what they expect
+_STUMBLES = (AttributeError, IndexError, KeyError, TypeError)
+
+
+def failure_of(error: Exception) -> str:
+    """An exception as one short line, without keys."""
+    text = " ".join(str(error).split())
+    if type(error).__name__ == "LengthFinishReasonError":
+        text = "the model's reply was cut off at its length limit"
+    elif isinstance(error, _STUMBLES):
+        text = f"the model's reply could not be read ({type(error).__name__}: {text})"
+    elif not isinstance(error, RunFailure):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    text = _SECRET.sub(r"\1…", text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def is_refusal(error: Exception) -> bool:
+    """True if the server may take the same question when it is asked without structured output.
+
+    Too long a prompt is refused with the same status, and stays too long.
+    """
+    if isinstance(error, NotImplementedError):
+        return True
+    if getattr(error, "status_code", None) not in _REFUSALS:
+        return False
+    told = f"{getattr(error, 'code', '')} {error}".lower()
+    return not ("context_length" in told or "context length" in told or "maximum context" in told)
+
+
+def tokens_of(error: Exception) -> tuple[int, int]:
+    """Input and output tokens of a reply that the client threw away, for example one cut off at the length limit."""
+    usage: Any = getattr(getattr(error, "completion", None), "usage", None)
+    given, made = getattr(usage, "prompt_tokens", 0), getattr(usage, "completion_tokens", 0)
+    return (given, made) if isinstance(given, int) and isinstance(made, int) else (0, 0)
