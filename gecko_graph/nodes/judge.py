@@ -150,7 +150,7 @@ def pronounce(items: Sequence[JudgedItem], state: AttemptState, judgement: Judge
         elif "failed" not in statuses and judgement is not None and judgement.ask_user:
             word = "needs_user"
     counted = {"success", "unknown"} if word == "needs_user" else {"success"}
-    score = sum(status in counted for status in statuses) / len(items) if items else 0.0
+    score = sum(status in counted for status in statuses) / len(items) if items and not silent else 0.0
     feedback = "" if word == "accepted" else feedback_of(items, state, judgement)
     return {"word": word, "score": score, "items": list(items), "feedback": feedback}
 
