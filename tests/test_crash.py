@@ -1,0 +1,58 @@
+"""A run that is killed at any write of its checkpointer, and resumed, ends as the uninterrupted run does."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.crash_run import THREAD, connect, gecko
+
+ROOT = Path(__file__).resolve().parents[1]
+WRITES = 75
+
+
+def without_ids(rehearsal):
+    return copy.deepcopy(rehearsal)
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+def test_kill_at_any_write_and_resume(tmp_path, kind):
+    points = range(2, WRITES, 1)
+    names = [f"run{point}.sqlite={point}" for point in points]
+    command = [sys.executable, "-m", "tests.crash_run", str(tmp_path), kind, *names]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=300)
+    whole = tmp_path / "whole.sqlite"
+    from tests import desk
+
+    expected = gecko(whole, connect(whole)).invoke(desk.inputs(), THREAD, durability="sync")
+    assert Path(f"{whole}.reads").read_text().count("EUR") == 2
+    killed = 0
+    for point in points:
+        path = tmp_path / f"run{point}.sqlite"
+        graph = gecko(path, connect(path))
+        snapshot = graph.get_state(THREAD)
+        if not snapshot.next:
+            assert snapshot.values["rehearsal"]["verdict"]["word"] == "accepted"
+            continue
+        killed += 1
+        done = {attempt["number"]: attempt for attempt in snapshot.values.get("attempts", [])}
+        reads_before = reads(path)
+        run = graph.invoke(None, THREAD, durability="sync")
+        assert run["rehearsal"] == expected["rehearsal"], f"killed at write {point}"
+        assert run["task_state"] == expected["task_state"]
+        for attempt in run["rehearsal"]["attempts"]:
+            assert done.get(attempt["number"], attempt) == attempt
+        assert reads(path) - reads_before <= 2 - len(done)
+        assert reads(path) <= 3, "at most the one read is repeated whose result was not recorded yet"
+    assert killed > 40
+
+
+def reads(path: Path) -> int:
+    log = Path(f"{path}.reads")
+    return log.read_text().count("EUR") if log.exists() else 0

@@ -1,0 +1,80 @@
+"""What a notebook or Studio sees: events in order, nested state, schemas, the drawn graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from langgraph.checkpoint.memory import InMemorySaver
+
+from gecko_graph.state import ROLES
+from tests import desk
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+def events(**options):
+    parts = desk.gecko(desk.WRONG, desk.RIGHT).stream(
+        desk.inputs(), stream_mode=["updates", "custom"], subgraphs=True, version="v2", **options
+    )
+    return [part["data"] for part in parts if part["type"] == "custom"]
+
+
+def test_the_events_of_one_run_in_their_order():
+    lines = []
+    for each in events():
+        call = each["call"]["name"] if "call" in each else ""
+        word = each["verdict"]["word"] if "verdict" in each else ""
+        lines.append(" ".join(filter(None, [str(each["attempt"]), each["type"], call, each.get("rung", ""), word])))
+        assert each["v"] == 1
+    told = "\n".join(lines) + "\n"
+    expected = (SNAPSHOTS / "events.txt").read_text(encoding="utf-8")
+    assert told == expected
+
+
+def test_the_drawn_graph():
+    drawn = desk.gecko(desk.RIGHT).get_graph(xray=True).draw_mermaid()
+    edges = "".join(f"{line.strip()}\n" for line in drawn.splitlines() if "-->" in line or "-." in line)
+    assert edges == (SNAPSHOTS / "graph.mmd").read_text(encoding="utf-8")
+
+
+def test_every_event_is_json():
+    import json
+
+    for each in events():
+        assert json.loads(json.dumps(each)) == each
+
+
+def test_planner_tokens_are_streamed_and_no_helper_s():
+    turns = [
+        {
+            "planner": [desk.RIGHT],
+            "checklist": [{"items": [{"description": "filed"}]}],
+            "judge": [{"items": [{"id": "item-1", "status": "success"}]}],
+            "validator": [{"problems": []}] * 9,
+        }
+    ]
+    given = desk.inputs()
+    del given["checklist"]
+    parts = desk.gecko(turns=turns).stream(given, stream_mode="messages", subgraphs=True, version="v2")
+    tags = {tag for part in parts for tag in part["data"][1].get("tags", []) if tag.startswith("gecko:")}
+    assert tags == {"gecko:planner"}
+    assert "planner" in ROLES
+
+
+def test_attempts_can_be_read_from_the_checkpoints_of_a_finished_run():
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    gecko.invoke(desk.inputs(), thread)
+    starts = [each for each in gecko.get_state_history(thread) if each.next == ("attempt",)]
+    seen = [gecko.get_state(task.state) for each in starts for task in each.tasks if task.state]
+    assert sorted(each.values["number"] for each in seen) == [1, 2]
+    assert all(each.values["steps"] and each.values["task_state"] for each in seen)
+
+
+def test_the_schemas_that_studio_shows():
+    gecko = desk.gecko(desk.RIGHT)
+    assert set(gecko.get_input_jsonschema()["properties"]) == {"messages", "task_state", "checklist"}
+    assert set(gecko.get_output_jsonschema()["properties"]) == {"messages", "rehearsal", "task_state"}
+    form = gecko.get_context_jsonschema()["properties"]
+    assert form["max_retries"]["default"] == 3
+    assert all(knob["description"] for knob in form.values())
