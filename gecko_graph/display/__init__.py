@@ -1,0 +1,54 @@
+"""Seeing a rehearsal: `format_run` for text and notebooks, the live view for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import GeckoError
+from ..state import Rehearsal
+
+WIDTH = 100
+
+__all__ = ["RunText", "format_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunText:
+    """A rehearsal to read: text where it is printed, a table in a notebook."""
+
+    rehearsal: Rehearsal = field(repr=False)
+    width: int = WIDTH
+
+    def __str__(self) -> str:
+        from .tree import as_text, rehearsal_tree  # here, because rich takes its time to import
+
+        return as_text(rehearsal_tree(self.rehearsal), width=self.width)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from .page import rehearsal_page
+
+        return rehearsal_page(self.rehearsal)
+
+
+def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
+    """A run to read: attempts, calls, complaints, results with their rung, changes, verdict, cost.
+
+    Args:
+        run: What the graph returned, or its `rehearsal`.
+        width: Columns of the text, at least 40.
+
+    Returns:
+        An object that prints as a text tree and shows as a table in a notebook.
+
+    Raises:
+        GeckoError: There is no rehearsal in `run`.
+    """
+    rehearsal = run.get("rehearsal", run) if isinstance(run, Mapping) else None
+    if not isinstance(rehearsal, Mapping) or "attempts" not in rehearsal:
+        raise GeckoError("format_run wants what the graph returned, or its 'rehearsal'; there is none here")
+    return RunText(rehearsal, max(40, width))  # type: ignore[arg-type]

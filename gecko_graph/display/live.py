@@ -1,0 +1,172 @@
+"""What a run shows while it goes on: a live tree on a terminal, plain lines in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.live import Live
+from rich.segment import Segment
+from rich.spinner import Spinner
+from rich.text import Text
+
+from . import words
+from .story import Draft, Story, is_over, waits_for
+from .tree import attempt_tree
+
+REFRESHES_A_SECOND = 8
+
+
+class Progress(Protocol):
+    """Shows one turn while it goes on: `with progress(console) as shown: shown.take(event)`."""
+
+    def __enter__(self) -> Progress:
+        """Begin to show."""
+
+    def __exit__(self, *failure: object) -> None:
+        """Leave on the screen what there is."""
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Show one event."""
+
+
+def progress(console: Console) -> Progress:
+    """A live tree where the console is a terminal, else plain lines."""
+    return LiveTree(console) if console.is_terminal and not console.is_dumb_terminal else PlainLines(console)
+
+
+class LiveTree:
+    """Attempts grow on the screen. One that is over is printed for good and scrolls away; only open ones are redrawn.
+
+    So what is redrawn fits the screen: of a long attempt its end.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._story = Story()
+        self._open: dict[int, Draft] = {}
+        self._spinner = Spinner("dots", style="dim")
+        self._live = Live(
+            get_renderable=self._picture,
+            console=console,
+            refresh_per_second=REFRESHES_A_SECOND,
+            transient=True,
+            vertical_overflow="crop",
+        )
+
+    def __enter__(self) -> LiveTree:
+        self._live.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._live.stop()
+        for draft in self._open.values():
+            self._console.print(attempt_tree(draft, waiting="stopped here"))
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Show one event."""
+        draft = self._story.take(event)
+        number = draft["number"]
+        if not is_over(draft):
+            self._open[number] = draft
+        elif self._open.pop(number, None) is not None:
+            self._console.print(attempt_tree(draft))
+
+    def _picture(self) -> RenderableType:
+        drafts = list(self._open.values())
+        waiting = "; ".join(dict.fromkeys(filter(None, map(waits_for, drafts))))
+        doing = f"waiting for {words.clean(words.cut(waiting, 60))}" if waiting else "thinking"
+        self._spinner.update(text=Text(doing, "dim"), style="dim")
+        return _Tail(Group(*(attempt_tree(draft) for draft in drafts), self._spinner))
+
+
+class _Tail:
+    """The last lines of a renderable, as many as the screen holds."""
+
+    def __init__(self, renderable: RenderableType) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(self._renderable, options.update(height=None), pad=False)
+        room = max(2, console.size.height - 1)
+        if len(lines) > room:
+            yield from console.render(Text(f"… {len(lines) - room + 1} lines above", "dim"), options)
+            lines = lines[-(room - 1) :]
+        for line in lines:
+            yield from line
+            yield Segment.line()
+
+
+class PlainLines:
+    """One line an event, each with the number of its attempt, so that parallel ones can be told apart."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def __enter__(self) -> PlainLines:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        return None
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Print one event."""
+        for word, text in event_lines(event):
+            self._console.out(f"[{event['attempt']}] {word:<8} {words.clean(text)}".rstrip(), highlight=False)
+
+
+def event_lines(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """An event as lines: a word that can be searched for, and the rest."""
+    tell = _LINES.get(event["type"])
+    if tell is not None:
+        yield from tell(event)
+
+
+def _attempt(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "attempt", f"from state {event['digest'][:8]}"
+
+
+def _call(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "call", words.tell_call(event["call"])
+
+
+def _complaint(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for complaint in event["complaints"]:
+        yield "refused", f"{event['call']['name']}: {words.tell_complaint(complaint)}"
+
+
+def _result(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    name = event["call"]["name"]
+    yield event["status"], f"{name}: {words.tell_result(event['result'])} ({words.tell_source(event)})"
+    for told in words.tell_passed(event["passed"]):
+        yield "note", f"{name}: {told}"
+
+
+def _change(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    name = event["call"]["name"]
+    if event["refused"]:
+        yield "refused", f"{name}: the change was not made: {event['refused']}"
+    for mark in words.tell_patch(event["patch"] or []):
+        yield "change", f"{name}: {mark.sign} {mark.place} {mark.value}".rstrip()
+
+
+def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if event["answer"]:
+        yield "answer", words.cut(event["answer"], words.PROSE_CHARS)
+    if words.is_early(event["stop_reason"]):
+        yield "stopped", event["stop_reason"]
+    yield "verdict", words.tell_verdict(event["verdict"])
+    for item in event["verdict"]["items"]:
+        reason = f"{item['reason']}; " if item["reason"] else ""
+        yield "item", f"{item['status']}: {item['description']} ({reason}{item['by']})"
+
+
+_LINES = {
+    "gecko.attempt": _attempt,
+    "gecko.call": _call,
+    "gecko.complaint": _complaint,
+    "gecko.result": _result,
+    "gecko.change": _change,
+    "gecko.verdict": _verdict,
+}

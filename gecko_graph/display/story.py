@@ -1,0 +1,96 @@
+"""From streamed events back to attempts: what the live view draws while a run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+Draft: TypeAlias = dict[str, Any]
+"""An `Attempt` record in the making: `steps` may have neither complaints nor outcome yet, `verdict` may be missing."""
+
+
+class Story:
+    """The attempts of one turn, as far as events have told them."""
+
+    def __init__(self) -> None:
+        self._attempts: dict[int, Draft] = {}
+
+    @property
+    def attempts(self) -> list[Draft]:
+        """All attempts so far, by number."""
+        return [self._attempts[number] for number in sorted(self._attempts)]
+
+    def take(self, event: Mapping[str, Any]) -> Draft:
+        """Book one event; the attempt that it belongs to, which is the same object each time.
+
+        An attempt that begins again, after a resume, starts from nothing.
+        """
+        number = event["attempt"]
+        if event["type"] == "gecko.attempt" or number not in self._attempts:
+            self._attempts[number] = {"number": number, "steps": []}
+        draft = self._attempts[number]
+        _TAKE.get(event["type"], _nothing)(draft, event)
+        return draft
+
+
+def is_over(draft: Mapping[str, Any]) -> bool:
+    """True for an attempt that has its verdict."""
+    return "verdict" in draft
+
+
+def waits_for(draft: Mapping[str, Any]) -> str:
+    """The calls that an attempt is waiting for; nothing while models think."""
+    open_calls = [step["call"]["name"] for step in draft["steps"] if "outcome" not in step and "complaints" not in step]
+    return ", ".join(open_calls)
+
+
+def _nothing(draft: Draft, event: Mapping[str, Any]) -> None:
+    del draft, event
+
+
+def _begin(draft: Draft, event: Mapping[str, Any]) -> None:
+    draft["start_digest"] = event["digest"]
+
+
+def _call(draft: Draft, event: Mapping[str, Any]) -> None:
+    draft["steps"].append({"call": event["call"]})
+
+
+def _complain(draft: Draft, event: Mapping[str, Any]) -> None:
+    _step(draft, event)["complaints"] = event["complaints"]
+
+
+def _answer(draft: Draft, event: Mapping[str, Any]) -> None:
+    told = {key: event[key] for key in ("status", "result", "rung", "simulated", "passed")}
+    _step(draft, event)["outcome"] = {**told, "patch": []}
+
+
+def _change(draft: Draft, event: Mapping[str, Any]) -> None:
+    outcome = _step(draft, event).setdefault("outcome", {})
+    outcome["patch"] = event["patch"] or []
+    if event["refused"]:
+        outcome["refused"] = event["refused"]
+
+
+def _judge(draft: Draft, event: Mapping[str, Any]) -> None:
+    draft.update({key: event[key] for key in ("verdict", "answer", "stop_reason")})
+
+
+def _step(draft: Draft, event: Mapping[str, Any]) -> Draft:
+    """The step of the event's call; made where the stream was joined after the call."""
+    for step in reversed(draft["steps"]):
+        if step["call"]["id"] == event["call"]["id"]:
+            return step  # type: ignore[no-any-return]
+    step = {"call": event["call"]}
+    draft["steps"].append(step)
+    return step
+
+
+_TAKE = {
+    "gecko.attempt": _begin,
+    "gecko.call": _call,
+    "gecko.complaint": _complain,
+    "gecko.result": _answer,
+    "gecko.change": _change,
+    "gecko.verdict": _judge,
+}

@@ -1,0 +1,158 @@
+"""Attempts as trees, for a terminal and as text. Everything goes in as `Text`, never as markup."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from ..state import Rehearsal
+from . import words
+
+STYLES = {
+    "ok": "green", "error": "red", "refused": "yellow", "accepted": "bold green", "failed": "bold red",
+    "needs_user": "bold yellow", "success": "green", "unknown": "yellow", "dim": "dim",
+    "+": "cyan", "-": "magenta", "~": "cyan", ">": "cyan", "=": "cyan", "?": "dim", "…": "dim",
+}  # fmt: skip
+STATUS_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?"}
+
+Row = tuple[Text, Text]
+"""A sign or word, and what it says."""
+
+
+def rehearsal_tree(rehearsal: Rehearsal) -> RenderableType:
+    """A whole rehearsal: its attempts, then what it comes to."""
+    return Group(*(attempt_tree(attempt) for attempt in rehearsal["attempts"]), closing(rehearsal))
+
+
+def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
+    """One attempt, finished or not.
+
+    Args:
+        attempt: An `Attempt` record, or a draft of one (`Story`).
+        waiting: What an unfinished attempt waits for.
+    """
+    tree = Tree(_head(attempt), guide_style="dim")
+    for step in attempt["steps"]:
+        tree.add(Group(_step_head(step), *_rows(step_rows(step))))
+    if attempt.get("answer"):
+        tree.add(_grid([(Text("answer", "bold"), Text(words.prose(attempt["answer"])))]))
+    if "verdict" in attempt:
+        tree.add(Group(_verdict(attempt["verdict"]), *_rows(verdict_rows(attempt))))
+    elif waiting:
+        tree.add(Text(f"{words.clean(waiting)} …", "dim"))
+    return tree
+
+
+def step_rows(step: words.Record) -> list[Row]:
+    """What became of a call: complaints, or the result, why other rungs passed, and the change."""
+    rows = [_row("refused", words.tell_complaint(complaint)) for complaint in step.get("complaints", [])]
+    outcome = step.get("outcome")
+    if not outcome:
+        return rows
+    if "status" in outcome:
+        rows.append((_word(outcome["status"]), Text(words.tell_result(outcome["result"]))))
+        rows += [(Text(""), Text(told, "dim")) for told in words.tell_passed(outcome["passed"])]
+    if refusal := words.refusal_of(outcome):
+        rows.append(_row("refused", f"the change was not made: {refusal}"))
+    rows += patch_rows(outcome["patch"] or [])
+    rows += [_row("race", words.clean(race), style="refused") for race in outcome.get("race", [])]
+    return rows
+
+
+def patch_rows(patch: Sequence[words.Record]) -> list[Row]:
+    """A change of the task state, one row an operation."""
+    marks = words.tell_patch(patch)
+    return [(_word(mark.sign), Text(mark.place, "bold").append(f" {mark.value}", "not bold")) for mark in marks]
+
+
+def verdict_rows(attempt: words.Record) -> list[Row]:
+    """The checklist, item by item, and what else the judge says."""
+    verdict = attempt["verdict"]
+    rows: list[Row] = []
+    for item in verdict["items"]:
+        text = Text(words.prose(item["description"]))
+        note = f"{words.prose(item['reason'])} ({item['by']})".strip()
+        rows.append((Text(STATUS_SIGNS[item["status"]], STYLES[item["status"]]), text.append(f"  {note}", "dim")))
+    if feedback := words.tell_feedback(verdict):
+        rows.append((Text("»", "dim"), Text(feedback)))
+    return rows
+
+
+def closing(rehearsal: Rehearsal) -> RenderableType:
+    """What a rehearsal comes to: verdict, plan, change, cost."""
+    chosen = next((each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"]), None)
+    head = _verdict(rehearsal["verdict"])
+    head.append(f"  attempt {rehearsal['chosen']} of {len(rehearsal['attempts'])}", "not bold dim")
+    rows: list[Row] = []
+    for number, call in enumerate(rehearsal["plan"], 1):
+        rows.append((Text("plan" if number == 1 else "", "bold"), Text(f"{number}. ").append(_call(call))))
+    if chosen is not None and rehearsal["verdict"]["word"] == "accepted":
+        for mark, change in patch_rows(chosen["change"]):
+            label = Text("" if any(row[0].plain == "state" for row in rows) else "state", "bold")
+            rows.append((label, Text.assemble(mark, " ", change)))
+    if rehearsal["answer"]:
+        asks = rehearsal["verdict"]["word"] == "needs_user"
+        rows.append((Text("asks" if asks else "says", "bold"), Text(words.prose(rehearsal["answer"]))))
+    rows.append((Text("cost", "bold"), Text(words.tell_usage(rehearsal["usage"]), "dim")))
+    return Group(Text(""), head, *_rows(rows))
+
+
+def as_text(*renderables: RenderableType, width: int) -> str:
+    """Renderables as plain text, at most `width` columns wide, without spaces at the ends of lines."""
+    out = io.StringIO()
+    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
+    for renderable in renderables:
+        console.print(renderable)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _head(attempt: words.Record) -> Text:
+    head = Text(f"Attempt {attempt['number']}", "bold")
+    if digest := attempt.get("start_digest"):
+        head.append(f"  from state {digest[:8]}", "not bold dim")
+    if words.is_early(attempt.get("stop_reason", "")):
+        head.append(f"  ended early: {words.prose(attempt['stop_reason'])}", "not bold yellow")
+    return head
+
+
+def _step_head(step: words.Record) -> Text:
+    head = _call(step["call"])
+    outcome = step.get("outcome") or {}
+    return head.append(f"  {words.tell_source(outcome)}", "not bold dim") if "rung" in outcome else head
+
+
+def _call(call: words.Record) -> Text:
+    arguments = words.tell_args(call)
+    return Text(words.clean(call["name"]), "bold").append(f"({arguments})", "not bold")
+
+
+def _verdict(verdict: words.Record) -> Text:
+    return Text(words.tell_verdict(verdict), STYLES[verdict["word"]])
+
+
+def _word(word: str) -> Text:
+    return Text(word, STYLES.get(word, ""))
+
+
+def _row(word: str, text: str, *, style: str = "") -> Row:
+    return Text(word, STYLES[style or word]), Text(text)
+
+
+def _rows(rows: Iterable[Row]) -> list[RenderableType]:
+    """Rows under a call, moved in; nothing where there are none."""
+    listed = list(rows)
+    return [_grid(listed)] if listed else []
+
+
+def _grid(rows: Sequence[Row]) -> Table:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    return grid

@@ -1,0 +1,175 @@
+"""Records in words: one line a thing, harmless to a terminal, cut where they are long.
+
+What tools and models wrote may hold escape sequences, control characters and characters that turn the writing direction
+round. `clean` makes them visible; every text that is shown goes through it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from ..models.usage import total
+from ..state import Json, Usage
+
+VALUE_CHARS = 160
+"""Characters of one value where it stands in a line."""
+
+PROSE_CHARS = 1_200
+"""Characters of an answer, an error or a reason."""
+
+OPERATIONS_SHOWN = 6
+
+Record: TypeAlias = Mapping[str, Any]
+"""A record of `state.py`, finished or in the making."""
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\x9c|$)"  # OSC, DCS and their like, up to their end
+    r"|\x1b[ -/]*[0-~]"  # all shorter ones
+    r"|\x9b[0-?]*[ -/]*[@-~]",
+    re.DOTALL,
+)
+_JOINERS = "\u200c\u200d"  # emoji and several scripts need them
+_UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+class Mark(NamedTuple):
+    """One operation of a patch in words: a sign, where, and what."""
+
+    sign: str
+    place: str
+    value: str
+
+
+def clean(text: str, *, lines: bool = False) -> str:
+    r"""Text without escape sequences; other control characters become visible, as in `\x07`.
+
+    Args:
+        text: Anything.
+        lines: Keep line ends; else they become `⏎`.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\t", " ")
+    if not lines:
+        text = text.replace("\n", " ⏎ ")
+    return "".join(char if _is_safe(char) else _visible(char) for char in text)
+
+
+def _is_safe(char: str) -> bool:
+    return char == "\n" or char in _JOINERS or unicodedata.category(char) not in _UNSAFE
+
+
+def _visible(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def cut(text: str, room: int) -> str:
+    """Text within `room` characters; what is cut leaves the whole length behind."""
+    return text if len(text) <= room else f"{text[:room].rstrip()}… ({len(text):,} characters)"
+
+
+def prose(text: str, *, room: int = PROSE_CHARS) -> str:
+    """An answer or a reason: several lines, clean, cut."""
+    return clean(cut(text.strip(), room), lines=True)
+
+
+def tell(value: Json, *, room: int = VALUE_CHARS) -> str:
+    """A value as one line of JSON."""
+    return clean(cut(json.dumps(value, ensure_ascii=False, default=str), room))
+
+
+def tell_result(result: Json, *, room: int = VALUE_CHARS) -> str:
+    """A result: text as it is, everything else as JSON."""
+    return clean(cut(result, room)) if isinstance(result, str) and result.strip() else tell(result, room=room)
+
+
+def tell_args(call: Record, *, room: int = VALUE_CHARS) -> str:
+    """A call's arguments: `folder: "temp", depth: 2`."""
+    if "malformed" in call:
+        return clean(cut(call["malformed"], room))
+    each = max(24, room // max(1, len(call["args"])))
+    return ", ".join(f"{clean(name)}: {tell(value, room=each)}" for name, value in call["args"].items())
+
+
+def tell_call(call: Record, *, room: int = VALUE_CHARS) -> str:
+    """A call: `mkdir(folder: "temp")`."""
+    return f"{clean(call['name'])}({tell_args(call, room=room)})"
+
+
+def tell_complaint(complaint: Record) -> str:
+    """A complaint: where, what was expected, what was there, and who complains."""
+    expected, got = clean(complaint["expected"]), clean(cut(complaint["got"], VALUE_CHARS))
+    return f"{clean(complaint['path'])}: expected {expected}, got {got} ({complaint['source']})"
+
+
+def tell_source(outcome: Record) -> str:
+    """Who answered: `simulated by contract`."""
+    rung = clean(str(outcome["rung"]))
+    return f"simulated by {rung}" if outcome["simulated"] else "run for real"
+
+
+def tell_passed(passed: Sequence[Record]) -> list[str]:
+    """The rungs that tried to answer and could not. One that had nothing to try gives no cause after a colon."""
+    return [f"{clean(each['rung'])} passed: {prose(each['reason'])}" for each in passed if ":" in each["reason"]]
+
+
+def tell_patch(patch: Sequence[Record], *, room: int = VALUE_CHARS, most: int = OPERATIONS_SHOWN) -> list[Mark]:
+    """A patch in words: `+ /cwd ["documents"]`; after `most` operations only their number."""
+    marks = [_mark(operation, room) for operation in patch[:most]]
+    left = len(patch) - most
+    return [*marks, Mark("…", f"{left} more change{'s' if left > 1 else ''}", "")] if left > 0 else marks
+
+
+def _mark(operation: Record, room: int) -> Mark:
+    sign = {"add": "+", "remove": "-", "replace": "~", "move": ">", "copy": "=", "test": "?"}.get(operation["op"], "?")
+    place = clean(cut(str(operation.get("path", "")), room)) or "/"
+    if operation["op"] in ("move", "copy"):
+        return Mark(sign, place, f"from {clean(cut(str(operation.get('from', '')), room))}")
+    return Mark(sign, place, tell(operation["value"], room=room) if "value" in operation else "")
+
+
+def tell_verdict(verdict: Record) -> str:
+    """The verdict in a line: `failed, 1 of 2`."""
+    word = {"accepted": "accepted", "needs_user": "needs the user", "failed": "failed"}[verdict["word"]]
+    items = verdict["items"]
+    return f"{word}, {sum(item['status'] == 'success' for item in items)} of {len(items)}" if items else word
+
+
+def tell_feedback(verdict: Record) -> str:
+    """What the feedback says beyond the items, which are shown by themselves."""
+    told = tuple(f"- {item['description']}: " for item in verdict["items"])
+    lines = [line for line in verdict["feedback"].splitlines() if not (told and line.startswith(told))]
+    return prose("\n".join(lines))
+
+
+def tell_usage(usage: Usage) -> str:
+    """What models cost: calls and tokens, by role, and dollars where the price is known."""
+    if not usage:
+        return "no model was asked"
+    spent = total(usage)
+    by_role = ", ".join(f"{role} {each['calls']}" for role, each in sorted(usage.items()))
+    price = "" if spent["cost"] is None else f", ${spent['cost']:.4f}"
+    replies = "1 model reply" if spent["calls"] == 1 else f"{spent['calls']:,} model replies"
+    return f"{replies} ({by_role}), {spent['input_tokens']:,} tokens read, {spent['output_tokens']:,} written{price}"
+
+
+def is_early(stop_reason: str) -> bool:
+    """True where an attempt ended before the planner's answer."""
+    return stop_reason not in ("", "answered")
+
+
+def refusal_of(outcome: Record) -> str:
+    """Why a result was not committed, where the result itself does not say so already."""
+    refused = outcome.get("refused") or ""
+    return "" if not refused or outcome["result"] == f"not done: {refused}" else prose(refused)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 attempt`, `2 attempts`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
