@@ -115,7 +115,9 @@ def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
     ours = [use for operation in a for use in _uses(operation)]
     theirs = [use for operation in b for use in _uses(operation)]
     pairs = [(x, y) for x in ours for y in theirs if x.changes or y.changes]
-    return sorted({pointer(max(x.path, y.path, key=len)) for x, y in pairs if _clash(x, y, document)})
+    return sorted(
+        {pointer(max((len(use.path), use.path) for use in pair)[1]) for pair in pairs if _clash(*pair, document)}
+    )
 
 
 class _Use(NamedTuple):
@@ -235,7 +237,8 @@ class _Work:
         if isinstance(parent, dict):
             parent[path[-1]] = value
         else:
-            parent.insert(_position(parent, path[-1]), value)
+            position = _position(parent, path[-1])
+            parent.insert(position, value)
 
     def _open(self, path: list[str]) -> Any:
         """The container at the path, ready to be changed, as are those on the way to it."""
