@@ -1,11 +1,27 @@
-"""Contracts: a tool as a function over the task state, written as data (ToolGate, paper 004, sections 3.2 to 3.4)."""
+"""Contracts: a tool as a function over the task state, written as data.
+
+A contract is a Hoare triple {P} tool {Q} (ToolGate, section 3.2): `requires` is P and decides whether the call may run at
+all (section 3.4), `effects` and `returns` say what the tool does, `ensures` is Q and decides whether a result may be
+committed. Unlike there, all of it is data that is checked at load: expressions and patch operations, never code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..errors import ContractError
 from ..state import Call, Json, JsonObject, Patch
+from ..world.expression import Expression, Scope
+from ..world.value import Place, Value
+from .clauses import Change, Clause, Effect, load_effects, load_list
+from .lets import LazyLets, Lets, load_lets, uses
+
+BASE = frozenset(("args", "call", "before", "now", "state"))
+"""What every expression of a contract may name."""
+
+_FIELDS = ("let", "requires", "effects", "returns", "ensures")
 
 
 class Refusal(NamedTuple):
@@ -22,49 +38,212 @@ class ContractAnswer(NamedTuple):
     patch: Patch
 
 
-class ContractRun:
-    """One call under one contract."""
-
-    def refusal(self) -> Refusal | None:
-        """The first `requires` that fails."""
-        raise NotImplementedError
-
-    def answer(self) -> ContractAnswer | None:
-        """Result and change; None where the contract says neither."""
-        raise NotImplementedError
-
-    def broken(self, result: Json, after: Json) -> str | None:
-        """The first `ensures` that fails, as text."""
-        raise NotImplementedError
-
-
+@dataclass(frozen=True, slots=True, repr=False)
 class Contract:
-    """A tool's contract, checked at load."""
+    """A tool's contract, checked at load; made by `Contract.load`, and equal to another that says the same.
+
+    Args:
+        data: The contract as it was written.
+        lets: The lets that its document shares, as they were written.
+        state_keys: Root keys of the state that its expressions and literal paths name.
+        arguments: Arguments that its expressions name.
+    """
 
     data: JsonObject
     lets: JsonObject
-    state_keys: frozenset[str]
+    state_keys: frozenset[str] = field(compare=False)
+    arguments: frozenset[str] = field(compare=False)
+    _parts: _Parts = field(compare=False)
 
     @classmethod
     def load(cls, data: Mapping[str, Any], *, lets: Mapping[str, Any] | None = None, where: str) -> Contract:
-        """Check and keep a contract. Raises ContractError."""
-        raise NotImplementedError
+        """Check a contract and everything in it.
+
+        Args:
+            data: `let`, `requires`, `effects`, `returns`, `ensures`; all optional.
+            lets: The document's `x-contract-let`.
+            where: Document and tool, for messages: `files.openapi.yaml: tool mkdir`.
+
+        Raises:
+            ContractError: Names document, tool, place and reason.
+        """
+        parts = _Parts(data, lets or {}, where)
+        expressions = list(parts.needed_expressions())
+        keys = frozenset(key for one in expressions for key in one.state_keys) | parts.roots
+        arguments = frozenset(name for one in expressions for name in one.arguments)
+        return cls(dict(data), dict(lets or {}), keys, arguments, parts)
+
+    def __repr__(self) -> str:
+        return f"Contract({', '.join(self.data)})"
 
     def open(
         self, *, args: JsonObject, parameters: JsonObject, state: Json, call: Call, now: str | None, seed: int
     ) -> ContractRun:
-        """Begin one call."""
-        raise NotImplementedError
+        """Begin one call.
+
+        Args:
+            args: The call's arguments; defaults are filled in from `parameters`, absent optional ones become none.
+            parameters: JSON Schema of the argument object.
+            state: The task state before the call; it is not changed.
+            call: The call itself.
+            now: The state's clock, if it has one.
+            seed: Seed of `new_id`.
+        """
+        values = {"args": {**_defaults(parameters), **args}, "call": call, "before": state, "now": now, "state": state}
+        return ContractRun(self._parts, Scope(values, seed=seed, call_id=_identity(call)))
 
 
+def _defaults(parameters: JsonObject) -> JsonObject:
+    properties = parameters.get("properties")
+    if not isinstance(properties, dict):
+        return {}
+    return {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
+
+
+def _identity(call: Call) -> str:
+    """What tells this call from others: models do reuse the identifiers of calls."""
+    return f"{call['id']} {call['name']} {call['args']}"
+
+
+class _Parts:
+    """The checked clauses of a contract."""
+
+    def __init__(self, data: Mapping[str, Any], shared: Mapping[str, Any], where: str) -> None:
+        Place(where, frozenset()).fields(data, (), _FIELDS)
+        self.lets: Lets = load_lets(data.get("let", {}), shared, where=where, base=BASE)
+        names = BASE | frozenset(self.lets)
+        self.requires = [
+            Clause(item, place, more=("effects",))
+            for item, place in load_list(data.get("requires", []), Place(f"{where}: requires", names))
+        ]
+        self.effects = load_effects(data.get("effects", []), Place(f"{where}: effects", names))
+        self.returns = Value.load(data.get("returns"), Place(f"{where}: returns", names))
+        self.ensures = [
+            Clause(item, place)
+            for item, place in load_list(data.get("ensures", []), Place(f"{where}: ensures", names | {"result"}))
+        ]
+        self.answers = "effects" in data or "returns" in data
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """Root keys that literal paths name."""
+        effects = [*self.effects, *(effect for clause in self.requires for effect in clause.effects)]
+        return frozenset(root for effect in effects for root in effect.roots if root is not None)
+
+    def needed_expressions(self) -> Iterator[Expression]:
+        """The contract's own expressions, and those of the lets that they need."""
+        own = [*self.returns.expressions]
+        for clause in (*self.requires, *self.ensures):
+            own.extend(clause.expressions)
+        for effect in self.effects:
+            own.extend(effect.expressions)
+        yield from own
+        for name in uses(own, self.lets):
+            yield from self.lets[name].expressions
+
+
+class ContractRun:
+    """One call under one contract. Its lets are evaluated once, on the state before the call."""
+
+    def __init__(self, parts: _Parts, scope: Scope) -> None:
+        self._parts = parts
+        self._scope = scope
+        self._before = scope.values["state"]
+        self._lets = LazyLets(parts.lets, scope)
+
+    def refusal(self) -> Refusal | None:
+        """The first requirement that does not hold (ToolGate, section 3.4), with what its error changes.
+
+        Raises:
+            EvaluationFailed: The requirements cannot be evaluated on this state.
+        """
+        scope = self._begin(self._before)
+        for clause in self._parts.requires:
+            if clause.fails(scope):
+                error = clause.error(scope)
+                return Refusal(error, self._change(clause.effects).patch)
+        return None
+
+    def answer(self) -> ContractAnswer | None:
+        """Result and change of a call that the requirements let pass; None where the contract says neither.
+
+        Raises:
+            EvaluationFailed: They cannot be evaluated on this state, or the change does not apply to it.
+        """
+        if not self._parts.answers:
+            return None
+        self._begin(self._before)
+        change = self._change(self._parts.effects)
+        return ContractAnswer(self._parts.returns.fill(self._scope), change.patch)
+
+    def broken(self, result: Json, after: Json) -> str | None:
+        """The first of `ensures` that does not hold (ToolGate, section 3.2), as text.
+
+        Args:
+            result: The tool's result, whoever gave it.
+            after: The state that the call would leave.
+
+        Raises:
+            EvaluationFailed: They cannot be evaluated on this state.
+        """
+        scope = self._begin(after, result=result)
+        for clause in self._parts.ensures:
+            if clause.fails(scope):
+                return clause.error_text(scope)
+        return None
+
+    def _begin(self, state: Json, **more: Json) -> Scope:
+        self._scope.start()
+        self._scope.values = self._lets.names(state=state, **more)
+        return self._scope
+
+    def _change(self, effects: list[Effect]) -> Change:
+        change = Change(self._scope, self._before)
+        for effect in effects:
+            effect.apply(change)
+        return change
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Invariant:
-    """Something that holds of every state."""
+    """Something that holds of every state: `{check, error}` over `state` and `before`; made by `Invariant.load`."""
+
+    data: JsonObject
+    _clause: Clause = field(compare=False)
+    _lets: Lets = field(compare=False)
 
     @classmethod
     def load(cls, data: Mapping[str, Any], *, lets: Mapping[str, Any] | None = None, where: str) -> Invariant:
-        """Check and keep an invariant. Raises ContractError."""
-        raise NotImplementedError
+        """Check an invariant.
+
+        Args:
+            data: `check` and `error`, perhaps `when`.
+            lets: The document's `x-contract-let`; one that needs more than the state cannot be used here.
+            where: Document and place, for messages.
+
+        Raises:
+            ContractError: Names document, place and reason.
+        """
+        shared = dict(lets or {})
+        names = frozenset(("state", "before", *shared))
+        clause = Clause(data, Place(where, names))
+        loaded = load_lets({}, shared, where=where, base=BASE)
+        needed = {name: loaded[name] for name in uses(clause.expressions, loaded)}
+        for name, let in needed.items():
+            beyond = sorted({one for source in let.expressions for one in source.names} - names)
+            if beyond:
+                raise ContractError(f"{where}: the let {name!r} needs {beyond[0]!r}, which an invariant does not have")
+        return cls(dict(data), clause, needed)
+
+    def __repr__(self) -> str:
+        return f"Invariant({self.data.get('check')})"
 
     def broken(self, before: Json, after: Json) -> str | None:
-        """Why it does not hold, or None."""
-        raise NotImplementedError
+        """Why the state `after` breaks it, as text, or None; lets are taken on `after`.
+
+        Raises:
+            EvaluationFailed: It cannot be evaluated on this state.
+        """
+        scope = Scope({"state": after, "before": before})
+        LazyLets(self._lets, scope)
+        return self._clause.error_text(scope) if self._clause.fails(scope) else None

@@ -50,8 +50,8 @@ def compile_parts(parts: list[str | nodes.Expr]) -> Code:
     compiler = _Compiler()
     runs = [_constant(part) if isinstance(part, str) else compiler.build(part) for part in parts]
     if len(runs) == 1:
-        return compiler.finish(runs[0])
-    return compiler.finish(lambda scope: join(scope, [text(scope, run(scope)) for run in runs]))
+        return compiler.finish(runs[0], not isinstance(parts[0], str))
+    return compiler.finish(lambda scope: join(scope, [text(scope, run(scope)) for run in runs]), False)
 
 
 def _constant(value: Any) -> Run:
@@ -64,9 +64,9 @@ class _Compiler:
         self._nodes = 0
         self._depth = 0
 
-    def finish(self, run: Run) -> Code:
+    def finish(self, run: Run, whole: bool = True) -> Code:
         found = self.mentions
-        return Code(run, frozenset(found.names), frozenset(found.state_keys), frozenset(found.arguments))
+        return Code(run, frozenset(found.names), frozenset(found.state_keys), frozenset(found.arguments), whole)
 
     def build(self, node: nodes.Node) -> Run:
         """The closure of a node, by its exact type. Raises SyntaxFault."""

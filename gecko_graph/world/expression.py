@@ -12,9 +12,9 @@ from typing import Any
 
 from ..errors import ContractError, EvaluationFailed
 from ..state import Json
-from .compiler import Code, compile_parts, compile_tree
+from .compiler import compile_parts, compile_tree
 from .sandbox import LIMITS, Fault, Limits, Missing, Scope, settle
-from .syntax import SyntaxFault, did_you_mean, parse_expression, parse_text
+from .syntax import Code, SyntaxFault, did_you_mean, parse_expression, parse_text
 
 __all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "shorten"]
 
@@ -43,7 +43,7 @@ def _compile_text(source: str) -> Code:
 class Expression:
     """One checked expression, or one text with `{{ }}` filled in. Made by `compile` and `compile_text`."""
 
-    __slots__ = ("_run", "arguments", "names", "source", "state_keys", "where")
+    __slots__ = ("_run", "arguments", "names", "source", "state_keys", "where", "whole")
 
     def __init__(self, source: str, code: Code, where: str) -> None:
         self.source = source
@@ -51,6 +51,7 @@ class Expression:
         self.names = code.names
         self.state_keys = code.state_keys
         self.arguments = code.arguments
+        self.whole = code.whole
         self._run = code.run
 
     @classmethod

@@ -57,6 +57,8 @@ class Code:
     names: frozenset[str]
     state_keys: frozenset[str]
     arguments: frozenset[str]
+    whole: bool = True
+    """False for a text that has more to it than one expression."""
 
 
 def parse_expression(source: str) -> nodes.Expr:

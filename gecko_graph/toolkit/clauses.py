@@ -1,0 +1,195 @@
+"""The clauses of a contract: effects, requirements and promises, checked at load and run on a scope."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from ..errors import EvaluationFailed, PatchConflict
+from ..state import Json, Operation, Patch
+from ..world.expression import Expression, Scope
+from ..world.functions import splice
+from ..world.patch import apply_patch, pointer
+from ..world.sandbox import MAX_DEPTH, Fault
+from ..world.value import Loop, Place, Value
+
+OPERATIONS: dict[str, tuple[str, ...]] = {
+    "add": ("path", "value"),
+    "remove": ("path",),
+    "replace": ("path", "value"),
+    "move": ("from", "path"),
+    "copy": ("from", "path"),
+    "test": ("path", "value"),
+}
+"""Operations of a JSON Patch, and the fields that each needs."""
+
+_GUARDS = ("when", "for_each", "as")
+
+
+def load_list(data: Any, place: Place) -> list[tuple[Any, Place]]:
+    """The items of a list, each with its place. Raises ContractError."""
+    if not isinstance(data, list | tuple):
+        raise place.wrong(f"must be a list, not {type(data).__name__}")
+    return [(item, place.at(number)) for number, item in enumerate(data)]
+
+
+class Path:
+    """A path: a list of tokens, lists spliced in, or one expression that gives such a list."""
+
+    __slots__ = ("_tokens", "expressions", "root")
+
+    def __init__(self, data: Any, place: Place) -> None:
+        self.root: str | None = None
+        if isinstance(data, str):
+            whole = place.text(data)
+            if not whole.whole:
+                raise place.wrong(f'is a list of tokens such as [orders, "{{{{ args.id }}}}"], not the text {data!r}')
+        elif isinstance(data, list | tuple):
+            _check_tokens(data, place)
+            self.root = data[0] if data and isinstance(data[0], str) and "{{" not in data[0] else None
+        else:
+            raise place.wrong(f"must be a list of tokens or one expression, not {type(data).__name__}")
+        self._tokens = Value.load(data, place)
+        self.expressions = self._tokens.expressions
+
+    def pointer(self, scope: Scope) -> str:
+        """The path as a JSON Pointer. Raises EvaluationFailed."""
+        try:
+            tokens = list(islice(splice(scope, self._tokens.raw(scope)), MAX_DEPTH + 1))
+        except Fault as fault:
+            raise EvaluationFailed(f"{self._tokens.where}: {fault}") from None
+        if len(tokens) > MAX_DEPTH:
+            raise EvaluationFailed(f"{self._tokens.where}: a path of more than {MAX_DEPTH} tokens")
+        return pointer(tokens)
+
+
+def _check_tokens(tokens: list[Any] | tuple[Any, ...], place: Place) -> None:
+    for number, token in enumerate(tokens):
+        if isinstance(token, list | tuple):
+            _check_tokens(token, place.at(number))
+        elif not isinstance(token, str) and type(token) is not int:
+            raise place.at(number).wrong(f"a token is a text or a whole number, not {type(token).__name__}")
+
+
+class Change:
+    """A patch in the making: operations apply one after another, and each sees the state so far."""
+
+    def __init__(self, scope: Scope, state: Json) -> None:
+        self.scope = scope
+        self.state = state
+        self.patch: Patch = []
+
+    def add(self, operation: Operation, where: str) -> None:
+        """Apply one more operation. Raises EvaluationFailed if it does not apply, or is one too many."""
+        limit = self.scope.limits.operations
+        if len(self.patch) >= limit:
+            raise EvaluationFailed(f"{where}: more than {limit:,} operations")
+        try:
+            self.state = apply_patch(self.state, [operation])
+        except PatchConflict as conflict:
+            raise EvaluationFailed(f"{where}: the change does not apply: {conflict}") from None
+        self.patch.append(operation)
+        self.scope.values["state"] = self.state
+
+
+class Effect:
+    """One operation, or several under one guard (`do`); perhaps for each item of a list."""
+
+    __slots__ = ("_do", "_from", "_loop", "_op", "_path", "_value", "_when", "_where", "expressions", "roots")
+
+    def __init__(self, data: Any, place: Place) -> None:
+        self._where = place.where
+        self._op, needed = _fields(data, place)
+        self._loop = Loop(data, place) if "for_each" in data else None
+        if "as" in data and self._loop is None:
+            raise place.at("as").wrong("only with `for_each`")
+        inner = Place(place.where, self._loop.inner.names) if self._loop else place
+        self._when = place.at("when").expression(data["when"]) if "when" in data and self._loop is None else None
+        self._do = [Effect(*one) for one in load_list(data["do"], inner.at("do"))] if "do" in needed else []
+        self._from, self._path = (Path(data[key], inner.at(key)) if key in needed else None for key in ("from", "path"))
+        self._value = Value.load(data["value"], inner.at("value")) if "value" in needed else None
+        self.expressions = tuple(self._all_expressions())
+        self.roots = {path.root for path in (self._from, self._path) if path and path.root is not None}
+        self.roots.update(*(effect.roots for effect in self._do))
+
+    def _all_expressions(self) -> Iterator[Expression]:
+        if self._when is not None:
+            yield self._when
+        for part in (self._loop, self._from, self._path, self._value, *self._do):
+            if part is not None:
+                yield from part.expressions
+
+    def apply(self, change: Change) -> None:
+        """Add what this comes to, on the state so far. Raises EvaluationFailed."""
+        if self._loop is not None:
+            for _ in self._loop.rounds(change.scope):
+                self._apply_once(change)
+        elif self._when is None or self._when.true(change.scope):
+            self._apply_once(change)
+
+    def _apply_once(self, change: Change) -> None:
+        for effect in self._do:
+            effect.apply(change)
+        if self._path is None:
+            return
+        operation: Operation = {"op": self._op}
+        if self._from is not None:
+            operation["from"] = self._from.pointer(change.scope)
+        operation["path"] = self._path.pointer(change.scope)
+        if self._value is not None:
+            operation["value"] = self._value.fill(change.scope)
+        change.add(operation, self._where)
+
+
+def _fields(data: Any, place: Place) -> tuple[str, tuple[str, ...]]:
+    """The operation's name and the fields it needs. Raises ContractError."""
+    if isinstance(data, Mapping) and "do" in data:
+        place.fields(data, ("do",), _GUARDS)
+        return "do", ("do",)
+    if not isinstance(data, Mapping) or "op" not in data:
+        raise place.wrong(f"must be an object with `op` ({', '.join(OPERATIONS)}) or `do`")
+    op = data["op"]
+    if not isinstance(op, str) or op not in OPERATIONS:
+        raise place.at("op").wrong(f"{op!r} is none of {', '.join(OPERATIONS)}")
+    place.fields(data, ("op", *OPERATIONS[op]), _GUARDS)
+    return op, OPERATIONS[op]
+
+
+def load_effects(data: Any, place: Place) -> list[Effect]:
+    """A list of effects. Raises ContractError."""
+    return [Effect(*one) for one in load_list(data, place)]
+
+
+class Clause:
+    """`{check, when, error}`: a requirement, a promise or an invariant. A requirement's error may have effects."""
+
+    __slots__ = ("_check", "_error", "_when", "effects", "expressions")
+
+    def __init__(self, data: Any, place: Place, *, more: tuple[str, ...] = ()) -> None:
+        place.fields(data, ("check", "error"), ("when", *more))
+        self._check = place.at("check").expression(data["check"])
+        self._when = place.at("when").expression(data["when"]) if "when" in data else None
+        self._error = Value.load(data["error"], place.at("error"))
+        self.effects = load_effects(data.get("effects", []), place.at("effects"))
+        own = (self._check, *([self._when] if self._when else []), *self._error.expressions)
+        self.expressions = (*own, *_expressions(self.effects))
+
+    def fails(self, scope: Scope) -> bool:
+        """True if the clause applies and its check does not hold. Raises EvaluationFailed."""
+        return (self._when is None or self._when.true(scope)) and not self._check.true(scope)
+
+    def error(self, scope: Scope) -> Json:
+        """The error, filled in. Raises EvaluationFailed."""
+        return self._error.fill(scope)
+
+    def error_text(self, scope: Scope) -> str:
+        """The error as text. Raises EvaluationFailed."""
+        error = self.error(scope)
+        return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+
+
+def _expressions(effects: Iterable[Effect]) -> Iterator[Expression]:
+    for effect in effects:
+        yield from effect.expressions

@@ -1,0 +1,139 @@
+"""Lets: named values of a contract, lazy, evaluated once a call, on the state before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from jinja2 import nodes
+
+from ..errors import ContractError
+from ..world.expression import Expression, Scope
+from ..world.functions import FUNCTIONS
+from ..world.syntax import SyntaxFault, parse_expression
+from ..world.value import ITEM, Place, Value
+
+RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
+
+Lets = Mapping[str, Value]
+
+
+def load_lets(own: Any, shared: Mapping[str, Any], *, where: str, base: Collection[str]) -> dict[str, Value]:
+    """Check the lets of one contract.
+
+    Args:
+        own: What stands under the contract's `let`.
+        shared: The document's `x-contract-let`.
+        where: Document and tool, for messages.
+        base: The names that lets may use besides each other.
+
+    Raises:
+        ContractError: A name is taken, a value is wrong, or lets need one another in a circle.
+    """
+    sources = {name: (value, Place(f"{where}: x-contract-let.{name}", frozenset())) for name, value in shared.items()}
+    if not isinstance(own, Mapping):
+        raise ContractError(f"{where}: let: must be an object of names and values, not {type(own).__name__}")
+    for name, value in own.items():
+        place = Place(f"{where}: let.{name}", frozenset())
+        if name in shared:
+            raise place.wrong("x-contract-let has a let of this name; choose another")
+        sources[name] = (value, place)
+    for name, (_, place) in sources.items():
+        check_let_name(name, place)
+    names = frozenset(base) | frozenset(sources)
+    lets = {name: Value.load(value, Place(place.where, names)) for name, (value, place) in sources.items()}
+    _refuse_circles(lets)
+    return lets
+
+
+def check_let_name(name: Any, place: Place) -> None:
+    """Raises ContractError if expressions could not use this name, or would take it for something else."""
+    try:
+        usable = isinstance(name, str) and isinstance(parse_expression(name), nodes.Name) and "__" not in name
+    except SyntaxFault:
+        usable = False
+    if not usable:
+        raise place.wrong(f"{name!r} is no name that an expression can use")
+    if name in RESERVED or name in FUNCTIONS:
+        raise place.wrong(f"{name!r} is the name of something else; choose another")
+
+
+def uses(expressions: Iterable[Expression], lets: Lets) -> set[str]:
+    """The lets that expressions need, directly or through others."""
+    found: set[str] = set()
+    waiting = [name for expression in expressions for name in expression.names if name in lets]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(_needs(lets, name))
+    return found
+
+
+def _needs(lets: Lets, name: str) -> Iterator[str]:
+    return (other for expression in lets[name].expressions for other in expression.names if other in lets)
+
+
+def _refuse_circles(lets: Lets) -> None:
+    done: set[str] = set()
+    for start in lets:
+        _follow(lets, start, (), done)
+
+
+def _follow(lets: Lets, name: str, path: tuple[str, ...], done: set[str]) -> None:
+    if name in path:
+        circle = " -> ".join((*path[path.index(name) :], name))
+        raise ContractError(f"{lets[name].where}: lets need one another in a circle: {circle}")
+    if name in done:
+        return
+    if len(path) > _MAX_CHAIN:
+        raise ContractError(f"{lets[name].where}: more than {_MAX_CHAIN} lets that each need the next")
+    for other in _needs(lets, name):
+        _follow(lets, other, (*path, name), done)
+    done.add(name)
+
+
+_MAX_CHAIN = 60
+"""Lets that may need one another in a row: each takes a few levels of Python's stack."""
+
+
+class Names(dict[str, Any]):
+    """The values of a scope, with lets that are evaluated when they are first asked for."""
+
+    __slots__ = ("_resolve",)
+
+    def __init__(self, values: Mapping[str, Any], resolve: Callable[[str], Any]) -> None:
+        super().__init__(values)
+        self._resolve = resolve
+
+    def __missing__(self, name: str) -> Any:
+        value = self[name] = self._resolve(name)
+        return value
+
+
+class LazyLets:
+    """The lets of one call: each is evaluated at most once, on the names that the call began with."""
+
+    __slots__ = ("_known", "_lets", "_names", "_scope")
+
+    def __init__(self, lets: Lets, scope: Scope) -> None:
+        self._lets = lets
+        self._scope = scope
+        self._known: dict[str, Any] = {}
+        self._names = Names(scope.values, self.resolve)
+        scope.values = self._names
+
+    def resolve(self, name: str) -> Any:
+        """A let's value; it may be Missing. Raises KeyError for a name that is no let, EvaluationFailed."""
+        if name not in self._known:
+            outer = self._scope.values
+            self._scope.values = self._names
+            try:
+                self._known[name] = self._lets[name].raw(self._scope)
+            finally:
+                self._scope.values = outer
+        return self._known[name]
+
+    def names(self, **changed: Any) -> Names:
+        """The names of a later moment of the call: the same lets, and other values where things have changed."""
+        return Names({**self._names, **changed}, self.resolve)
