@@ -20,7 +20,7 @@ from ..state import Json
 MAX_DEPTH = 100
 """Levels of nesting that a document may have."""
 
-MAX_VALUES = 5_000_000
+MAX_VALUES = 1_000_000
 """Values that a document may hold: forty lists that each hold the last one twice are more than can be written out."""
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1

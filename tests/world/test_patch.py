@@ -220,12 +220,16 @@ def test_a_conflict_does_not_repeat_a_huge_path():
 # --- properties ---
 
 
+# Up to 1.33 jsonpatch is lenient (it moves an item of a list into itself, reads letters of a text by index, takes true
+# for 1 in `test`) and cannot copy the root: no oracle. 1.47 follows the RFC, and refuses to remove the root as we do.
+SOUND_ORACLE = tuple(map(int, jsonpatch.__version__.split(".")[:2])) >= (1, 47)
+
+
+@pytest.mark.skipif(not SOUND_ORACLE, reason="jsonpatch before 1.47 departs from RFC 6902")
 @settings(max_examples=250, deadline=None)
 @given(cases())
 @example(({"a": [1]}, [{"op": "copy", "from": "", "path": "/b"}, {"op": "add", "path": "/b/a/-", "value": 2}]))
 def test_agrees_with_the_oracle(case):
-    # jsonpatch 1.47 follows the RFC, and refuses to remove the root as we do. Earlier ones are lenient: they move an item
-    # of a list into itself, read letters of a text by index, and take true for 1 in `test`; there the table decides.
     document, patch = case
     expected, result = by_oracle(document, patch), applied(document, patch)
     assert result is expected or json_equal(result, expected)
