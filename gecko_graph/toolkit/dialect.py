@@ -1,0 +1,309 @@
+"""Schemas as people and OpenAPI write them, read as self-contained JSON Schema 2020-12.
+
+What changes on the way:
+
+- `$ref` to anywhere becomes an entry of the schema's own `$defs`, or is written out where it stands (see `simplify`).
+  What stands beside a `$ref` counts too; in OpenAPI 3.0 only what describes (its own rule: the rest is ignored).
+- OpenAPI 3.0: `nullable` becomes `type: [..., "null"]` or `anyOf` with null, and is heeded in 3.1 too, where people
+  still write it; `exclusiveMinimum: true` becomes a number; `example` becomes `examples`.
+- Older drafts: a list in `items` becomes `prefixItems`, `dependencies` what they are now; `required: true` of a
+  property is said by the object.
+- A `discriminator` beside `oneOf` or `anyOf` becomes a condition on each of its branches: the property is required and
+  has the branch's names. Without branches it decides nothing and is dropped. A child that extends such a parent by
+  `allOf` extends it without its branches, or it would contain itself.
+- `readOnly` properties are left out of arguments, `writeOnly` ones out of results.
+- What only documents (`xml`, `externalDocs`, `x-...`) is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from ..state import JsonObject
+from .keywords import TYPES, check_keyword
+from .references import Documents, Place, a_list, an_object, broken, kind
+from .simplify import PREFIX, in_place_defs, simplify, with_defs
+from .subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
+
+Direction = Literal["request", "response"]
+ANY = "any"
+"""Stands for a type that allows everything, until it is dropped."""
+
+Version = Literal["3.0", "3.1", "json"]
+
+_DROPPED = frozenset({"$schema", "$id", "$anchor", "$dynamicAnchor", "$vocabulary", "$defs", "definitions", "optional"})
+_OPENAPI_ONLY = frozenset(
+    {"xml", "externalDocs", "discriminator", "nullable", "readOnly", "writeOnly", "example", "$comment"}
+)
+_BESIDE_3_0 = ANNOTATIONS | {"nullable", "example"}
+_BRANCHES = frozenset({"oneOf", "anyOf"})
+_HANDLED = frozenset({"$ref", "$dynamicRef", "additionalItems", "dependencies"})
+_HIDDEN: dict[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
+
+
+class SchemaReader:
+    """Reads the schemas of a document and of those that it refers to.
+
+    Args:
+        documents: Where the schemas and what they refer to stand.
+        version: OpenAPI's version; `json` for plain JSON Schema, of which nothing is dropped.
+        types: What other names for types mean; None for any type.
+    """
+
+    def __init__(self, documents: Documents, *, version: Version, types: dict[str, str | None] | None = None) -> None:
+        self._documents = documents
+        self._version = version
+        self._types: dict[str, str | None] = {**{name: name for name in TYPES}, **(types or {})}
+        self._names: dict[Place, str] = {}
+        self._places: dict[str, Place] = {}
+        self._ending: set[tuple[str, Direction]] = set()
+        self._bodies: dict[tuple[str, Direction], Any] = {}
+
+    def read(self, schema: Any, place: Place, *, direction: Direction) -> JsonObject:
+        """One schema, self-contained.
+
+        Raises:
+            ToolkitError: It is no schema, or a reference in it leads nowhere; the message names the place.
+        """
+        body = self._schema(schema, place, direction)
+        if not isinstance(body, dict):
+            body = {} if body else {"not": {}}
+        bodies = {name: one for (name, way), one in self._bodies.items() if way == direction}
+        whole = with_defs(body, bodies)
+        self._check_ends(whole.get("$defs", {}), direction)
+        return simplify(whole)
+
+    def _check_ends(self, defs: dict[str, Any], direction: Direction) -> None:
+        """Refuse schemas that a value could be checked against without end."""
+        fresh = {name: one for name, one in defs.items() if (name, direction) not in self._ending}
+        needs = {name: in_place_defs(one) & fresh.keys() for name, one in fresh.items()}
+        while ended := [name for name, others in needs.items() if not others & needs.keys()]:
+            for name in ended:
+                del needs[name]
+        if needs:
+            name = next(iter(needs))
+            raise broken(self._places[name], "this schema refers to itself without a property or item between")
+        self._ending.update((name, direction) for name in fresh)
+
+    def _schema(self, schema: Any, place: Place, direction: Direction) -> Any:
+        if isinstance(schema, bool):
+            return schema
+        if not isinstance(schema, dict):
+            raise broken(place, f"a schema must be an object, not {kind(schema)}")
+        reference = schema.get("$ref", schema.get("$dynamicRef"))
+        if isinstance(reference, str):
+            return self._referring(schema, reference, place, direction)
+        if reference is not None:
+            raise broken(place / "$ref", f"must be text, not {kind(reference)}")
+        return self._plain(schema, place, direction)
+
+    def _referring(self, schema: JsonObject, reference: str, place: Place, direction: Direction) -> JsonObject:
+        self._documents.follow(schema, place)
+        target = self._documents.resolve(reference, place)
+        name = self._base(target, direction) if self._extends(place, target) else self._define(target, direction)
+        beside = {key: value for key, value in schema.items() if key not in ("$ref", "$dynamicRef")}
+        if self._version == "3.0":
+            beside = {key: value for key, value in beside.items() if key in _BESIDE_3_0}
+        nullable = self._version != "json" and beside.pop("nullable", None) is True
+        referring = {"$ref": PREFIX + name, **self._plain(beside, place, direction)}
+        return _or_null(referring) if nullable else referring
+
+    def _extends(self, place: Place, target: Place) -> bool:
+        """Whether a reference in an `allOf` names a parent whose branches lead back here."""
+        if "allOf" not in place.tokens[-2:-1]:
+            return False
+        child = Place(place.document, place.tokens[:-2])
+        parent = self._documents.at(target)
+        if not isinstance(parent, dict):
+            return False
+        branches = {key: parent[key] for key in _BRANCHES if key in parent}
+        return child in self._in_place(branches, target)
+
+    def _in_place(self, schema: Any, place: Place) -> set[Place]:
+        """All places of schemas that a value must fit as well, or may have to, when it must fit this one."""
+        found: set[Place] = set()
+        waiting = [(schema, place)]
+        while waiting:
+            one, here = waiting.pop()
+            for key in IN_PLACE & one.keys() if isinstance(one, dict) else ():
+                waiting.extend((part, here / key / index) for index, part in enumerate(a_list(one[key], here / key)))
+            if isinstance(one, dict) and isinstance(one.get("$ref"), str):
+                target = self._documents.resolve(one["$ref"], here)
+                if target not in found:
+                    found.add(target)
+                    waiting.append((self._documents.at(target), target))
+        return found
+
+    def _base(self, target: Place, direction: Direction) -> str:
+        """The name of the definition for a parent without its branches."""
+        key = target / "(base)"
+        name = self._names.get(key) or self._name(key, self._wanted(target) + "_base")
+        if (name, direction) not in self._bodies:
+            bare = {key: one for key, one in self._documents.at(target).items() if key not in _BRANCHES}
+            self._bodies[name, direction] = {}
+            self._bodies[name, direction] = self._schema(bare, target, direction)
+        return name
+
+    def _define(self, target: Place, direction: Direction) -> str:
+        """The name of the definition for what stands at a place."""
+        name = self._names.get(target) or self._name(target, self._wanted(target))
+        if (name, direction) not in self._bodies:
+            self._bodies[name, direction] = {}
+            self._bodies[name, direction] = self._schema(self._documents.at(target), target, direction)
+        return name
+
+    def _wanted(self, target: Place) -> str:
+        value = self._documents.at(target)
+        given = value.get("x-gecko-name") if isinstance(value, dict) and self._version != "json" else None
+        stem = target.document.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+        return str(given or (target.tokens[-1] if target.tokens else stem))
+
+    def _name(self, key: Place, wanted: str) -> str:
+        wanted = name = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted) or "schema"
+        number = 1
+        while name in self._places:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._names[key] = name
+        self._places[name] = key
+        return name
+
+    def _plain(self, schema: JsonObject, place: Place, direction: Direction) -> JsonObject:
+        read: JsonObject = {}
+        for key, value in schema.items():
+            if key not in _HANDLED and not self._dropped(key, value):
+                read[key] = self._value(key, value, place / key, direction)
+        self._old_keywords(schema, read, place, direction)
+        if read.get("type") == ANY:
+            del read["type"]
+        self._hide(schema, read, place, direction)
+        if self._version == "json":
+            return read
+        if "example" in schema:
+            read.setdefault("examples", [schema["example"]])
+        self._bounds(read)
+        self._discriminate(schema, read, place)
+        return _or_null(read) if schema.get("nullable") is True else read
+
+    def _dropped(self, key: str, value: Any) -> bool:
+        if key in _DROPPED or (value is None and key in ("title", "description")):
+            return True
+        if key == "required" and (value is None or isinstance(value, bool)):
+            return True
+        if self._version == "json":
+            return False
+        return key in _OPENAPI_ONLY or (key.startswith("x-") and key != "x-gecko-default")
+
+    def _value(self, key: str, value: Any, place: Place, direction: Direction) -> Any:
+        if key in MAPS:
+            members = an_object(value, place)
+            return {name: self._schema(one, place / name, direction) for name, one in members.items()}
+        if key in LISTS or (key == "items" and isinstance(value, list)):
+            return [self._schema(one, place / index, direction) for index, one in enumerate(a_list(value, place))]
+        if key in SINGLES:
+            return self._schema(value, place, direction)
+        if key == "type":
+            return self._type(value, place)
+        return check_keyword(key, value, place, strict=self._version == "json")
+
+    def _type(self, value: Any, place: Place) -> Any:
+        if isinstance(value, list):
+            known = [self._type(one, place / index) for index, one in enumerate(value)]
+            return ANY if ANY in known or not known else list(dict.fromkeys(known))
+        name = value.lower() if isinstance(value, str) and self._version == "json" else value
+        if not isinstance(name, str) or name not in self._types:
+            raise broken(place, f"{value!r} is no type; use one of {', '.join(TYPES)}")
+        return self._types[name] or ANY
+
+    def _old_keywords(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
+        """Older drafts' tuples, dependencies and required properties; defaults that OpenAPI's validators refuse."""
+        if isinstance(schema.get("items"), list):
+            read["prefixItems"] = read.pop("items")
+            if "additionalItems" in schema:
+                read["items"] = self._schema(schema["additionalItems"], place / "additionalItems", direction)
+        for name, one in an_object(schema.get("dependencies", {}), place / "dependencies").items():
+            here = place / "dependencies" / name
+            if isinstance(one, list):
+                read.setdefault("dependentRequired", {})[name] = one
+            else:
+                read.setdefault("dependentSchemas", {})[name] = self._schema(one, here, direction)
+        properties = schema["properties"] if "properties" in read else {}
+        needed = [name for name, one in properties.items() if isinstance(one, dict) and one.get("required") is True]
+        if needed:
+            read["required"] = list(dict.fromkeys([*read.get("required", []), *needed]))
+        if "x-gecko-default" in read and self._version != "json":
+            read["default"] = read.pop("x-gecko-default")
+
+    def _hide(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
+        """Leave out the properties that this direction does not carry."""
+        if self._version == "json" or not isinstance(read.get("properties"), dict):
+            return
+        flag, here = _HIDDEN[direction], place / "properties"
+        hidden = {name for name, one in schema["properties"].items() if self._flagged(one, here / name, flag)}
+        if not hidden:
+            return
+        read["properties"] = {name: one for name, one in read["properties"].items() if name not in hidden}
+        if "required" in read:
+            read["required"] = [name for name in read["required"] if name not in hidden]
+
+    def _flagged(self, schema: Any, place: Place, flag: str) -> bool:
+        if isinstance(schema, dict) and schema.get(flag) is True:
+            return True
+        schema, place = self._documents.follow(schema, place)
+        return isinstance(schema, dict) and schema.get(flag) is True
+
+    @staticmethod
+    def _bounds(read: JsonObject) -> None:
+        for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+            if isinstance(read.get(exclusive), bool):
+                excluded = read.pop(exclusive)
+                if excluded and bound in read:
+                    read[exclusive] = read.pop(bound)
+
+    def _discriminate(self, schema: JsonObject, read: JsonObject, place: Place) -> None:
+        discriminator = schema.get("discriminator")
+        key = next((one for one in ("oneOf", "anyOf") if one in schema), None)
+        if discriminator is None or key is None:
+            return
+        here = place / "discriminator"
+        if isinstance(discriminator, str):
+            discriminator = {"propertyName": discriminator}
+        name = an_object(discriminator, here).get("propertyName")
+        if not isinstance(name, str):
+            raise broken(here, "must have a propertyName, which is text")
+        given = self._mapped(an_object(discriminator.get("mapping") or {}, here / "mapping"), here / "mapping")
+        for index, branch in enumerate(schema[key]):
+            if isinstance(branch, dict) and isinstance(branch.get("$ref"), str):
+                target = self._documents.resolve(branch["$ref"], place / key / index)
+                names = given.get(target) or [target.tokens[-1] if target.tokens else self._names[target]]
+                read[key][index] = _only(read[key][index], name, names)
+
+    def _mapped(self, mapping: JsonObject, place: Place) -> dict[Place, list[str]]:
+        """The names that a discriminator gives to each schema."""
+        names: dict[Place, list[str]] = {}
+        for name, reference in mapping.items():
+            if not isinstance(reference, str):
+                raise broken(place / name, f"must be text, not {kind(reference)}")
+            bare = re.fullmatch(r"[A-Za-z0-9_.-]+", reference) and not reference.endswith((".yaml", ".yml", ".json"))
+            target = f"#/components/schemas/{reference}" if bare else reference
+            names.setdefault(self._documents.resolve(target, place / name), []).append(name)
+        return names
+
+
+def _only(branch: JsonObject, name: str, names: list[str]) -> JsonObject:
+    """The branch, on condition that a property has one of the names."""
+    return {**branch, "properties": {name: {"enum": names}}, "required": [name]}
+
+
+def _or_null(schema: JsonObject) -> JsonObject:
+    kinds = schema.get("type")
+    if kinds is None and not schema.keys() - ANNOTATIONS:
+        return schema
+    if kinds is None or schema.keys() & {"$ref", "allOf", "anyOf", "oneOf", "not", "const"}:
+        said = {key: value for key, value in schema.items() if key in ANNOTATIONS}
+        rest = {key: value for key, value in schema.items() if key not in ANNOTATIONS}
+        return {"anyOf": [rest, {"type": "null"}], **said}
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    listed = {"enum": [*schema["enum"], None]} if None not in schema.get("enum", [None]) else {}
+    return {**schema, "type": kinds if "null" in kinds else [*kinds, "null"], **listed}

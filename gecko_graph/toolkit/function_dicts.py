@@ -1,0 +1,111 @@
+"""Tools from dicts: OpenAI function dicts, MCP and Anthropic tool dicts, BFCL's function documents.
+
+BFCL writes its own types: `dict`, `float`, `tuple`, `any` (and names from Python, Java and JavaScript); they become
+JSON Schema's. Its `response` becomes the result schema. A `default` outside its own `enum` is kept as it is and never
+filled in; `Toolkit.problems` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..errors import ToolkitError
+from ..state import JsonObject
+from .dialect import SchemaReader
+from .references import Documents, Place, an_object, as_document, broken, kind
+from .spec import NO_PARAMETERS, Effect, ToolSpec
+from .subschemas import IN_PLACE
+
+TYPES: dict[str, str | None] = {
+    **dict.fromkeys(("dict", "hashmap", "hashtable", "map"), "object"),
+    **dict.fromkeys(("list", "tuple", "set", "arraylist"), "array"),
+    **dict.fromkeys(("str", "char", "bigint"), "string"),
+    **dict.fromkeys(("int", "long", "short", "byte"), "integer"),
+    **dict.fromkeys(("float", "double"), "number"),
+    **dict.fromkeys(("bool",), "boolean"),
+    **dict.fromkeys(("none", "nonetype"), "null"),
+    **dict.fromkeys(("any", "unknown"), None),
+}
+"""What BFCL's names for types, in small letters, mean in JSON Schema; None for any type."""
+
+_PARAMETERS = ("parameters", "input_schema", "inputSchema")
+_RESULTS = ("response", "output_schema", "outputSchema")
+_NOT_PLAIN = IN_PLACE | {"$ref", "if", "dependentSchemas", "unevaluatedProperties"}
+
+
+def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
+    """The tool that a function dict describes, bare or wrapped as `{"type": "function", "function": {...}}`.
+
+    Args:
+        tool: The dict: `name`, `description`, `parameters` and, where known, `response`.
+        where: What to call it in messages.
+
+    Raises:
+        ToolkitError: It is no function dict, or a schema in it is broken; the message names the place.
+    """
+    place = Place(where)
+    plain = an_object(as_document(tool, place), place)
+    if isinstance(plain.get("function"), dict):
+        plain, place = plain["function"], place / "function"
+    name = plain.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise broken(place, "a tool must have a name")
+    parameters = next((plain[key] for key in _PARAMETERS if plain.get(key)), None)
+    result = next((plain[key] for key in _RESULTS if plain.get(key) is not None), None)
+    return ToolSpec(
+        name=name,
+        description=str(plain.get("description") or "").strip(),
+        parameters=as_parameters(parameters, where=f"{where} ({name}), parameters"),
+        result=None if result is None else as_schema(result, where=f"{where} ({name}), result"),
+        effect=hinted(plain.get("annotations")),
+    )
+
+
+def as_schema(schema: Any, *, where: str) -> JsonObject:
+    """A schema in JSON Schema's or BFCL's words as self-contained JSON Schema 2020-12. Raises ToolkitError."""
+    documents = Documents(an_object(schema, Place(where)), label=where)
+    reader = SchemaReader(documents, version="json", types=TYPES)
+    return reader.read(documents.at(documents.root), documents.root, direction="request")
+
+
+def as_parameters(schema: Any, *, where: str) -> JsonObject:
+    """A schema of arguments: an object, and closed unless it says otherwise. Raises ToolkitError."""
+    if not schema:
+        return dict(NO_PARAMETERS)
+    read = as_schema(schema, where=where)
+    if not read.keys() & _NOT_PLAIN:
+        read = {"type": "object", "properties": {}, **read}
+        read.setdefault("additionalProperties", False)
+    if read.get("type", "object") != "object":
+        raise broken(Place(where) / "type", f"arguments must be an object, not {read['type']!r}")
+    return read
+
+
+def hinted(annotations: Any) -> Effect | None:
+    """The effect that MCP's hints tell."""
+    hint = annotations.get("readOnlyHint") if isinstance(annotations, Mapping) else None
+    if isinstance(hint, bool):
+        return "read" if hint else "write"
+    return None
+
+
+def tool_descriptions(document: Any, *, where: str) -> list[JsonObject]:
+    """The function dicts in a file's content: one, a list of them, or either by names (also several levels deep).
+
+    Raises:
+        ToolkitError: There is something else in it.
+    """
+    return list(_descriptions(document, Place(where)))
+
+
+def _descriptions(value: Any, place: Place) -> Iterator[JsonObject]:
+    if isinstance(value, Mapping) and (
+        isinstance(value.get("function"), Mapping) or isinstance(value.get("name"), str)
+    ):
+        yield dict(value)
+        return
+    if not isinstance(value, Mapping | list):
+        raise ToolkitError(f"{place}: a tool description must be an object with a name, not {kind(value)}")
+    for key, one in value.items() if isinstance(value, Mapping) else enumerate(value):
+        yield from _descriptions(one, place / key)

@@ -1,0 +1,268 @@
+"""Tools from Python: functions, Pydantic classes, LangChain tools, and function dicts.
+
+A function or a LangChain tool is a *real* one: it becomes the spec's `real` and is not run in a rehearsal unless the
+user opens it. Its result schema comes from the return annotation, where Pydantic can tell one. Arguments that a
+framework injects are no arguments; a tool that needs such has no `real`, because no call carries them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, PydanticUserError, TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+
+from ..errors import ToolkitError
+from ..state import JsonObject
+from .docstrings import Docstring, read_docstring
+from .function_dicts import as_parameters, as_schema, hinted, spec_of_dict
+from .spec import ToolSpec
+from .subschemas import MAPS, rebuild
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+_NO_JSON = (PydanticUserError, PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
+_FRAMEWORKS = ("langchain", "langgraph")
+
+
+def spec_of(tool: Any, *, where: str) -> ToolSpec:
+    """The spec of anything that can be a tool.
+
+    Args:
+        tool: A ToolSpec, a function dict, a Pydantic class, a LangChain tool or a function.
+        where: What to call it in messages.
+
+    Raises:
+        ToolkitError: It is something else, or cannot be read.
+    """
+    if isinstance(tool, ToolSpec):
+        return tool
+    if isinstance(tool, Mapping):
+        return spec_of_dict(tool, where=where)
+    if isinstance(tool, type) and issubclass(tool, BaseModel):
+        return _of_class(tool, where)
+    if _is_langchain(tool):
+        return _of_langchain(tool, where)
+    if callable(tool) and not isinstance(tool, type):
+        return _of_function(tool, where)
+    raise ToolkitError(
+        f"{where}: a {type(tool).__name__} is no tool; give functions, LangChain tools, Pydantic classes, function "
+        "dicts or ToolSpecs"
+    )
+
+
+def _is_langchain(tool: Any) -> bool:
+    from langchain_core.tools import BaseTool
+
+    return isinstance(tool, BaseTool)
+
+
+def _of_class(model: type[BaseModel], where: str) -> ToolSpec:
+    shown = f"{where} ({model.__name__})"
+    inherited = any(model.__doc__ == one.__doc__ for one in model.__mro__[1:])
+    return ToolSpec(
+        name=model.__name__,
+        description="" if inherited else inspect.cleandoc(model.__doc__ or ""),
+        parameters=_parameters(model, where=shown),
+    )
+
+
+def _of_function(function: Callable[..., Any], where: str) -> ToolSpec:
+    from langchain_core.tools import create_schema_from_function
+
+    name = getattr(function, "__name__", "")
+    if not name or name == "<lambda>" or not hasattr(function, "__qualname__"):
+        raise ToolkitError(f"{where}: a function without a name is no tool; write it with def")
+    shown = f"{where} ({name})"
+    _check_keywords(function, shown)
+    try:
+        model = create_schema_from_function(name, function, filter_args=_not_arguments(function))
+    except (TypeError, ValueError, NameError, *_NO_JSON) as error:
+        raise ToolkitError(f"{shown}: its signature cannot be read: {error}") from None
+    said = read_docstring(function.__doc__)
+    result = _result(function, where=shown)
+    return ToolSpec(
+        name=name,
+        description=said.description,
+        parameters=_described(_opened(_parameters(model, where=shown), function), said),
+        result={"description": said.returns, **result} if result and said.returns else result,
+        real=function if _complete(function, model) else None,
+    )
+
+
+def _described(parameters: JsonObject, said: Docstring) -> JsonObject:
+    """The parameters with what the docstring says of them, where they say nothing themselves."""
+    properties = {
+        name: {"description": said.arguments[name], **one}
+        if said.arguments.get(name) and isinstance(one, dict)
+        else one
+        for name, one in parameters.get("properties", {}).items()
+    }
+    return {**parameters, "properties": properties} if properties else parameters
+
+
+def _check_keywords(function: Callable[..., Any], where: str) -> None:
+    for name, one in inspect.signature(function).parameters.items():
+        if one.kind is one.POSITIONAL_ONLY:
+            raise ToolkitError(f"{where}: the parameter {name!r} is positional only; tools are called by name")
+
+
+def _not_arguments(function: Callable[..., Any]) -> list[str]:
+    """The parameters that a framework fills in: run managers, configs, stores, and what is marked as injected."""
+    from langchain_core.tools import InjectedToolArg
+
+    injected = ["run_manager", "callbacks"]
+    for name, hint in _hints(function).items():
+        marks = getattr(hint, "__metadata__", ())
+        marked = any(isinstance(one, InjectedToolArg) or _is_a(one, InjectedToolArg) for one in marks)
+        plain = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+        if marked or any(_is_a(one, InjectedToolArg) or _in_framework(one) for one in plain):
+            injected.append(name)
+    return injected
+
+
+def _is_a(value: Any, base: type) -> bool:
+    return isinstance(value, type) and issubclass(value, base)
+
+
+def _opened(parameters: JsonObject, function: Callable[..., Any]) -> JsonObject:
+    """The parameters without `*args`, and open where the function takes `**kwargs`."""
+    for name, one in inspect.signature(function).parameters.items():
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            kept = {key: value for key, value in parameters["properties"].items() if key != name}
+            parameters = {**parameters, "properties": kept}
+            parameters["required"] = [key for key in parameters.get("required", ()) if key != name]
+        if one.kind is one.VAR_KEYWORD:
+            parameters["additionalProperties"] = True
+    return parameters
+
+
+def _complete(function: Callable[..., Any], model: Any) -> bool:
+    """Whether the arguments of a call are all that the function needs; injected ones it would lack."""
+    for name, one in inspect.signature(function).parameters.items():
+        if one.default is one.empty and name not in model.model_fields and name not in ("self", "cls"):
+            return one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    return True
+
+
+def _of_langchain(tool: BaseTool, where: str) -> ToolSpec:
+    shown = f"{where} ({tool.name})"
+    schema: Any = tool.tool_call_schema
+    if isinstance(schema, Mapping):
+        parameters = as_parameters({key: one for key, one in schema.items() if key != "description"}, where=shown)
+    else:
+        parameters = _parameters(schema, where=shown)
+    parameters = _described(parameters, read_docstring(tool.description))
+    return ToolSpec(
+        name=tool.name,
+        description=tool.description,
+        parameters=parameters,
+        result=_langchain_result(tool, where=shown),
+        effect=hinted(tool.metadata) or hinted((tool.metadata or {}).get("annotations")),
+        real=None if _injected(tool) else _runner(tool),
+    )
+
+
+def _injected(tool: BaseTool) -> bool:
+    """Whether the tool needs arguments that no call carries."""
+    if isinstance(tool.args_schema, Mapping):
+        return False
+    seen = getattr(tool.tool_call_schema, "model_fields", {})
+    fields = getattr(tool.get_input_schema(), "model_fields", {})
+    return any(field.is_required() for name, field in fields.items() if name not in seen)
+
+
+def _runner(tool: BaseTool) -> Callable[..., Any]:
+    if getattr(tool, "func", True) is None:
+
+        async def arun(**args: Any) -> Any:
+            return await tool.ainvoke(args)
+
+        return arun
+
+    def run(**args: Any) -> Any:
+        return tool.invoke(args)
+
+    return run
+
+
+def _langchain_result(tool: BaseTool, *, where: str) -> JsonObject | None:
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
+    if tool.response_format == "content_and_artifact":
+        parts = typing.get_args(_returned(function))
+        return _schema_of(parts[0], where=where) if parts else None
+    return _result(function, where=where)
+
+
+def _result(function: Callable[..., Any], *, where: str) -> JsonObject | None:
+    return _schema_of(_returned(function), where=where)
+
+
+def _returned(function: Callable[..., Any]) -> Any:
+    """The return annotation; Any where there is none that can be read."""
+    return _hints(function).get("return", Any)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError):
+        return {}
+
+
+def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
+    """The JSON Schema of what is returned; None where it says nothing or is no JSON."""
+    if annotation in (Any, object) or _is_framework(annotation):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            schema = TypeAdapter(annotation).json_schema(mode="serialization")
+        except (*_NO_JSON, TypeError):
+            return None
+    return as_schema(_untitled(schema), where=f"{where}, result") or None
+
+
+def _is_framework(annotation: Any) -> bool:
+    """Commands and messages: what a tool tells its framework, not what it answers."""
+    return any(_in_framework(part) for part in typing.get_args(annotation) or (annotation,))
+
+
+def _in_framework(annotation: Any) -> bool:
+    return str(getattr(annotation, "__module__", "")).startswith(_FRAMEWORKS)
+
+
+def _parameters(model: Any, *, where: str) -> JsonObject:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            schema = model.model_json_schema() if hasattr(model, "model_json_schema") else model.schema()
+        except _NO_JSON as error:
+            reason = str(error).split("\n", 1)[0]
+            raise ToolkitError(f"{where}: an argument has a type that JSON does not know: {reason}") from None
+    return as_parameters(
+        {key: one for key, one in _untitled(schema).items() if key not in ("title", "description")},
+        where=f"{where}, parameters",
+    )
+
+
+def _untitled(schema: Any) -> Any:
+    """The schema without the titles that Pydantic makes from names."""
+    if not isinstance(schema, dict):
+        return schema
+    plain = rebuild(schema, _untitled)
+    for key in MAPS & plain.keys():
+        plain[key] = {name: _without_title(one, name) for name, one in plain[key].items()}
+    return plain
+
+
+def _without_title(schema: Any, name: str) -> Any:
+    if isinstance(schema, dict) and schema.get("title") in (name, name.replace("_", " ").title()):
+        return {key: one for key, one in schema.items() if key != "title"}
+    return schema

@@ -1,0 +1,77 @@
+"""What each keyword of JSON Schema 2020-12 may hold, so that a broken schema is found with its place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .references import Place, broken, kind
+
+TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
+
+_Check = tuple[Callable[[Any], bool], str]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and value >= 0 and value == int(value)
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_TEXT: _Check = (lambda value: isinstance(value, str), "must be text")
+_NUMBER: _Check = (_is_number, "must be a number")
+_COUNT: _Check = (_is_count, "must be a whole number from 0")
+_FLAG: _Check = (lambda value: isinstance(value, bool), "must be true or false")
+_LIST: _Check = (lambda value: isinstance(value, list), "must be a list")
+_BOUND: _Check = (lambda value: _is_number(value) or isinstance(value, bool), "must be a number")
+
+CHECKS: dict[str, _Check] = {
+    **dict.fromkeys(
+        ("title", "description", "format", "pattern", "$comment", "contentEncoding", "contentMediaType"), _TEXT
+    ),
+    **dict.fromkeys(("minimum", "maximum"), _NUMBER),
+    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), _BOUND),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), _COUNT),
+    **dict.fromkeys(("minContains", "maxContains"), _COUNT),
+    **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), _FLAG),
+    **dict.fromkeys(("enum", "examples"), _LIST),
+    "multipleOf": (lambda value: _is_number(value) and value > 0, "must be a number above 0"),
+    "required": (_are_names, "must be a list of property names"),
+    "dependentRequired": (
+        lambda value: isinstance(value, dict) and all(map(_are_names, value.values())),
+        "must be an object of lists of property names",
+    ),
+}
+
+
+def check_keyword(key: str, value: Any, place: Place, *, strict: bool) -> Any:
+    """The keyword's value, put right where that is plain: numbers as titles, a name required twice.
+
+    Args:
+        key: The keyword.
+        value: What it holds.
+        place: Where it stands.
+        strict: True for plain JSON Schema, where limits that exclude must be numbers.
+
+    Raises:
+        ToolkitError: The keyword cannot hold this.
+    """
+    check, wanted = CHECKS.get(key, (None, ""))
+    if check is None:
+        return value
+    if key in ("title", "description") and isinstance(value, int | float):
+        return str(value)
+    if key == "examples" and isinstance(value, dict) and not strict:
+        return [one["value"] for one in value.values() if isinstance(one, dict) and "value" in one]
+    if not check(value) or (strict and key.startswith("exclusive") and isinstance(value, bool)):
+        raise broken(place, f"{wanted}, not {kind(value)}")
+    if key == "required":
+        return list(dict.fromkeys(value))
+    return int(value) if check is _is_count else value

@@ -1,0 +1,57 @@
+"""Names for tools: valid for every provider, stable, and each given once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+LONGEST = 64
+
+_VARIABLE = re.compile(r"\{([^{}]*)\}")
+
+
+def valid_name(name: str) -> str:
+    """The name itself if every provider takes it, else the nearest that they do: `math.hypot` becomes `math_hypot`.
+
+    A long name is cut, and ends in a mark made from the whole of it, so that long names stay different.
+    """
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+    plain = plain if plain == name else plain.strip("_")
+    plain = plain or "tool"
+    if len(plain) <= LONGEST:
+        return plain
+    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{plain[: LONGEST - 9]}_{mark}"
+
+
+def path_name(method: str, path: str) -> str:
+    """A name for an operation without one: `get /pets/{petId}` is `get_pets_by_petId`."""
+    words = _VARIABLE.sub(r"by_\1", path)
+    return valid_name(f"{method.lower()}_{words.strip('/')}" if words.strip("/") else f"{method.lower()}_root")
+
+
+def path_variables(path: str) -> list[str]:
+    """The variables of a path template, in order, each once."""
+    return list(dict.fromkeys(_VARIABLE.findall(path)))
+
+
+def numbered(name: str, taken: Iterable[str]) -> str:
+    """The name, with a number at its end if it is taken: `ls`, `ls_2`, `ls_3`."""
+    known = set(taken)
+    number, one = 1, name
+    while one in known:
+        number += 1
+        end = f"_{number}"
+        one = f"{name[: LONGEST - len(end)]}{end}"
+    return one
+
+
+def provider_names(names: Sequence[str]) -> dict[str, str]:
+    """For each name one that every provider takes; names that are valid keep themselves."""
+    given = {name: name for name in names if VALID.fullmatch(name)}
+    for name in names:
+        if name not in given:
+            given[name] = numbered(valid_name(name), given.values())
+    return given

@@ -1,0 +1,95 @@
+"""What a source of tools leaves unsaid, or says in a way that no rule can use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..state import JsonObject
+from .pattern import compile_pattern
+from .schema import faults
+from .simplify import PREFIX
+from .spec import ToolSpec
+from .subschemas import walk
+
+ProblemKind = Literal["result", "description", "parameter", "effect", "default", "pattern", "example"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that a tool's source leaves unsaid.
+
+    Args:
+        tool: Name of the tool.
+        kind: `result` (no result schema), `description` (none), `parameter` (one without a description), `effect`
+            (neither read nor write), `default` (outside its own enum), `pattern` (cannot be read, so decides nothing)
+            or `example` (does not fit the schemas).
+        message: What is missing, and what happens because of it.
+    """
+
+    tool: str
+    kind: ProblemKind
+    message: str
+
+
+def problems_of(tools: Iterable[ToolSpec]) -> list[Problem]:
+    """All problems of all tools, tool by tool."""
+    return [problem for tool in tools for problem in _problems(tool)]
+
+
+def _problems(tool: ToolSpec) -> Iterator[Problem]:
+    if tool.result is None:
+        yield Problem(tool.name, "result", "no result schema: any JSON passes as its result")
+    if not tool.description.strip():
+        yield Problem(tool.name, "description", "no description: the planner has only its name to go by")
+    if tool.effect is None:
+        yield Problem(tool.name, "effect", "read or write is not said: it is taken for a write")
+    for name, one in tool.parameters.get("properties", {}).items():
+        if not _is_described(one, tool.parameters):
+            yield Problem(tool.name, "parameter", f"the parameter {name!r} has no description")
+    for schema in (tool.parameters, tool.result or {}):
+        yield from _in_schema(tool.name, schema)
+    yield from _in_examples(tool)
+
+
+def _is_described(schema: Any, whole: JsonObject) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    referred = whole.get("$defs", {}).get(str(schema.get("$ref", "")).removeprefix(PREFIX), {})
+    return any(isinstance(one, dict) and one.get("description") for one in (schema, referred))
+
+
+def _in_schema(tool: str, schema: JsonObject) -> Iterator[Problem]:
+    for one in walk(schema):
+        choices = one.get("enum")
+        if "default" in one and isinstance(choices, list) and not _listed(one["default"], choices):
+            shown = json.dumps(one["default"])[:60]
+            yield Problem(tool, "default", f"the default {shown} is outside its own enum: it is never filled in")
+        for pattern in _patterns(one):
+            if compile_pattern(pattern) is None:
+                yield Problem(tool, "pattern", f"the pattern {pattern[:60]!r} cannot be read: it decides nothing")
+
+
+def _listed(value: Any, choices: list[Any]) -> bool:
+    return json.dumps(value, sort_keys=True) in {json.dumps(one, sort_keys=True) for one in choices}
+
+
+def _patterns(schema: JsonObject) -> Iterator[str]:
+    if isinstance(schema.get("pattern"), str):
+        yield schema["pattern"]
+    if isinstance(schema.get("patternProperties"), dict):
+        yield from schema["patternProperties"]
+
+
+def _in_examples(tool: ToolSpec) -> Iterator[Problem]:
+    for number, example in enumerate(tool.examples, 1):
+        wrong = faults(tool.parameters, example.args)
+        if wrong:
+            yield Problem(
+                tool.name, "example", f"the arguments of example {number} do not fit the parameters: {wrong[0]}"
+            )
+        wrong = faults(tool.result, example.result) if tool.result is not None else []
+        if wrong:
+            yield Problem(tool.name, "example", f"the result of example {number} does not fit its schema: {wrong[0]}")

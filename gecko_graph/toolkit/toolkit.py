@@ -1,0 +1,265 @@
+"""Toolkit: an immutable set of tools, where they come from and where they can be written to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ..errors import ToolkitError
+from ..state import JsonObject
+from .contract import Contract, Invariant
+from .names import provider_names
+from .problems import Problem, problems_of
+from .spec import Effect, ToolExample, ToolSpec
+
+
+class Toolkit:
+    """An immutable set of tools, in order.
+
+    Args:
+        tools: The tools; no two may have the same name.
+        lets: `x-contract-let`, shared by the contracts, as data: written back by `to_openapi`.
+        invariants: What holds of every task state.
+        title: What the whole is called.
+
+    Raises:
+        ToolkitError: A name is missing or given twice, or a tool is opened that must not be.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[ToolSpec],
+        *,
+        lets: Mapping[str, Any] | None = None,
+        invariants: Iterable[Invariant] = (),
+        title: str = "",
+    ) -> None:
+        by_name: dict[str, ToolSpec] = {}
+        for tool in tools:
+            if not isinstance(tool, ToolSpec):
+                raise ToolkitError(f"a {type(tool).__name__} is no ToolSpec; use Toolkit.from_tools for other tools")
+            if not tool.name.strip():
+                raise ToolkitError("a tool has no name")
+            if tool.name in by_name:
+                raise ToolkitError(f"two tools are called {tool.name!r}; rename one of them")
+            if tool.opened:
+                _check_openable(tool)
+            by_name[tool.name] = tool
+        self._tools = MappingProxyType(by_name)
+        self.lets: JsonObject = dict(lets or {})
+        self.invariants = tuple(invariants)
+        self.title = title
+
+    @classmethod
+    def from_openapi(cls, source: str | Path | Mapping[str, Any], *, allow_remote: bool = False) -> Toolkit:
+        """The operations of an OpenAPI 3.0 or 3.1 document as tools.
+
+        Path, query, header, cookie and body parameters become one argument object. Where several have the same name,
+        each gets its place behind it (`id_path`, `id_body`); a body that is no plain object is one argument, `body`.
+        The tool's `binding` says where each argument travels. Credentials are no arguments.
+
+        Args:
+            source: Path of a YAML or JSON file, or the document as a dict; where `allow_remote` is True also an `https`
+                address.
+            allow_remote: Whether references to the web are followed (`https` only). References to files are read only
+                inside the document's own folder.
+
+        Raises:
+            ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or something in it is broken; the message names the
+                place.
+        """
+        from .openapi import read_openapi
+
+        read = read_openapi(source, allow_remote=allow_remote)
+        return cls(read.tools, lets=read.lets, invariants=read.invariants, title=read.title)
+
+    @classmethod
+    def from_tools(  # noqa: PLR0913 - one keyword for each thing that a function cannot say of itself
+        cls,
+        tools: Iterable[Any],
+        *,
+        contracts: Mapping[str, Mapping[str, Any]] | None = None,
+        lets: Mapping[str, Any] | None = None,
+        invariants: Sequence[Mapping[str, Any]] = (),
+        simulate: Mapping[str, Callable[..., Any]] | None = None,
+        effects: Mapping[str, Effect] | None = None,
+        examples: Mapping[str, Sequence[ToolExample | Mapping[str, Any]]] | None = None,
+        title: str = "",
+    ) -> Toolkit:
+        """Tools from functions, Pydantic classes, LangChain tools, function dicts (OpenAI, BFCL, MCP) and ToolSpecs.
+
+        Args:
+            tools: The tools. A function is kept as the tool's real one and never run unless you `open` it.
+            contracts: Tool name to contract, as `x-contract` has it.
+            lets: What the contracts share, as `x-contract-let` has it.
+            invariants: `{check, error}` over `state` and `before`, of every change.
+            simulate: Tool name to `simulate(state, **args)`, which answers from a copy of the task state.
+            effects: Tool name to `read` or `write`.
+            examples: Tool name to given answers, as `{"args": ..., "result": ...}`.
+            title: What the whole is called.
+
+        Raises:
+            ToolkitError: Something is no tool, cannot be read, or names a tool that is not there.
+        """
+        from .function_dicts import tool_descriptions
+        from .functions import spec_of
+
+        if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
+            raise ToolkitError(f"tools must be a list, not {type(tools).__name__}; for a file use Toolkit.from_openapi")
+        listed = tool_descriptions(tools, where="tools") if isinstance(tools, Mapping) else list(tools)
+        specs = cls([spec_of(tool, where=f"tools[{index}]") for index, tool in enumerate(listed)])
+        said: dict[str, Mapping[str, Any]] = {
+            "contract": {name: _contract(name, one, lets) for name, one in (contracts or {}).items()},
+            "simulate": simulate or {},
+            "effect": {name: _effect(name, one) for name, one in (effects or {}).items()},
+            "examples": {name: tuple(_example(name, one) for one in given) for name, given in (examples or {}).items()},
+        }
+        specs._check_names(said)
+        return cls(
+            [replace(tool, **{key: of[tool.name] for key, of in said.items() if tool.name in of}) for tool in specs],
+            lets=lets,
+            invariants=[
+                Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)
+            ],
+            title=title,
+        )
+
+    def _check_names(self, said: Mapping[str, Mapping[str, Any]]) -> None:
+        for key, of in said.items():
+            for name in of:
+                if name not in self:
+                    raise ToolkitError(f"{key} for {name!r}: there is no such tool; there are {_some(self.names)}")
+
+    def __getitem__(self, name: str) -> ToolSpec:
+        return self._tools[name]
+
+    def get(self, name: str) -> ToolSpec | None:
+        """The tool of that name, or None."""
+        return self._tools.get(name)
+
+    def __iter__(self) -> Iterator[ToolSpec]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __repr__(self) -> str:
+        return f"Toolkit({self.title!r}: {_some(self.names)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools' names, in order."""
+        return tuple(self._tools)
+
+    @cached_property
+    def state_keys(self) -> frozenset[str]:
+        """The keys of the task state that the tools' contracts name."""
+        return frozenset(key for tool in self if tool.contract is not None for key in tool.contract.state_keys)
+
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """What the tools' sources leave unsaid."""
+        return problems_of(self)
+
+    def open(self, *names: str) -> Toolkit:
+        """The toolkit with the real functions of these reads opened: a rehearsal may run them.
+
+        Raises:
+            ToolkitError: There is no such tool, it is not known to be a read, or it has no real function that arguments
+                alone can run.
+        """
+        for name in names:
+            if name not in self:
+                raise ToolkitError(f"cannot open {name!r}: there is no such tool; there are {_some(self.names)}")
+            _check_openable(self[name])
+        return self.replace(*(replace(self[name], opened=True) for name in names))
+
+    def replace(self, *specs: ToolSpec) -> Toolkit:
+        """The toolkit with these tools in the place of those of the same names. Raises ToolkitError for other names."""
+        changed = {spec.name: spec for spec in specs}
+        for name in changed:
+            if name not in self:
+                raise ToolkitError(f"cannot replace {name!r}: there is no such tool; there are {_some(self.names)}")
+        tools = [changed.get(tool.name, tool) for tool in self]
+        return Toolkit(tools, lets=self.lets, invariants=self.invariants, title=self.title)
+
+    def to_openapi(self) -> JsonObject:
+        """An OpenAPI 3.1 document; `from_openapi` reads the same tools from it.
+
+        What plain OpenAPI cannot say of a tool stands under `x-gecko-...` beside it. Functions cannot be written:
+        `real` and `simulate` are missing from what is read back.
+        """
+        from .export import write_openapi
+
+        return write_openapi(self)
+
+    def as_openai(self) -> list[JsonObject]:
+        """OpenAI function dicts for `bind_tools`, under names that every provider takes: see `resolve`."""
+        return [
+            {
+                "type": "function",
+                "function": {
+                    "name": self._provider_names[tool.name],
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                },
+            }
+            for tool in self
+        ]
+
+    def resolve(self, provider_name: str) -> str:
+        """The tool's own name for a name from `as_openai`; any other name is handed back as it is."""
+        if provider_name in self:
+            return provider_name
+        return self._own_names.get(provider_name, provider_name)
+
+    @cached_property
+    def _provider_names(self) -> dict[str, str]:
+        return provider_names(self.names)
+
+    @cached_property
+    def _own_names(self) -> dict[str, str]:
+        return {given: name for name, given in self._provider_names.items()}
+
+
+def _check_openable(tool: ToolSpec) -> None:
+    if not tool.reads:
+        raise ToolkitError(
+            f"cannot open {tool.name!r}: only reads can be opened; if it is one, say effects={{...: 'read'}}"
+        )
+    if tool.real is None:
+        raise ToolkitError(f"cannot open {tool.name!r}: it has no real function that its arguments alone can run")
+
+
+def _contract(name: str, data: Mapping[str, Any], lets: Mapping[str, Any] | None) -> Contract:
+    return Contract.load(data, lets=lets, where=f"contract of {name}")
+
+
+def _effect(name: str, effect: Any) -> Effect:
+    if effect not in ("read", "write"):
+        raise ToolkitError(f"effects: {name!r} must be 'read' or 'write', not {effect!r}")
+    said: Effect = effect
+    return said
+
+
+def _example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolExample:
+    if isinstance(example, ToolExample):
+        return example
+    if (
+        not isinstance(example, Mapping)
+        or example.keys() != {"args", "result"}
+        or not isinstance(example["args"], Mapping)
+    ):
+        raise ToolkitError(f"examples: each of {name!r} must be {{'args': {{...}}, 'result': ...}}")
+    return ToolExample(dict(example["args"]), example["result"])
+
+
+def _some(names: Sequence[str]) -> str:
+    return (", ".join(names[:8]) or "none") + (f" and {len(names) - 8} more" if len(names) > 8 else "")
