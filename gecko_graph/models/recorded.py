@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -22,6 +22,8 @@ from ..errors import RunFailure
 from ..state import Json
 
 CHARS_A_TOKEN = 4
+
+_RunManager: TypeAlias = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun
 
 
 class NotRecorded(RunFailure):
@@ -75,7 +77,11 @@ class RecordedModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         message = self._reply(messages, run_manager, kwargs)
-        _sleep(self._seconds(message))
+        chunks = _chunks(message, run_manager)
+        for chunk in chunks:
+            _sleep(self._seconds(message) / len(chunks))
+            if run_manager and run_manager.handlers:
+                run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(
@@ -86,43 +92,18 @@ class RecordedModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         message = self._reply(messages, run_manager, kwargs)
-        await asyncio.sleep(self._seconds(message))
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        message = self._reply(messages, run_manager, kwargs)
-        chunks = _chunks(message)
+        chunks = _chunks(message, run_manager)
         for chunk in chunks:
-            _sleep(self._seconds(message) / len(chunks))
-            if run_manager:
-                run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
-            yield chunk
-
-    async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        message = self._reply(messages, run_manager, kwargs)
-        chunks = _chunks(message)
-        for chunk in chunks:
-            await asyncio.sleep(self._seconds(message) / len(chunks))
-            if run_manager:
+            if (seconds := self._seconds(message) / len(chunks)) > 0:
+                await asyncio.sleep(seconds)
+            if run_manager and run_manager.handlers:
                 await run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
-            yield chunk
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _reply(
         self,
         messages: list[BaseMessage],
-        run_manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
+        run_manager: _RunManager | None,
         kwargs: Mapping[str, Any],
     ) -> AIMessage:
         role, turn, attempt, question = _place((run_manager.metadata if run_manager else None) or {}, messages)
@@ -151,7 +132,7 @@ class RecordedModel(BaseChatModel):
 
 
 def _place(metadata: Mapping[str, Any], messages: Sequence[BaseMessage]) -> tuple[str, int, int, int]:
-    """Role, turn, attempt and question: from the metadata of our asks, else from the conversation, as a plain agent's."""
+    """Role, turn, attempt and question: from our asks' metadata, else from the conversation, as a plain agent's."""
     if "gecko_role" in metadata:
         turn, attempt, question = (int(metadata.get(f"gecko_{key}", 0)) for key in ("turn", "attempt", "question"))
         return str(metadata["gecko_role"]), turn, attempt, question
@@ -211,9 +192,7 @@ def planned(reply: Json, *, prefix: str) -> AIMessage:
     calls, broken = [], []
     for number, each in enumerate(reply["calls"] if isinstance(reply, Mapping) and "calls" in reply else [reply]):
         if not isinstance(each, Mapping) or "call" not in each:
-            raise NotRecorded(
-                f"a planner's recorded reply has one of 'call', 'calls' and 'say', this has not: {each!r}"
-            )
+            raise NotRecorded(f"a planner's recorded reply has 'call', 'calls' or 'say', this has none: {each!r}")
         name, args, identifier = str(each["call"]), each.get("args") or {}, f"{prefix}_{number}"
         if isinstance(args, str):
             broken.append(invalid_tool_call(name=name, args=args, id=identifier))
@@ -249,26 +228,23 @@ def _calls_chars(message: BaseMessage) -> int:
     return sum(len(call["name"]) + len(json.dumps(call["args"], ensure_ascii=False)) for call in calls)
 
 
-def _chunks(message: AIMessage) -> list[ChatGenerationChunk]:
-    """The message word by word, then its calls; the last one carries usage and metadata."""
+def _chunks(message: AIMessage, run_manager: _RunManager | None) -> list[ChatGenerationChunk]:
+    """The message word by word, then its calls; whole where nobody listens.
+
+    LangChain gives `_stream` no metadata, so that it cannot know its place: tokens are sent from `_generate`.
+    """
+    if run_manager is None or not run_manager.handlers:
+        return [ChatGenerationChunk(message=AIMessageChunk(content=""))]
     words = [f"{word} " for word in str(message.text).split(" ")]
     words[-1] = words[-1][:-1]
-    calls = [
-        tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
-        for index, call in enumerate(message.tool_calls)
-    ]
-    broken = [
-        tool_call_chunk(name=call["name"], args=call["args"], id=call["id"], index=len(calls) + index)
-        for index, call in enumerate(message.invalid_tool_calls)
-    ]
     made = [AIMessageChunk(content=word) for word in words if word]
-    made.append(
-        AIMessageChunk(
-            content="",
-            tool_call_chunks=[*calls, *broken],
-            usage_metadata=message.usage_metadata,
-            response_metadata=message.response_metadata,
-            chunk_position="last",
-        )
-    )
-    return [ChatGenerationChunk(message=chunk) for chunk in made]
+    calls = [(call["name"], json.dumps(call["args"], ensure_ascii=False), call["id"]) for call in message.tool_calls]
+    calls += [(str(call["name"]), str(call["args"]), call["id"]) for call in message.invalid_tool_calls]
+    if calls:
+        parts = [
+            tool_call_chunk(name=name, args=args, id=identifier, index=index)
+            for index, (name, args, identifier) in enumerate(calls)
+        ]
+        made.append(AIMessageChunk(content="", tool_call_chunks=parts))
+    message.id = f"lc_run--{run_manager.run_id}"  # the same for all, or a stream shows the whole message once more
+    return [ChatGenerationChunk(message=chunk.model_copy(update={"id": message.id})) for chunk in made]

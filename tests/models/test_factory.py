@@ -1,0 +1,128 @@
+"""Models from names: what is built, and what a user is told who has something missing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from gecko_graph.errors import ModelError
+from gecko_graph.models import factory
+from gecko_graph.models.factory import Models, chat_model
+from gecko_graph.testing import recorded
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("gpt-5-mini", "write 'provider:name', for example 'openai:gpt-5-mini'"),
+        ("openai:", "write 'provider:name'"),
+        (":gpt-5-mini", "for example 'openai:gpt-5-mini'"),
+        ("", "write 'provider:name'"),
+        ("openai:gpt-5-mini", "set OPENAI_API_KEY"),
+        ("mistral:large", "pip install langchain langchain-mistral"),
+        (3, "not int"),
+        (object(), "not object"),
+    ],
+)
+def test_a_users_mistake_is_told_with_what_to_do(model, words):
+    with pytest.raises(ModelError, match=words):
+        Models.bind(model)
+
+
+def test_an_unknown_role_is_told_with_the_roles_there_are():
+    with pytest.raises(ModelError, match=r"'juge'.*planner, validator"):
+        Models.bind(None, {"juge": recorded()})
+
+
+def test_openai_needs_no_key_where_there_is_an_address():
+    model = chat_model("openai:qwen3", base_url="http://localhost:8000/v1")
+    assert model.openai_api_base == "http://localhost:8000/v1"
+    assert model.openai_api_key.get_secret_value() == "none"
+    assert (model.request_timeout, model.max_retries, model.stream_usage) == (120.0, 2, True)
+
+
+def test_the_address_may_stand_in_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:8000/v1")
+    assert str(chat_model("openai:qwen3").root_client.base_url) == "http://localhost:8000/v1/"
+
+
+def test_the_key_of_the_environment_is_used(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "mine")
+    assert chat_model("openai:gpt-4o").openai_api_key.get_secret_value() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "zero"),
+    [
+        ("gpt-4o", True),
+        ("gpt-4.1-mini", True),
+        ("qwen3", True),
+        ("gpt-5-mini", False),
+        ("o3", False),
+        ("o4-mini", False),
+        ("o1", False),
+    ],
+)
+def test_temperature_is_zero_where_the_model_takes_one(monkeypatch, name, zero):
+    monkeypatch.setenv("OPENAI_API_KEY", "mine")
+    assert (chat_model(f"openai:{name}").temperature == 0) is zero
+
+
+def with_langchain(monkeypatch, init):
+    monkeypatch.setattr(factory, "find_spec", lambda name: object())
+    monkeypatch.setattr(factory, "import_module", lambda name: SimpleNamespace(init_chat_model=init))
+
+
+def test_other_providers_go_through_langchain_where_it_is_installed(monkeypatch):
+    seen = {}
+
+    def init(name, **options):
+        seen.update(options, name=name)
+        return recorded()
+
+    with_langchain(monkeypatch, init)
+    assert chat_model("ollama:qwen3", base_url="http://localhost:1")._llm_type == "recorded"
+    assert seen == {"name": "qwen3", "model_provider": "ollama", "base_url": "http://localhost:1"}
+
+
+def test_what_another_provider_complains_about_is_told(monkeypatch):
+    def init(name, **options):
+        raise ValueError("no such\nprovider")
+
+    with_langchain(monkeypatch, init)
+    with pytest.raises(ModelError, match="'odd:name': no such provider"):
+        chat_model("odd:name")
+
+
+def test_another_provider_must_give_a_chat_model(monkeypatch):
+    with_langchain(monkeypatch, lambda name, **options: object())
+    with pytest.raises(ModelError, match="no chat model"):
+        chat_model("odd:name")
+
+
+def test_roles_without_a_model_of_their_own_share_one():
+    common, own = recorded(), recorded()
+    models = Models.bind(common, {"judge": own})
+    assert models.get("judge") is own
+    assert models.get("planner") is models.get("validator") is common
+
+
+def test_no_model_and_some_models():
+    assert not Models.bind().has("planner")
+    models = Models.bind(None, {"judge": recorded()})
+    assert models.has("judge")
+    assert models.get("planner") is None
+
+
+def test_one_name_is_built_once(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "mine")
+    models = Models.bind("openai:gpt-4o", {"judge": "openai:gpt-4o", "planner": "openai:gpt-4.1"})
+    assert models.get("judge") is models.get("validator")
+    assert models.get("planner").model_name == "gpt-4.1"

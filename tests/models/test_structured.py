@@ -1,0 +1,196 @@
+"""Reading structured replies: whatever a model wraps around the JSON, and whatever it writes instead."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+
+from gecko_graph.models.roles import (
+    Checklist,
+    InitialState,
+    Judgement,
+    SemanticVerdict,
+    SimulatedEffect,
+    SimulatedResponse,
+    StateChange,
+    ToolSchema,
+)
+from gecko_graph.models.structured import MAX_REPLY_CHARS, Unreadable, is_closed, read_reply, schema_of, unkeepable
+
+ALL = (SemanticVerdict, SimulatedEffect, SimulatedResponse, StateChange, InitialState, Checklist, Judgement, ToolSchema)
+
+CHECKLIST = '{"items": [{"description": "the folder temp exists"}]}'
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=("Cs",))),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=("Cs",))), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def read(text, reply=Checklist):
+    return read_reply(AIMessage(text), reply)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CHECKLIST,
+        f"  \n{CHECKLIST}\n ",
+        f"```json\n{CHECKLIST}\n```",
+        f"```\n{CHECKLIST}\n```",
+        f"Here it is:\n\n```json\n{CHECKLIST}\n```\nLet me know!",
+        f"Here it is: {CHECKLIST} - done",
+        f'<think>maybe {{"items": 3}} or so</think>{CHECKLIST}',
+        f'First I thought {{"a": 1}}, then {{"items": []}}, but: {CHECKLIST}',
+        f"{{{{ not this }}}} {CHECKLIST}",
+        '[{"description": "the folder temp exists"}]',
+        '```json\n[{"description": "the folder temp exists"}]\n```',
+    ],
+)
+def test_json_is_found_whatever_is_around_it(text):
+    assert read(text).items[0].description == "the folder temp exists"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        (" \n ", "empty"),
+        ("<think>hm</think>", "empty"),
+        ("I would say so.", "no JSON object"),
+        ("true", "does not fit Checklist"),
+        ("null", "does not fit Checklist"),
+        ('"text"', "does not fit Checklist"),
+        ("{}", "items: Field required"),
+        ('{"items": []}', "at least 1 item"),
+        ('{"items": [{"description": 1}]}', "items.0.description"),
+        ('{"items": [{}, {}, {}, {}, {}]}', "and 2 more"),
+        ('{"items": [', "not JSON"),
+        ("[" * 50_000, "too deeply"),
+        ('{"a":' * 50_000, "too deeply"),
+        ("{" * 500_000, "JSON"),
+        ("x" * (MAX_REPLY_CHARS + 1), "1,000,001 characters"),
+    ],
+)
+def test_what_is_no_reply_is_told_in_one_line(text, words):
+    with pytest.raises(Unreadable, match="(?s)" + words) as raised:
+        read(text)
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "result", ["NaN", "Infinity", "-Infinity", "1e999", str(2**64), str(-(2**63) - 1), '"\\ud800"', '{"\\udfff": 1}']
+)
+def test_what_no_checkpoint_can_keep_is_refused(result):
+    with pytest.raises(Unreadable):
+        read(f'{{"status": "ok", "result": {result}}}', SimulatedResponse)
+
+
+def test_integers_of_64_bits_pass():
+    assert read(f'{{"status": "ok", "result": [{2**64 - 1}, {-(2**63)}]}}', SimulatedResponse).result[0] == 2**64 - 1
+
+
+@given(value=json_values)
+@settings(max_examples=150, deadline=None)
+def test_every_json_value_survives_as_a_result(value):
+    text = json.dumps({"status": "ok", "result": value}, ensure_ascii=False)
+    for wrapped in (text, f"```json\n{text}\n```", f"So: {text}"):
+        assert read(wrapped, SimulatedResponse).result == value
+    assert unkeepable(value) is None
+
+
+@given(text=st.text(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_no_text_raises_anything_else(text):
+    for reply in (Checklist, SimulatedEffect):
+        with suppress(Unreadable):
+            assert isinstance(read(text, reply), reply)
+
+
+def test_a_tool_call_is_read_before_the_text():
+    call = {"name": "Checklist", "args": json.loads(CHECKLIST), "id": "1"}
+    assert read_reply(AIMessage("thinking aloud", tool_calls=[call]), Checklist).items
+
+
+def test_a_broken_tool_call_says_that_it_is_not_json():
+    broken = {"name": "Checklist", "args": '{"items": [', "id": "1", "error": None, "type": "invalid_tool_call"}
+    with pytest.raises(Unreadable, match="not JSON"):
+        read_reply(AIMessage("", invalid_tool_calls=[broken]), Checklist)
+
+
+def test_content_blocks_are_read_without_the_reasoning():
+    blocks = [{"type": "reasoning", "reasoning": "{}"}, {"type": "text", "text": CHECKLIST}]
+    assert read_reply(AIMessage(blocks), Checklist).items
+
+
+def test_models_with_parsers_of_their_own_are_understood():
+    assert read_reply({"items": [{"description": "a"}]}, Checklist).items
+    assert read_reply(Checklist.model_validate({"items": [{"description": "a"}]}), Checklist).items
+    with pytest.raises(Unreadable, match="replied with int"):
+        read_reply(3, Checklist)
+
+
+@pytest.mark.parametrize("reply", ALL)
+def test_schemas_stand_alone_and_carry_the_class_name(reply):
+    schema = schema_of(reply)
+    assert schema["title"] == reply.__name__
+    assert schema["type"] == "object"
+    text = json.dumps(schema)
+    for word in ("$ref", "$defs", '"default"', "appendix"):
+        assert word not in text
+
+
+def test_only_replies_without_free_form_json_are_closed():
+    assert {reply.__name__ for reply in ALL if is_closed(reply)} == {"SemanticVerdict", "Checklist", "Judgement"}
+
+
+@pytest.mark.parametrize("reply", [reply for reply in ALL if is_closed(reply)])
+def test_closed_schemas_are_what_strict_modes_ask_for(reply):
+    def check(schema):
+        assert not {"minItems", "minLength", "default"} & schema.keys()
+        if schema.get("type") == "object":
+            assert schema["additionalProperties"] is False
+            assert sorted(schema["required"]) == sorted(schema["properties"])
+            for each in schema["properties"].values():
+                check(each)
+        if schema.get("type") == "array":
+            check(schema["items"])
+
+    check(schema_of(reply))
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [
+        ({"op": "put", "path": "/a"}, "op must be one of"),
+        ({"path": "/a"}, "op must be one of"),
+        ({"op": "add", "path": "/a"}, "add needs 'value'"),
+        ({"op": "move", "path": "/a"}, "move needs 'from'"),
+        ({"op": "remove"}, "path must be a JSON Pointer"),
+        ({"op": "remove", "path": "a/b"}, "path must be a JSON Pointer"),
+        ({"op": "remove", "path": 3}, "path must be a JSON Pointer"),
+        ({"op": "copy", "path": "/a", "from": "b"}, "from must be a JSON Pointer"),
+    ],
+)
+def test_operations_are_checked_so_that_a_repair_round_can_mend_them(operation, words):
+    with pytest.raises(Unreadable, match=words):
+        read(json.dumps({"patch": [{"op": "add", "path": "/b", "value": None}, operation]}), StateChange)
+
+
+def test_patches_stay_the_plain_dicts_that_they_are():
+    patch = [{"op": "add", "path": "/a~1b/-", "value": None}, {"op": "move", "from": "", "path": "/x"}]
+    assert read(json.dumps({"patch": patch}), StateChange).patch == patch
