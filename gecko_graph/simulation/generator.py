@@ -1,0 +1,327 @@
+"""Made-up values along a schema: valid, plausible, the same for the same key in every process (paper, A.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from ..errors import RunFailure
+from ..state import Json, JsonObject
+from ..toolkit.formats import FORMATS
+from ..toolkit.pattern import compile_pattern
+from ..toolkit.rules import accepts, canonical, rules_of
+from .agreement import agree
+from .amounts import number_in
+from .dice import Dice
+from .echo import Echo, Spot
+from .flatten import flattened
+from .moments import Anchor, anchor, examples_of, form_of, given_start, has_no_time, rank_of, write_moment
+from .naming import is_identifier, is_own_identifier, noun, vocabulary, words
+from .plausible import Field, boolean, is_error, person_in, text, vary
+from .shapes import is_composed, is_hidden, kinds, new_names, rule_for
+from .spelling import spell
+
+MAX_DEPTH = 24
+MAX_VALUES = 5_000
+FEW_MEMBERS = 4
+TRIES = 3
+
+_PAGE_SIZES = vocabulary("limit max top size per count n k")
+
+
+class Impossible(RunFailure):
+    """A schema that nothing was found to fit."""
+
+
+class TooLarge(RunFailure):
+    """A value of more than `MAX_VALUES` parts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a value is being made.
+
+    Args:
+        anchor: What the moments here hang on.
+        trail: Names and indices from the root.
+        near: Names of fields since the root or the last array item.
+        names: Names of fields since the root.
+        owner: What the object it stands in is called.
+        scope: Trail of that object.
+        refs: References that led here.
+        in_items: True inside an array.
+        tight: True where only what must be there is made.
+    """
+
+    anchor: Anchor
+    trail: tuple[str | int, ...] = ()
+    near: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    owner: str = ""
+    scope: tuple[str | int, ...] = ()
+    refs: frozenset[str] = field(default_factory=frozenset)
+    in_items: bool = False
+    tight: bool = False
+
+    @property
+    def name(self) -> str:
+        """The nearest field's name."""
+        return self.names[-1] if self.names else ""
+
+    def member(self, name: str) -> Place:
+        """The place of a member of the object here."""
+        owner = self.name or self.owner
+        names, near = (*self.names, name), (*self.near, name)
+        return replace(self, trail=(*self.trail, name), names=names, near=near, owner=owner, scope=self.trail)
+
+
+class Maker:
+    """Makes one value. A maker is used once.
+
+    Args:
+        schema: The schema; references point into it.
+        key: What the dice come from.
+        args: The call's arguments, to be repeated where they fit.
+        subject: Name of the tool.
+    """
+
+    def __init__(self, schema: JsonObject, *, key: str, args: Mapping[str, Json], subject: str) -> None:
+        self._rules = rules_of(schema)
+        self._key = key
+        self._echo = Echo(args, tool=subject)
+        self._person = person_in(args)
+        self._subject = noun(subject)
+        self._given, self._timed = given_start(dict(args))
+        self._page = _page_size(args)
+        self._left = MAX_VALUES
+
+    def make(self, *, tight: bool) -> Json:
+        """Make the value.
+
+        Args:
+            tight: True to make only what must be there.
+
+        Raises:
+            Impossible: Nothing was found that fits.
+            TooLarge: It would have too many parts.
+        """
+        place = Place(anchor=self._anchor(()), owner=self._subject, tight=tight)
+        return self._value(self._rules.schema, place)
+
+    def _anchor(self, trail: tuple[str | int, ...]) -> Anchor:
+        return anchor(self._dice(trail, "anchor"), self._given, timed=self._timed and not trail)
+
+    def _dice(self, trail: tuple[str | int, ...], what: str) -> Dice:
+        return Dice("\0".join([self._key, what, *map(str, trail)]))
+
+    def _fits(self, schema: Any, value: Json) -> bool:
+        return accepts(self._rules.evolve(schema=schema), value)
+
+    def _value(self, schema: Any, place: Place) -> Json:
+        self._left -= 1
+        if self._left < 0:
+            raise TooLarge(f"more than {MAX_VALUES} parts")
+        if len(place.trail) > MAX_DEPTH:
+            raise Impossible(f"more than {MAX_DEPTH} levels deep")
+        composed = is_composed(schema)
+        for turn in range(TRIES if composed else 1):
+            for flat, refs in flattened(schema, self._rules.schema, self._dice(place.trail, f"choice {turn}")):
+                again = place.tight or not place.refs.isdisjoint(refs)
+                try:
+                    made = self._flat(flat, replace(place, refs=place.refs | refs, tight=again), turn)
+                except Impossible:
+                    continue
+                if not composed or self._fits(schema, made):
+                    return made
+        raise Impossible(f"nothing fits at {'.'.join(map(str, place.trail)) or 'the top'}")
+
+    def _flat(self, flat: JsonObject, place: Place, turn: int) -> Json:
+        if "const" in flat:
+            return flat["const"]
+        spot = Spot(place.names, place.in_items, place.owner)
+        for said in self._echo.candidates(spot):
+            if self._fits(flat, said):
+                return said
+        if "enum" in flat:
+            return self._listed(flat, place, turn)
+        makers = {"object": self._object, "array": self._array, "string": self._string}
+        for kind in kinds(flat):
+            try:
+                if kind in makers:
+                    return makers[kind](flat, place, turn)
+                return self._scalar(kind, flat, place, turn)
+            except Impossible:
+                continue
+        raise Impossible("no kind of value fits")
+
+    def _listed(self, flat: JsonObject, place: Place, turn: int) -> Json:
+        rest = {key: rule for key, rule in flat.items() if key != "enum"}
+        fitting = [value for value in flat["enum"] if self._fits(rest, value)]
+        bright = [value for value in fitting if value is not None and not is_error(str(value))]
+        if not fitting:
+            raise Impossible("no listed value fits")
+        return self._dice(place.trail, f"enum {turn}").pick(bright or fitting)
+
+    def _scalar(self, kind: str, flat: JsonObject, place: Place, turn: int) -> Json:
+        if kind == "null":
+            return None
+        spot = self._field(place, turn)
+        if kind == "boolean":
+            return boolean(spot)
+        form = form_of(place.name, flat)
+        moment = self._moment(place, form) if form else None
+        if moment is not None and self._fits(flat, moment):
+            return moment
+        made = number_in(flat, spot, whole=kind == "integer")
+        if made is None:
+            raise Impossible("no number fits")
+        return made
+
+    def _moment(self, place: Place, form: str) -> Json:
+        moment = place.anchor.moment(rank_of(place.near), dates_only=has_no_time(form))
+        return write_moment(moment, form)
+
+    def _field(self, place: Place, turn: int) -> Field:
+        scope = "\0".join([self._key, "scope", *map(str, place.scope)])
+        person = None if place.in_items else self._person
+        dice = self._dice(place.trail, f"field {turn}")
+        return Field(name=place.name, owner=place.owner, dice=dice, scope=scope, person=person)
+
+    def _string(self, flat: JsonObject, place: Place, turn: int) -> str:
+        for candidate in self._texts(flat, place, self._field(place, turn)):
+            if isinstance(candidate, str) and self._fits(flat, candidate):
+                return candidate
+        raise Impossible("no text fits")
+
+    def _texts(self, flat: JsonObject, place: Place, spot: Field) -> Iterator[Json]:
+        """Texts that may fit, the most plausible first."""
+        if (form := form_of(place.name, flat)) is not None:
+            yield self._moment(place, form)
+        least, most = flat.get("minLength", 0), flat.get("maxLength")
+        shown = examples_of(flat)
+        if shown and (is_identifier(place.name) or spot.dice.chance(60)):
+            example = spot.dice.pick(shown)
+            yield vary(example, spot) if is_identifier(place.name) or flat.get("format") == "uuid" else example
+        if (pattern := compile_pattern(flat.get("pattern", ""))) and "pattern" in flat:
+            yield spell(pattern, spot.dice, least=least, most=most)
+            yield from shown
+        made = text(spot, flat.get("format"))
+        yield made
+        if flat.get("format") not in FORMATS:
+            yield _sized(made, spot.dice, least, most)
+        yield from shown
+
+    def _array(self, flat: JsonObject, place: Place, turn: int) -> list[Json]:
+        dice, first = self._dice(place.trail, f"array {turn}"), flat.get("prefixItems", [])
+        least, most = flat.get("minItems", 0), flat.get("maxItems", 3)
+        wanted = max(least, flat.get("minContains", 1) if "contains" in flat else 0)
+        count = wanted if place.tight else min(max(wanted, dice.between(1, 3), len(first)), most, self._page)
+        made: list[Json] = []
+        for index in range(max(count, wanted)):
+            rule = first[index] if index < len(first) else flat.get("items", True)
+            if index < flat.get("minContains", 1) and "contains" in flat:
+                rule = {"allOf": [rule, flat["contains"]]}
+            item = self._another(rule, place, made, unique=bool(flat.get("uniqueItems")))
+            if item is None and len(made) >= wanted:
+                break
+            made.append(item[0] if item else self._value(rule, self._item(place, index, 0)))
+        return made
+
+    def _item(self, place: Place, index: int, salt: int) -> Place:
+        trail = (*place.trail, index, *([f"again {salt}"] if salt else []))
+        return replace(place, trail=trail, near=(), in_items=True, anchor=self._anchor(trail))
+
+    def _another(self, rule: Any, place: Place, made: list[Json], *, unique: bool) -> tuple[Json] | None:
+        """One more item that is not one of those there are, as a tuple; None where none was found.
+
+        Items without `uniqueItems` and without an identity differ where they can.
+        """
+        item: Json = None
+        seen = set(map(canonical, made))
+        for salt in range(2 * TRIES):
+            try:
+                item = self._value(rule, self._item(place, len(made), salt))
+            except Impossible:
+                return None
+            if canonical(item) not in seen and not _same_identity(item, made, place.name):
+                return (item,)
+        return None if unique or isinstance(item, dict) else (item,)
+
+    def _object(self, flat: JsonObject, place: Place, turn: int) -> JsonObject:
+        rules, required = dict(flat.get("properties", {})), flat.get("required", [])
+        for name in required:
+            rules.setdefault(name, rule_for(flat, name))
+        left_out = self._left_out(flat, place, turn)
+        room = flat.get("maxProperties", len(rules)) - len(required)
+        made: JsonObject = {}
+        for name, rule in rules.items():
+            wanted = name in required
+            if not wanted and (room <= 0 or name in left_out):
+                continue
+            try:
+                made[name] = self._value(rule, place.member(name))
+            except Impossible:
+                if wanted:
+                    raise
+                continue
+            room -= not wanted
+        self._fill(made, flat, place, self._dice(place.trail, f"members {turn}"))
+        args = {name for name in made if self._repeats(place.member(name), made[name])}
+        agree(made, fixed=args, fits=lambda name, value: self._fits(rules.get(name, True), value))
+        return made
+
+    def _left_out(self, flat: JsonObject, place: Place, turn: int) -> set[str]:
+        """The optional members that are not made: some of many, what tells of errors, what a result never shows."""
+        dice, optional = self._dice(place.trail, f"object {turn}"), flat.get("properties", {})
+        if place.tight:
+            return set(optional)
+        few = len(optional) <= FEW_MEMBERS
+        return {
+            name
+            for name, rule in optional.items()
+            if is_hidden(rule)
+            or is_error(name)
+            or not (few or is_own_identifier(name, place.name or place.owner) or dice.chance(90))
+        }
+
+    def _repeats(self, place: Place, value: Json) -> bool:
+        spot = Spot(place.names, place.in_items, place.owner)
+        return any(canonical(said) == canonical(value) for said in self._echo.candidates(spot))
+
+    def _fill(self, made: JsonObject, flat: JsonObject, place: Place, dice: Dice) -> None:
+        """Members that are nowhere listed: those that are missing, and some in a map."""
+        least = flat.get("minProperties", 0)
+        is_map = not flat.get("properties") and bool(flat.get("additionalProperties") or flat.get("patternProperties"))
+        wanted = max(least, len(made) + (dice.between(1, 2) if is_map and not place.tight else 0))
+        if len(made) >= wanted:
+            return
+        listed = [name for name, rule in flat.get("properties", {}).items() if name not in made and rule is not False]
+        for name in chain(listed, new_names(flat, dice)):
+            if len(made) >= min(wanted, flat.get("maxProperties", wanted)):
+                return
+            if name not in made and (name in listed or self._fits(flat.get("propertyNames", True), name)):
+                made[name] = self._value(rule_for(flat, name), place.member(name))
+
+
+def _same_identity(item: Json, others: list[Json], owner: str) -> bool:
+    """True if one of the others has the same identifier."""
+    if not isinstance(item, dict):
+        return False
+    own = [name for name in item if is_own_identifier(name, owner) and isinstance(item[name], str | int)]
+    return any(isinstance(other, dict) and any(other.get(name) == item[name] for name in own) for other in others)
+
+
+def _page_size(args: Mapping[str, Json]) -> int:
+    """How many items the arguments ask for, at most."""
+    sizes = [
+        value for name, value in args.items() if set(words(name)) & _PAGE_SIZES and isinstance(value, int) and value > 0
+    ]
+    return min(sizes, default=3)
+
+
+def _sized(made: str, dice: Dice, least: int, most: int | None) -> str:
+    while len(made) < least:
+        made += f" {dice.letters(6, 'abcdefghijklmnopqrstuvwxyz')}" if made else dice.letters(6)
+    return made if most is None else made[:most].strip() or dice.letters(most)

@@ -1,0 +1,88 @@
+"""The rung `schema`: a seeded generator, the last resort that needs neither model nor contract (paper, A.4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from ..state import Json, JsonObject
+from ..toolkit.schema import faults
+from ..toolkit.spec import ToolSpec
+from .generator import Impossible, Maker, TooLarge
+from .naming import noun, vocabulary, words
+from .rung import Answer, Pass, Question, Said
+
+_TEXT: JsonObject = {"type": "string"}
+_ENTITY: JsonObject = {
+    "type": "object",
+    "properties": {"id": _TEXT, "name": _TEXT, "description": _TEXT, "updated_at": {**_TEXT, "format": "date-time"}},
+    "required": ["id", "name", "description", "updated_at"],
+}
+_LISTING = vocabulary("list search find browse query filter recommend")
+_ASKING = vocabulary("is has check verify validate exists can")
+_NUMBERING = vocabulary("count calculate compute estimate convert sum average measure")
+
+
+def schema_rung(question: Question) -> Said:
+    """Answer any call: the same arguments get the same answer, in every process, whatever the state.
+
+    A success of a write leaves its change open (`patch` None): a rule that knows nothing of the tool cannot say it.
+    """
+    tool, args = question.tool, question.call["args"]
+    key = f"{tool.name}\0{json.dumps(args, sort_keys=True, ensure_ascii=False)}"
+    schema = tool.result if tool.result is not None else supposed_schema(tool, args)
+    try:
+        result = make_value(schema, seed=question.context.seed, key=key, hints=args, subject=tool.name)
+    except Impossible as reason:
+        return Pass(f"no made-up result fits the result schema: {reason}")
+    return Answer("ok", result, [] if tool.reads else None)
+
+
+def make_value(
+    schema: JsonObject, *, seed: int, key: str, hints: Mapping[str, Json] | None = None, subject: str = ""
+) -> Json:
+    """Make up a value that fits a schema.
+
+    Args:
+        schema: JSON Schema 2020-12; references point into it.
+        seed: Another seed, another value.
+        key: What the value belongs to; equal keys and seeds give equal values, different keys different identifiers.
+        hints: A call's arguments, repeated where the schema has a place for them.
+        subject: Name of the tool, for names and identities.
+
+    Raises:
+        Impossible: Nothing was found that fits.
+    """
+    reason = "it allows nothing"
+    for turn, tight in ((0, False), (1, False), (2, True), (3, True)):
+        maker = Maker(schema, key=f"{seed}\0{key}\0{turn}", args=hints or {}, subject=subject)
+        try:
+            made = maker.make(tight=tight)
+        except (Impossible, TooLarge) as failure:
+            reason = str(failure)
+            continue
+        wrong = faults(schema, made)
+        if not wrong:
+            return made
+        reason = wrong[0]
+    raise Impossible(reason)
+
+
+def supposed_schema(tool: ToolSpec, args: Mapping[str, Json]) -> JsonObject:
+    """A result schema for a tool that has none: what it was told, that it worked, and for a read something to read."""
+    told: JsonObject = {name: {} for name, value in args.items() if isinstance(value, str | int | float | bool)}
+    properties: JsonObject = {"status": {"const": "ok"}, **told}
+    if tool.reads:
+        properties |= _readable(tool)
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _readable(tool: ToolSpec) -> JsonObject:
+    verb = set(words(tool.name))
+    if verb & _LISTING:
+        return {"items": {"type": "array", "items": _ENTITY, "minItems": 1}, "total": {"type": "integer"}}
+    if verb & _ASKING:
+        return {"result": {"type": "boolean"}}
+    if verb & _NUMBERING:
+        return {"result": {"type": "number"}}
+    return {noun(tool.name) or "item": _ENTITY}

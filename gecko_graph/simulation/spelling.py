@@ -1,0 +1,71 @@
+"""Texts that a pattern accepts, spelled out along the pattern's tree."""
+
+from __future__ import annotations
+
+from ..toolkit.pattern import Pattern
+from ..toolkit.pattern_syntax import Chars, Choice, Edge, Look, Node, Repeat, Sequence
+from .dice import Dice
+
+TRIES = 12
+MAX_LENGTH = 2_000
+
+_LIKED = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_OTHERS = "-_.@/:+#, éßøñçλжя中あ١"
+
+
+def spell(pattern: Pattern, dice: Dice, *, least: int = 0, most: int | None = None) -> str | None:
+    """A text of `least` to `most` characters that the pattern accepts; None where none was found.
+
+    Patterns that look ahead are spelled without looking and tried, so not every one of them is found.
+    """
+    for extra in range(TRIES):
+        text = _write(pattern.tree, dice, extra * max(1, least // 4))
+        text = _stretched(text, dice, least, pattern)
+        if least <= len(text) <= (MAX_LENGTH if most is None else most) and pattern.matches(text):
+            return text
+    return None
+
+
+def _stretched(text: str, dice: Dice, least: int, pattern: Pattern) -> str:
+    """The text filled up where the pattern has an open end."""
+    missing = least - len(text)
+    if missing <= 0:
+        return text
+    filling = dice.letters(missing, _LIKED[:26])
+    return next((longer for longer in (text + filling, filling + text) if pattern.matches(longer)), text)
+
+
+def _write(node: Node, dice: Dice, extra: int) -> str:
+    if isinstance(node, Chars):
+        return _char(node, dice)
+    if isinstance(node, Sequence):
+        return _joined(node.parts, dice, extra)
+    if isinstance(node, Choice):
+        return _write(dice.pick(node.options), dice, extra)
+    if isinstance(node, Repeat):
+        return _repeated(node, dice, extra)
+    return ""
+
+
+def _joined(parts: tuple[Node, ...], dice: Dice, extra: int) -> str:
+    # an edge or a look-ahead stands for no character
+    return "".join(_write(part, dice, extra) for part in parts if not isinstance(part, Edge | Look))
+
+
+def _repeated(node: Repeat, dice: Dice, extra: int) -> str:
+    most = node.least + 2 + extra if node.most is None else min(node.most, node.least + 2 + extra)
+    count = min(dice.between(min(node.least + min(extra, 1), most), most), MAX_LENGTH)
+    out: list[str] = []
+    for _ in range(count):
+        out.append(_write(node.part, dice, 0 if len(out) > 20 else extra))
+        if sum(map(len, out)) > MAX_LENGTH:
+            break
+    return "".join(out)
+
+
+def _char(chars: Chars, dice: Dice) -> str:
+    liked = [char for char in _LIKED if char in chars] or [char for char in _OTHERS if char in chars]
+    if liked:
+        return dice.pick(liked)
+    low, high = dice.pick(chars.ranges) if chars.ranges and not chars.negated else (33, 126)
+    return next((char for code in range(low, min(high, low + 500) + 1) if (char := chr(code)) in chars), "?")
