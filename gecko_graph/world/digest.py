@@ -76,32 +76,42 @@ def check_json(document: object, *, what: str) -> None:
 
 
 class _Check:
-    """One walk through a document, counting what it has seen."""
+    """One walk through a document, counting what it has seen.
+
+    A part that stands in several places is walked through once: `clean` has how many values it holds, and how deep.
+    """
 
     def __init__(self) -> None:
         self.left = MAX_VALUES
+        self.deepest = 0
         self.inside: set[int] = set()
+        self.clean: dict[int, tuple[int, int]] = {}
 
     def fault(self, value: object, depth: int) -> _Fault | None:
-        kind = type(value)
-        if kind is not dict and kind is not list:
+        if not isinstance(value, (dict, list)) or type(value) not in (dict, list):
             reason = _scalar_fault(value)
             return ([], reason) if reason else None
-        reason = self._container_fault(value, depth)
-        if reason:
-            return [], reason
+        values, levels = self.clean.get(id(value), (len(value), 0))
+        self.left -= values
+        if self.left < 0:
+            return [], f"makes it too large: more than {MAX_VALUES:,} values"
+        if levels and depth + levels <= MAX_DEPTH:
+            self.deepest = max(self.deepest, depth + levels)
+            return None
+        return self._container_fault(value, depth)
+
+    def _container_fault(self, value: Any, depth: int) -> _Fault | None:
+        if id(value) in self.inside:
+            return [], "contains itself"
+        if depth >= MAX_DEPTH:
+            return [], f"is nested more than {MAX_DEPTH} levels deep"
+        left, deepest, self.deepest = self.left + len(value), self.deepest, depth + 1
         self.inside.add(id(value))
         fault = self._dict_fault(value, depth) if isinstance(value, dict) else self._list_fault(value, depth)
         self.inside.discard(id(value))
+        self.clean[id(value)] = (left - self.left, self.deepest - depth)
+        self.deepest = max(self.deepest, deepest)
         return fault
-
-    def _container_fault(self, value: Any, depth: int) -> str | None:
-        if id(value) in self.inside:
-            return "contains itself"
-        if depth >= MAX_DEPTH:
-            return f"is nested more than {MAX_DEPTH} levels deep"
-        self.left -= len(value)
-        return f"makes it too large: more than {MAX_VALUES:,} values" if self.left < 0 else None
 
     def _dict_fault(self, value: dict[Any, Any], depth: int) -> _Fault | None:
         for key, item in value.items():
