@@ -1,4 +1,4 @@
-"""The recorded calls of BFCL's file system against the contracts of `examples/files`: outcome, result and state, by tool."""
+"""BFCL's recorded file-system calls against the contracts of `examples/files`: outcome, result and state, by tool."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 
 from gecko_graph import Toolkit
 from gecko_graph.errors import EvaluationFailed, PatchConflict
+from gecko_graph.state import Call
 from gecko_graph.toolkit.spec import ToolSpec
 from gecko_graph.world.patch import apply_patch, json_equal
 
@@ -31,7 +32,7 @@ class Recorded:
     """One recorded call: the state before it, and what the real tool made of it."""
 
     task: str
-    call: dict[str, Any]
+    call: Call
     before: Any
     after: Any
     result: Any
@@ -80,7 +81,8 @@ def _calls_of(task: dict[str, Any]) -> Iterator[Recorded]:
         before = world
         world = apply_patch(world, step["patch"])
         if step["class"] == CLASS:
-            call = {"id": f"{task['id']}-{number}", **step["call"]}
+            name, args = step["call"]["name"], step["call"]["args"]
+            call: Call = {"id": f"{task['id']}-{number}", "name": name, "args": args}
             yield Recorded(task["id"], call, before[CLASS], world[CLASS], step["result"], step["raised"])
 
 

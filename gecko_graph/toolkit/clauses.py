@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from ..errors import EvaluationFailed, PatchConflict
@@ -12,7 +11,7 @@ from ..state import Json, Operation, Patch
 from ..world.expression import Expression, Scope
 from ..world.functions import splice
 from ..world.patch import apply_patch, pointer
-from ..world.sandbox import MAX_DEPTH, Fault
+from ..world.sandbox import Fault
 from ..world.value import Loop, Place, Value
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
@@ -57,12 +56,9 @@ class Path:
     def pointer(self, scope: Scope) -> str:
         """The path as a JSON Pointer. Raises EvaluationFailed."""
         try:
-            tokens = list(islice(splice(scope, self._tokens.raw(scope)), MAX_DEPTH + 1))
+            return pointer(splice(scope, self._tokens.raw(scope)))
         except Fault as fault:
             raise EvaluationFailed(f"{self._tokens.where}: {fault}") from None
-        if len(tokens) > MAX_DEPTH:
-            raise EvaluationFailed(f"{self._tokens.where}: a path of more than {MAX_DEPTH} tokens")
-        return pointer(tokens)
 
 
 def _check_tokens(tokens: list[Any] | tuple[Any, ...], place: Place) -> None:

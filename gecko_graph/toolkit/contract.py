@@ -1,7 +1,7 @@
 """Contracts: a tool as a function over the task state, written as data.
 
-A contract is a Hoare triple {P} tool {Q} (ToolGate, section 3.2): `requires` is P and decides whether the call may run at
-all (section 3.4), `effects` and `returns` say what the tool does, `ensures` is Q and decides whether a result may be
+A contract is a Hoare triple {P} tool {Q} (ToolGate, section 3.2): `requires` is P and decides whether the call may run
+at all (section 3.4), `effects` and `returns` say what the tool does, `ensures` is Q and decides whether a result may be
 committed. Unlike there, all of it is data that is checked at load: expressions and patch operations, never code.
 """
 
@@ -90,7 +90,7 @@ class Contract:
             seed: Seed of `new_id`.
         """
         values = {"args": {**_defaults(parameters), **args}, "call": call, "before": state, "now": now, "state": state}
-        return ContractRun(self._parts, Scope(values, seed=seed, call_id=_identity(call)))
+        return ContractRun(self._parts, Scope(values, seed=seed, call_id=lambda: _identity(call)))
 
 
 def _defaults(parameters: JsonObject) -> JsonObject:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 from jinja2 import nodes
 
+from . import filters, predicates
+from .closures import OPERATORS, applied, as_it_is, constant
 from .filters import FILTERS, attribute_of, collect
-from .filters import TAKES_MISSING as LENIENT_FILTERS
 from .functions import FUNCTIONS, METHODS
-from .operators import ARITHMETIC, COMPARISONS, key_of, member, number, part
-from .predicates import TAKES_MISSING as LENIENT_TESTS
+from .operators import key_of, member, number, part
 from .predicates import TESTS
-from .sandbox import Fault, Missing, Scope, a_number, a_text, given, join, text
+from .sandbox import Fault, Missing, Scope, a_text, given, join, text
 from .syntax import (
     MAX_DEPTH,
     MAX_NODES,
@@ -37,6 +36,12 @@ Step = Callable[[Scope], Callable[[Any], Any]]
 Arguments = tuple[Sequence[Run], dict[str, Run]]
 
 LOOPS = ("map", "select", "reject", "selectattr", "rejectattr")
+ALL_FILTERS = (*FILTERS, *LOOPS)
+
+LENIENT = frozenset(
+    (*(FILTERS[name] for name in filters.TAKES_MISSING), *(TESTS[name] for name in predicates.TAKES_MISSING))
+)
+"""What may be given something undefined."""
 
 
 def compile_tree(tree: nodes.Expr) -> Code:
@@ -48,14 +53,10 @@ def compile_tree(tree: nodes.Expr) -> Code:
 def compile_parts(parts: list[str | nodes.Expr]) -> Code:
     """The closure of a text: the one expression's value, or the parts put together. Raises SyntaxFault."""
     compiler = _Compiler()
-    runs = [_constant(part) if isinstance(part, str) else compiler.build(part) for part in parts]
+    runs = [constant(part) if isinstance(part, str) else compiler.build(part) for part in parts]
     if len(runs) == 1:
         return compiler.finish(runs[0], not isinstance(parts[0], str))
     return compiler.finish(lambda scope: join(scope, [text(scope, run(scope)) for run in runs]), False)
-
-
-def _constant(value: Any) -> Run:
-    return lambda _: value
 
 
 class _Compiler:
@@ -74,11 +75,13 @@ class _Compiler:
         self._depth += 1
         if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
             raise SyntaxFault(f"it has more than {MAX_NODES} parts, or is nested more than {MAX_DEPTH} levels deep")
-        handler = _HANDLERS.get(type(node))
-        if handler is None:
+        if type(node) in _HANDLERS:
+            run = _HANDLERS[type(node)](self, node)
+        elif type(node) in OPERATORS:
+            run = OPERATORS[type(node)](self.build, node)
+        else:
             why = "there are no powers" if isinstance(node, nodes.Pow) else "it is not part of the language"
             raise SyntaxFault(f"{type(node).__name__.lower()}: {why}")
-        run = handler(self, node)
         self._depth -= 1
         return run
 
@@ -102,7 +105,7 @@ class _Compiler:
                 raise SyntaxFault(str(fault)) from None
         elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise SyntaxFault("a text holds half of a surrogate pair")
-        return _constant(value)
+        return constant(value)
 
     def literal_list(self, node: nodes.List | nodes.Tuple) -> Run:
         runs = [self.build(item) for item in node.items]
@@ -125,7 +128,7 @@ class _Compiler:
     def attribute(self, node: nodes.Getattr) -> Run:
         key = check_name(node.attr, "the key")
         self.mentions.key(node.node, key)
-        return self._member(node, _constant(key), key)
+        return self._member(node, constant(key), key)
 
     def subscript(self, node: nodes.Getitem) -> Run:
         if isinstance(node.arg, nodes.Slice):
@@ -153,7 +156,7 @@ class _Compiler:
     def _slice(self, node: nodes.Getitem, bounds: nodes.Slice) -> Run:
         owner = self.build(node.node)
         start, stop, step = (
-            _constant(None) if one is None else self.build(one) for one in (bounds.start, bounds.stop, bounds.step)
+            constant(None) if one is None else self.build(one) for one in (bounds.start, bounds.stop, bounds.step)
         )
         what = describe(node.node)
 
@@ -161,59 +164,6 @@ class _Compiler:
             return part(scope, owner(scope), slice(start(scope), stop(scope), step(scope)), what)
 
         return run
-
-    # operators
-
-    def conjunction(self, node: nodes.And) -> Run:
-        left, right = self.build(node.left), self.build(node.right)
-        return lambda scope: left(scope) and right(scope)
-
-    def disjunction(self, node: nodes.Or) -> Run:
-        left, right = self.build(node.left), self.build(node.right)
-        return lambda scope: left(scope) or right(scope)
-
-    def negation(self, node: nodes.Not) -> Run:
-        inner = self.build(node.node)
-        return lambda scope: not inner(scope)
-
-    def sign(self, node: nodes.Neg | nodes.Pos) -> Run:
-        inner = self.build(node.node)
-        if isinstance(node, nodes.Neg):
-            return lambda scope: number(-a_number(inner(scope), "-"))
-        return lambda scope: a_number(inner(scope), "+")
-
-    def binary(self, node: nodes.BinExpr) -> Run:
-        apply = ARITHMETIC[type(node).__name__]
-        left, right = self.build(node.left), self.build(node.right)
-        return lambda scope: apply(scope, left(scope), right(scope))
-
-    def concat(self, node: nodes.Concat) -> Run:
-        runs = [self.build(one) for one in node.nodes]
-        return lambda scope: join(scope, [text(scope, given(run(scope))) for run in runs])
-
-    def compare(self, node: nodes.Compare) -> Run:
-        first = self.build(node.expr)
-        rest = [(COMPARISONS[operand.op], self.build(operand.expr)) for operand in node.ops]
-        if len(rest) == 1:
-            compare, second = rest[0]
-            return lambda scope: compare(scope, first(scope), second(scope))
-
-        def run(scope: Scope) -> bool:
-            left = first(scope)
-            for compare, other in rest:
-                right = other(scope)
-                if not compare(scope, left, right):
-                    return False
-                left = right
-            return True
-
-        return run
-
-    def conditional(self, node: nodes.CondExpr) -> Run:
-        test, then = self.build(node.test), self.build(node.expr1)
-        missing = Missing("the value of an `if` without `else`")
-        otherwise = _constant(missing) if node.expr2 is None else self.build(node.expr2)
-        return lambda scope: then(scope) if test(scope) else otherwise(scope)
 
     # calls
 
@@ -223,8 +173,7 @@ class _Compiler:
             return self._function(node, known(node.node.name, FUNCTIONS, "function"))
         if isinstance(node.node, nodes.Getattr):
             name = check_name(node.node.attr, "the method")
-            method = METHODS[known(name, METHODS, "text method")]
-            return self._apply(node.node.node, self._step(name, method, self._arguments(name, method, node, 2)))
+            return self._direct(name, METHODS[known(name, METHODS, "text method")], node.node.node, node)
         raise SyntaxFault("only functions and text methods can be called")
 
     def _function(self, node: nodes.Call, name: str) -> Run:
@@ -253,46 +202,37 @@ class _Compiler:
         no_spread(node)
         if node.node is None:
             raise SyntaxFault("a filter needs a value")
-        return self._apply(node.node, self._filter_step(node.name, node))
+        if node.name in LOOPS:
+            step, value = self._filter_step(node.name, node), self.build(node.node)
+            return lambda scope: step(scope)(value(scope))
+        return self._direct(node.name, FILTERS[known(node.name, ALL_FILTERS, "filter")], node.node, node)
 
     def tested(self, node: nodes.Test) -> Run:
         no_spread(node)
-        return self._apply(node.node, self._test_step(node.name, node))
+        return self._direct(node.name, TESTS[known(node.name, TESTS, "test")], node.node, node)
 
-    def _apply(self, subject: nodes.Node, step: Step) -> Run:
-        value = self.build(subject)
+    def _direct(self, name: str, function: Callable[..., Any], subject: nodes.Node, node: Any) -> Run:
+        arguments = self._arguments(name, function, node, 2)
+        return applied(function, self.build(subject), arguments, function in LENIENT)
 
-        def run(scope: Scope) -> Any:
-            if perf_counter() > scope.deadline:
-                scope.late()
-            return step(scope)(value(scope))
-
-        return run
-
-    def _step(self, name: str, function: Callable[..., Any], arguments: Arguments, lenient: bool = False) -> Step:
-        args, kwargs = arguments
-        check = _as_it_is if lenient else given
-        is_method = METHODS.get(name) is function
+    def _step(self, name: str, function: Callable[..., Any], node: Any) -> Step:
+        args, kwargs = self._arguments(name, function, node, 2)
+        check = as_it_is if function in LENIENT else given
 
         def step(scope: Scope) -> Callable[[Any], Any]:
             values = [check(one(scope)) for one in args]
             named = {key: check(one(scope)) for key, one in kwargs.items()}
-            if is_method:
-                return lambda value: function(scope, a_text(value, name), *values, **named)
             return lambda value: function(scope, check(value), *values, **named)
 
         return step
 
     def _filter_step(self, name: str, node: Any) -> Step:
-        known(name, (*FILTERS, *LOOPS), "filter")
-        if name in LOOPS:
+        if known(name, ALL_FILTERS, "filter") in LOOPS:
             return self._map(node) if name == "map" else self._selection(name, node)
-        function = FILTERS[name]
-        return self._step(name, function, self._arguments(name, function, node, 2), name in LENIENT_FILTERS)
+        return self._step(name, FILTERS[name], node)
 
     def _test_step(self, name: str, node: Any) -> Step:
-        function = TESTS[known(name, TESTS, "test")]
-        return self._step(name, function, self._arguments(name, function, node, 2), name in LENIENT_TESTS)
+        return self._step(name, TESTS[known(name, TESTS, "test")], node)
 
     # loops
 
@@ -366,10 +306,6 @@ def _rest(node: Any, used: int) -> _Rest:
     return _Rest(node.args[used:], node.kwargs)
 
 
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
 def _truth(_: Scope) -> Callable[[Any], Any]:
     return bool
 
@@ -382,16 +318,7 @@ _HANDLERS: dict[type, Callable[[_Compiler, Any], Run]] = {
     nodes.Dict: _Compiler.literal_object,
     nodes.Getattr: _Compiler.attribute,
     nodes.Getitem: _Compiler.subscript,
-    nodes.And: _Compiler.conjunction,
-    nodes.Or: _Compiler.disjunction,
-    nodes.Not: _Compiler.negation,
-    nodes.Neg: _Compiler.sign,
-    nodes.Pos: _Compiler.sign,
-    nodes.Concat: _Compiler.concat,
-    nodes.Compare: _Compiler.compare,
-    nodes.CondExpr: _Compiler.conditional,
     nodes.Call: _Compiler.call,
     nodes.Filter: _Compiler.filtered,
     nodes.Test: _Compiler.tested,
-    **dict.fromkeys((nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod), _Compiler.binary),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
+from time import perf_counter
 from typing import Any
 
 from ..errors import ContractError, EvaluationFailed
@@ -96,7 +97,8 @@ class Expression:
             EvaluationFailed: It has no value, or went over its limits.
         """
         try:
-            scope.tick()
+            if perf_counter() > scope.deadline:
+                scope.late()
             return self._run(scope)
         except Fault as fault:
             raise self.failed(str(fault)) from None

@@ -30,26 +30,35 @@ _CENT = Decimal("0.01")
 _IDENTIFIER = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
-def splice(scope: Scope, tokens: Json, depth: int = 0) -> Iterator[str | int]:
-    """The tokens of a path, lists in it spliced in. Raises Fault for what is no token."""
-    for token in a_list(tokens, "a path"):
-        scope.tick()
-        if isinstance(token, list) and depth < MAX_DEPTH:
-            yield from splice(scope, token, depth + 1)
-        elif isinstance(token, str) or type(token) is int:
-            yield token
+def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
+    """The tokens of a path, lists in it spliced in. Raises Fault for what is no token, and for more than 100."""
+    scope.tick()
+    tokens: list[str | int] = []
+    for token in a_list(path, "a path"):
+        if type(token) is str or type(token) is int:
+            tokens.append(token)
+        elif isinstance(token, list) and depth < MAX_DEPTH:
+            tokens += splice(scope, token, depth + 1)
         else:
             raise Fault(f"a path needs texts and whole numbers, not {kind(given(token))}")
+        if len(tokens) > MAX_DEPTH:
+            raise Fault(f"a path of more than {MAX_DEPTH} tokens")
+    return tokens
 
 
 def at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
     """What is at a path; the default where nothing is, and undefined without one. Raises Fault if the path is none."""
     value = document
     for token in splice(scope, path):
-        value = member(value, _index(value, token), f"{token!r} in the path")
+        if type(value) is dict:
+            value = value.get(token if type(token) is str else str(token), UNSET)
+        else:
+            value = member(value, _index(value, token), "")
         if type(value) is Missing:
-            break
-    return default if type(value) is Missing and default is not UNSET else value
+            if default is not UNSET:
+                return default
+            return document if document is value else Missing(f"{token!r} in the path")
+    return value
 
 
 def _index(value: Any, token: str | int) -> str | int:
@@ -121,7 +130,8 @@ def new_id(scope: Scope, prefix: Any = "") -> str:
     """An identifier that no other call, seed or earlier `new_id` of this call gives. Raises Fault."""
     begin = a_text(prefix, "new_id")
     scope.take_text(begin)
-    source = f"{scope.seed}\x1f{scope.call_id}\x1f{begin}\x1f{scope.next_made()}"
+    identity = scope.call_id if isinstance(scope.call_id, str) else scope.call_id()
+    source = f"{scope.seed}\x1f{identity}\x1f{begin}\x1f{scope.next_made()}"
     digest = int.from_bytes(hashlib.sha256(source.encode()).digest()[:10], "big")
     return begin + "".join(_IDENTIFIER[digest >> 5 * place & 31] for place in range(12))
 
@@ -149,37 +159,41 @@ FUNCTIONS: dict[str, Function] = {
 # text methods --------------------------------------------------------------------------------------------------------
 
 
-def _split(scope: Scope, text: str, sep: Any = None, maxsplit: Any = -1) -> list[str]:
+def _split(scope: Scope, text: Any, sep: Any = None, maxsplit: Any = -1) -> list[str]:
+    source = a_text(text, "split")
     limit = scope.limits.items
     times = a_small_int(maxsplit, "split", limit)
     if sep == "":
         raise Fault("split needs a separator that is not empty")
-    pieces = text.split(None if sep is None else a_text(sep, "split"), limit if times < 0 else times)
+    pieces = source.split(None if sep is None else a_text(sep, "split"), limit if times < 0 else times)
     if times < 0 and len(pieces) > limit:
         raise Fault(f"a list of more than {limit:,} items")
     scope.take_items(len(pieces))
-    scope.take_text(text)
+    scope.take_text(source)
     return pieces
 
 
 def _trimming(name: str) -> Function:
     trim = getattr(str, name)
 
-    def method(scope: Scope, text: str, chars: Any = None) -> str:
+    def method(scope: Scope, text: Any, chars: Any = None) -> str:
+        source = a_text(text, name)
         if chars is not None and len(a_text(chars, name)) > _MAX_CHARS:
             raise Fault(f"{name} takes at most {_MAX_CHARS} characters")
-        scope.take_text(text)
-        return trim(text, chars)  # type: ignore[no-any-return]
+        scope.take_text(source)
+        return trim(source, chars)  # type: ignore[no-any-return]
 
     return method
 
 
-def _startswith(_: Scope, text: str, prefix: Any) -> bool:
-    return text.startswith(a_text(prefix, "startswith"))
+def startswith(_: Scope, text: Any, prefix: Any) -> bool:
+    """Whether a text begins with another. Raises Fault."""
+    return a_text(text, "startswith").startswith(a_text(prefix, "startswith"))
 
 
-def _endswith(_: Scope, text: str, suffix: Any) -> bool:
-    return text.endswith(a_text(suffix, "endswith"))
+def endswith(_: Scope, text: Any, suffix: Any) -> bool:
+    """Whether a text ends with another. Raises Fault."""
+    return a_text(text, "endswith").endswith(a_text(suffix, "endswith"))
 
 
 def lower(scope: Scope, text: Any) -> str:
@@ -194,8 +208,8 @@ def upper(scope: Scope, text: Any) -> str:
     return str(text).upper()
 
 
-def _isdigit(_: Scope, text: str) -> bool:
-    return text.isdigit()
+def _isdigit(_: Scope, text: Any) -> bool:
+    return a_text(text, "isdigit").isdigit()
 
 
 METHODS: dict[str, Function] = {
@@ -203,8 +217,8 @@ METHODS: dict[str, Function] = {
     "strip": _trimming("strip"),
     "lstrip": _trimming("lstrip"),
     "rstrip": _trimming("rstrip"),
-    "startswith": _startswith,
-    "endswith": _endswith,
+    "startswith": startswith,
+    "endswith": endswith,
     "lower": lower,
     "upper": upper,
     "isdigit": _isdigit,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from .functions import endswith, startswith
 from .operators import COMPARISONS, contains
 from .sandbox import Fault, Missing, Scope, a_text, kind
 
@@ -68,14 +69,6 @@ def _containing(scope: Scope, value: Any, part: Any) -> bool:
     return contains(scope, part, value)
 
 
-def _startingwith(_: Scope, value: Any, prefix: Any) -> bool:
-    return a_text(value, "startingwith").startswith(a_text(prefix, "startingwith"))
-
-
-def _endingwith(_: Scope, value: Any, suffix: Any) -> bool:
-    return a_text(value, "endingwith").endswith(a_text(suffix, "endingwith"))
-
-
 def _lower(_: Scope, value: Any) -> bool:
     return a_text(value, "lower").islower()
 
@@ -112,8 +105,8 @@ TESTS: dict[str, Predicate] = {
     "even": _even,
     "divisibleby": _divisibleby,
     "containing": _containing,
-    "startingwith": _startingwith,
-    "endingwith": _endingwith,
+    "startingwith": startswith,
+    "endingwith": endswith,
     "lower": _lower,
     "upper": _upper,
     **{alias: _comparison(name) for name, aliases in _COMPARED.items() for alias in aliases},

@@ -9,7 +9,7 @@ per item.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter, thread_time
 from typing import Any, NoReturn
@@ -55,12 +55,18 @@ class Scope:
         values: Name to JSON value. A dict is used as it is, so that a subclass can supply names lazily (`__missing__`).
         limits: What evaluations may cost.
         seed: Seed of `new_id`.
-        call_id: What makes the identifiers of this call differ from those of others.
+        call_id: What makes the identifiers of this call differ from those of others; a function where that costs time.
     """
 
     __slots__ = ("_cpu", "_made", "_room", "call_id", "deadline", "limits", "seed", "values")
 
-    def __init__(self, values: Mapping[str, Any], limits: Limits = LIMITS, seed: int = 0, call_id: str = "") -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        limits: Limits = LIMITS,
+        seed: int = 0,
+        call_id: str | Callable[[], str] = "",
+    ) -> None:
         self.values = values if isinstance(values, dict) else dict(values)
         self.limits = limits
         self.seed = seed
@@ -90,7 +96,11 @@ class Scope:
         """Take bytes from the memory budget. Raises Fault when it is spent."""
         self._room -= size
         if self._room < 0:
-            raise Fault(f"it builds more than {self.limits.memory / 1_000_000:g} MB")
+            self.spent()
+
+    def spent(self) -> NoReturn:
+        """Raise Fault: the memory budget is used up."""
+        raise Fault(f"it builds more than {self.limits.memory / 1_000_000:g} MB")
 
     def take_text(self, *parts: str, growth: int = 1) -> None:
         """Take what a text put together from `parts` needs; letters beyond ASCII may become `growth` characters."""
@@ -101,7 +111,9 @@ class Scope:
         """Take what a new list of `count` items needs. Raises Fault when it is longer than a list may be."""
         if count > self.limits.items:
             raise Fault(f"a list of more than {self.limits.items:,} items")
-        self.take(_ITEM * count)
+        self._room -= _ITEM * count
+        if self._room < 0:
+            self.spent()
 
     def next_made(self) -> int:
         """How many identifiers this call has made before."""
