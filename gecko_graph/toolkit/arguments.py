@@ -156,12 +156,12 @@ class ArgumentReader:
         arguments += [
             Argument("body", name, {}, needed is not False) for name in names if name not in schema["properties"]
         ]
-        rest = (
-            {"additionalProperties": _with(schema["additionalProperties"], schema)}
-            if "additionalProperties" in schema
-            else {}
-        )
-        return arguments, {**rest, **({"required": names} if needed is False and names else {})}
+        rest: JsonObject = {key: _with(schema[key], schema) for key in ("additionalProperties",) if key in schema}
+        if needed is False and names:
+            rest["dependentRequired"] = names
+        elif "required" in schema:
+            rest["required"] = []
+        return arguments, rest
 
     def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Body | None:
         """The best of the media types that a body comes in: JSON, then forms and text, then anything."""
@@ -248,15 +248,13 @@ def _together(arguments: list[Argument], rest: JsonObject) -> Arguments:
         properties[name] = _without_defs(one.schema, defs)
     parameters: JsonObject = {"type": "object", "properties": properties}
     required = [name for name, one in named.items() if one.required]
-    if required:
+    if required or "required" in rest:
         parameters["required"] = required
     parameters["additionalProperties"] = _without_defs(rest.get("additionalProperties", False), defs)
-    together = {
-        name: one for name, one in named.items() if one.place == "body" and one.wire in rest.get("required", ())
-    }
-    if together:
+    if "dependentRequired" in rest:
         body = [name for name, one in named.items() if one.place == "body"]
-        parameters["dependentRequired"] = {name: [one for one in together if one != name] for name in body}
+        needed = [name for name in body if named[name].wire in rest["dependentRequired"]]
+        parameters["dependentRequired"] = {name: [one for one in needed if one != name] for name in body}
     return Arguments(simplify({**parameters, "$defs": defs}), named)
 
 

@@ -37,6 +37,7 @@ _OPENAPI_ONLY = frozenset(
     {"xml", "externalDocs", "discriminator", "nullable", "readOnly", "writeOnly", "example", "$comment"}
 )
 _BESIDE_3_0 = ANNOTATIONS | {"nullable", "example"}
+_SET_ASIDE = frozenset({"x-gecko-default", "x-gecko-pattern"})
 _BRANCHES = frozenset({"oneOf", "anyOf"})
 _HANDLED = frozenset({"$ref", "$dynamicRef", "additionalItems", "dependencies"})
 _HIDDEN: dict[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
@@ -193,7 +194,7 @@ class SchemaReader:
             return True
         if self._version == "json":
             return False
-        return key in _OPENAPI_ONLY or (key.startswith("x-") and key != "x-gecko-default")
+        return key in _OPENAPI_ONLY or (key.startswith("x-") and key not in _SET_ASIDE)
 
     def _value(self, key: str, value: Any, place: Place, direction: Direction) -> Any:
         if key in MAPS:
@@ -232,8 +233,8 @@ class SchemaReader:
         needed = [name for name, one in properties.items() if isinstance(one, dict) and one.get("required") is True]
         if needed:
             read["required"] = list(dict.fromkeys([*read.get("required", []), *needed]))
-        if "x-gecko-default" in read and self._version != "json":
-            read["default"] = read.pop("x-gecko-default")
+        for key in _SET_ASIDE & read.keys() if self._version != "json" else ():
+            read[key.removeprefix("x-gecko-")] = read.pop(key)
 
     def _hide(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
         """Leave out the properties that this direction does not carry."""

@@ -106,16 +106,17 @@ class _DocumentReader:
         tools: list[ToolSpec] = []
         operations: list[tuple[str, str]] = []
         for path, (item, place) in self._paths().items():
-            for method in METHODS:
-                if method in item:
-                    operation = an_object(item[method], place / method)
-                    tools.append(self._tool(operation, place / method, item=(item, place), binding=(method, path)))
-                    operations.append((path, method))
-        names = self._names(operations)
+            for method in (one for one in item if one in METHODS):
+                operation = an_object(item[method], place / method)
+                tools.append(self._tool(operation, place / method, item=(item, place), binding=(method, path)))
+                operations.append((path, method))
+        named = [replace(tool, name=name) for tool, name in zip(tools, self._names(operations), strict=True)]
+        order = [str(name) for name in a_list(self._root.get("x-gecko-order") or [], self._place / "x-gecko-order")]
+        ranked = sorted(zip(named, operations, strict=True), key=lambda one: _rank(one[0].name, order))
         return OpenApiTools(
             title=self._title(),
-            tools=tuple(replace(tool, name=name) for tool, name in zip(tools, names, strict=True)),
-            operations=tuple(operations),
+            tools=tuple(tool for tool, _ in ranked),
+            operations=tuple(operation for _, operation in ranked),
             lets=self._lets,
             invariants=self._invariants(),
         )
@@ -264,6 +265,10 @@ class _DocumentReader:
         if codes and set(codes) <= _NO_CONTENT:
             return Body({"type": "null"}, {}, here)
         return found[0] if found else None
+
+
+def _rank(name: str, order: list[str]) -> int:
+    return order.index(name) if name in order else len(order)
 
 
 def _examples(arguments: Arguments, response: Body | None) -> tuple[ToolExample, ...]:

@@ -166,12 +166,9 @@ def _merge(schema: Any) -> Any:
     if not isinstance(parts, list) or not parts or not all(isinstance(one, dict) for one in parts):
         return schema
     around = {key: value for key, value in schema.items() if key != "allOf"}
-    if len(parts) == 1 and around.keys() <= ANNOTATIONS | {"$defs"}:
-        return {**parts[0], **around}
-    merged = merged_objects([*parts, {key: value for key, value in around.items() if key != "$defs"}])
-    if merged is None:
-        return schema
-    return {**merged, "$defs": schema["$defs"]} if "$defs" in schema else merged
+    defs = {"$defs": around.pop("$defs")} if "$defs" in around else {}
+    merged = combined(parts[0], around) if len(parts) == 1 else merged_objects([*parts, around])
+    return schema if merged is None else {**merged, **defs}
 
 
 def merged_objects(parts: list[JsonObject]) -> JsonObject | None:
