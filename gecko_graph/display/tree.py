@@ -95,9 +95,8 @@ def closing(rehearsal: Rehearsal) -> RenderableType:
         for mark, change in patch_rows(chosen["change"]):
             label = Text("" if any(row[0].plain == "state" for row in rows) else "state", "bold")
             rows.append((label, Text.assemble(mark, " ", change)))
-    if rehearsal["answer"]:
-        asks = rehearsal["verdict"]["word"] == "needs_user"
-        rows.append((Text("asks" if asks else "says", "bold"), Text(words.prose(rehearsal["answer"]))))
+    if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
+        rows.append((Text("asks", "bold"), Text(words.prose(rehearsal["answer"]))))
     rows.append((Text("cost", "bold"), Text(words.tell_usage(rehearsal["usage"]), "dim")))
     return Group(Text(""), head, *_rows(rows))
 

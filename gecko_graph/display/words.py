@@ -18,6 +18,9 @@ from ..state import Json, Usage
 VALUE_CHARS = 160
 """Characters of one value where it stands in a line."""
 
+RESULT_CHARS = 280
+"""Characters of a result."""
+
 PROSE_CHARS = 1_200
 """Characters of an answer, an error or a reason."""
 
@@ -84,7 +87,7 @@ def tell(value: Json, *, room: int = VALUE_CHARS) -> str:
     return clean(cut(json.dumps(value, ensure_ascii=False, default=str), room))
 
 
-def tell_result(result: Json, *, room: int = VALUE_CHARS) -> str:
+def tell_result(result: Json, *, room: int = RESULT_CHARS) -> str:
     """A result: text as it is, everything else as JSON."""
     return clean(cut(result, room)) if isinstance(result, str) and result.strip() else tell(result, room=room)
 

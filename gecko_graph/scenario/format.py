@@ -1,0 +1,267 @@
+"""The format of a scenario's file, checked: every message names the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from ..context import GeckoContext
+from ..errors import ContractError, ScenarioError, StateError
+from ..models.roles import REPLIES
+from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
+from ..world.digest import check_json
+from ..world.expression import check_expression
+
+VERSION = 1
+
+PROBLEMS_SHOWN = 5
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class ItemEntry(_Part):
+    """One checklist item; a bare text is a description."""
+
+    id: str | None = Field(None, min_length=1)
+    description: str = ""
+    check: str | None = Field(None, min_length=1)
+
+
+def _entry(item: Any) -> Any:
+    return {"description": item} if isinstance(item, str) else item
+
+
+class TurnEntry(_Part):
+    """One turn."""
+
+    user: str = Field(pattern=r"\S")
+    checklist: list[Annotated[ItemEntry, BeforeValidator(_entry)]] = Field(default_factory=list)
+    replies: dict[Role, list[Json]] = Field(default_factory=dict)
+
+    def items(self) -> tuple[ChecklistItem, ...]:
+        """The checklist as the graph takes it: every item has an id and a description."""
+        made: list[ChecklistItem] = []
+        for number, entry in enumerate(self.checklist, 1):
+            item: ChecklistItem = {
+                "id": entry.id or f"item-{number}",
+                "description": entry.description.strip() or entry.check or "",
+            }
+            if entry.check:
+                item["check"] = entry.check
+            made.append(item)
+        return tuple(made)
+
+
+class ScenarioEntry(_Part):
+    """The whole file."""
+
+    version: int
+    name: str = Field(pattern=r"\S")
+    tools: Any
+    state: JsonObject = Field(default_factory=dict)
+    turns: list[TurnEntry] = Field(min_length=1)
+    limits: GeckoContext = Field(default_factory=GeckoContext, strict=False)
+
+
+def read_scenario(data: Any, *, where: str) -> ScenarioEntry:
+    """Check a scenario as its file holds it.
+
+    Raises:
+        ScenarioError: Something is wrong; the message names each place, such as `turns[0].checklist[1].check`.
+    """
+    if not isinstance(data, Mapping):
+        raise ScenarioError(f"{where}: a scenario is an object with version, name, tools and turns")
+    _check_version(data, where)
+    try:
+        entry = ScenarioEntry.model_validate(dict(data))
+    except ValidationError as error:
+        raise _told(where, _problems(error)) from None
+    problems = [*_plain_problems(entry), *(found for turn in _turns(entry) for found in turn)]
+    if problems:
+        raise _told(where, problems)
+    return entry
+
+
+def _check_version(data: Mapping[str, Any], where: str) -> None:
+    version = data.get("version")
+    if version is None:
+        hint = "; this looks like an OpenAPI document" if "openapi" in data else ""
+        raise ScenarioError(f"{where}: version: is missing: write `version: {VERSION}`{hint}")
+    if type(version) is not int or version < 1:
+        raise ScenarioError(f"{where}: version: should be {VERSION}, not {version!r}")
+    if version > VERSION:
+        raise ScenarioError(
+            f"{where}: version: {version} is newer than {VERSION}, which is read here: update gecko-graph"
+        )
+
+
+def _told(where: str, problems: list[str]) -> ScenarioError:
+    shown = problems[:PROBLEMS_SHOWN]
+    if len(problems) > len(shown):
+        shown.append(f"and {len(problems) - len(shown)} more")
+    return ScenarioError("\n".join(f"{where}: {problem}" for problem in shown))
+
+
+# what pydantic finds -----------------------------------------------------------------------------------------------
+
+_KEYS: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("checklist", ItemEntry),
+    ("turns", TurnEntry),
+    ("limits", GeckoContext),
+    ("", ScenarioEntry),
+)
+
+
+def _problems(error: ValidationError) -> list[str]:
+    return list(dict.fromkeys(_problem(dict(each)) for each in error.errors(include_url=False, include_context=False)))
+
+
+def _problem(found: dict[str, Any]) -> str:
+    where = found["loc"]
+    if found["type"] == "extra_forbidden":
+        return f"{_place(where)}: {_unknown(str(where[-1]), _known(where[:-1]))}"
+    if where[-1] == "[key]":
+        return f"{_place(where[:-2])}: no role is called {where[-2]!r}; roles are {', '.join(ROLES)}"
+    why = "is missing" if found["type"] == "missing" else _WORDS.get(found["type"], _lowered(found["msg"]))
+    return f"{_place(where)}: {why}"
+
+
+_WORDS = {
+    "string_pattern_mismatch": "is empty",
+    "string_type": "should be text; put it in quotes",
+    "list_type": "should be a list",
+    "dict_type": "should be an object",
+    "model_type": "should be an object",
+    "too_short": "is empty",
+    "string_too_short": "is empty",
+}
+
+
+def _lowered(message: str) -> str:
+    message = message.removeprefix("Input ")
+    return message[:1].lower() + message[1:]
+
+
+def _known(where: tuple[Any, ...]) -> list[str]:
+    names = [str(part) for part in where]
+    model = next(model for key, model in _KEYS if not key or key in names)
+    return list(model.model_fields)
+
+
+def _unknown(key: str, known: list[str]) -> str:
+    near = get_close_matches(key, known, n=1)
+    meant = f", perhaps {near[0]!r} is meant" if near else ""
+    return f"there is no such key{meant}; known here: {', '.join(known)}"
+
+
+def _place(where: tuple[Any, ...]) -> str:
+    place = ""
+    for part in where:
+        place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
+    return place or "the scenario"
+
+
+# what pydantic cannot know -----------------------------------------------------------------------------------------
+
+
+def _plain_problems(entry: ScenarioEntry) -> Iterator[str]:
+    if not entry.tools or not isinstance(entry.tools, str | dict | list):
+        yield "tools: give the path of an OpenAPI document, or such a document or a list of function dicts inline"
+    try:
+        check_json(entry.state, what="state")
+    except StateError as error:
+        yield str(error)
+
+
+def _turns(entry: ScenarioEntry) -> Iterator[Iterator[str]]:
+    for number, turn in enumerate(entry.turns):
+        yield _item_problems(turn, f"turns[{number}].checklist")
+        yield _reply_problems(turn, f"turns[{number}].replies")
+
+
+def _item_problems(turn: TurnEntry, place: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for number, item in enumerate(turn.items()):
+        here = f"{place}[{number}]"
+        if not item["description"]:
+            yield f"{here}: give it a description, or a check"
+        if item["id"] in seen:
+            yield f"{here}.id: {item['id']!r} is given twice"
+        seen.add(item["id"])
+        if "check" in item:
+            try:
+                check_expression(item["check"], where=f"{here}.check")
+            except ContractError as error:
+                yield str(error)
+
+
+def _reply_problems(turn: TurnEntry, place: str) -> Iterator[str]:
+    for role, replies in turn.replies.items():
+        for number, reply in enumerate(replies):
+            here = f"{place}.{role}[{number}]"
+            yield from _planner_problems(reply, here) if role == "planner" else _helper_problems(role, reply, here)
+
+
+def _planner_problems(attempt: Json, place: str) -> Iterator[str]:
+    if not isinstance(attempt, list):
+        yield f"{place}: should be a list: the planner's replies in one attempt, one after the other"
+        return
+    for number, reply in enumerate(attempt):
+        here = f"{place}[{number}]"
+        if not isinstance(reply, dict) or len(reply.keys() & {"call", "calls", "say"}) != 1:
+            yield f"{here}: should be {{call: name, args: {{...}}}}, {{calls: [...]}} or {{say: text}}"
+        elif "say" in reply:
+            yield from _key_problems(reply, {"say"}, here)
+            if not isinstance(reply["say"], str):
+                yield f"{here}.say: should be text; put it in quotes"
+        elif "call" in reply:
+            yield from _call_problems(reply, here)
+        else:
+            yield from _key_problems(reply, {"calls"}, here)
+            yield from _calls_problems(reply["calls"], f"{here}.calls")
+
+
+def _calls_problems(calls: Json, place: str) -> Iterator[str]:
+    if not isinstance(calls, list) or not calls:
+        yield f"{place}: should be a list of {{call: name, args: {{...}}}}"
+        return
+    for number, call in enumerate(calls):
+        if isinstance(call, dict):
+            yield from _call_problems(call, f"{place}[{number}]")
+        else:
+            yield f"{place}[{number}]: should be {{call: name, args: {{...}}}}"
+
+
+def _call_problems(call: JsonObject, place: str) -> Iterator[str]:
+    yield from _key_problems(call, {"call", "args"}, place)
+    if not isinstance(call.get("call"), str) or not call["call"]:
+        yield f"{place}.call: should be a tool's name"
+    if not isinstance(call.get("args", {}), dict):
+        yield f"{place}.args: should be an object"
+
+
+def _key_problems(entry: JsonObject, known: set[str], place: str) -> Iterator[str]:
+    for key in entry.keys() - known:
+        yield f"{place}.{key}: {_unknown(key, sorted(known))}"
+
+
+def _helper_problems(role: Role, reply: Json, place: str) -> Iterator[str]:
+    """An object must be one that the role may reply with; what a model could get wrong is written as text."""
+    if isinstance(reply, str):
+        return
+    try:
+        for number, kind in enumerate(REPLIES[role]):
+            try:
+                kind.model_validate(reply)
+                return
+            except ValidationError:
+                if number == len(REPLIES[role]) - 1:
+                    raise
+    except ValidationError as error:
+        first = dict(error.errors(include_url=False, include_context=False)[0])
+        yield f"{place}: no {REPLIES[role][0].__name__}: {_problem({**first, 'loc': first['loc'] or ('it',)})}"

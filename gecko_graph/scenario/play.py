@@ -1,0 +1,106 @@
+"""Running a scenario: its turns, one after the other, on one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Checkpointer, Durability
+
+from ..errors import ScenarioError
+from ..graph import Gecko, Model
+from ..state import Role
+from ..turn import human_turns
+from .case import Scenario
+
+OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
+
+
+def run_scenario(
+    scenario: Scenario,
+    *,
+    model: Model | None = None,
+    models: Mapping[Role, Model] | None = None,
+    base_url: str | None = None,
+    checkpointer: Checkpointer = None,
+    thread_id: str | None = None,
+    on_event: OnEvent | None = None,
+) -> list[dict[str, Any]]:
+    """Run all turns of a scenario on one thread.
+
+    Args:
+        scenario: The case.
+        model: Speaks in place of every recorded reply.
+        models: Speak in place of single roles' recorded replies.
+        base_url: Address of an OpenAI-compatible server, for models given as text.
+        checkpointer: Keeps the snapshots; in memory if there is none.
+        thread_id: The thread's name, else the scenario's.
+        on_event: Called with each event (`events.py`) as it happens.
+
+    Returns:
+        What the graph gave back, `{"messages", "rehearsal", "task_state"}`, turn by turn.
+
+    Raises:
+        ScenarioError: The thread has been used before, or nobody speaks for the planner.
+        ModelError: A model cannot be built.
+    """
+    saver = checkpointer or InMemorySaver()
+    gecko = scenario.gecko(model=model, models=models, base_url=base_url, checkpointer=saver)
+    return list(play(scenario, gecko, thread_id=thread_id or scenario.name, on_event=on_event))
+
+
+def play(
+    scenario: Scenario,
+    gecko: Gecko,
+    *,
+    thread_id: str,
+    on_event: OnEvent | None = None,
+    resume: bool = False,
+    durability: Durability | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Run a scenario's turns one after the other, giving each turn's output when it is over.
+
+    Args:
+        scenario: The case.
+        gecko: Its graph, with a checkpointer.
+        thread_id: The thread's name.
+        on_event: Called with each event as it happens.
+        resume: Go on with a thread that was interrupted, or whose turns are not all done.
+        durability: When checkpoints are written; `sync` loses nothing when the process dies.
+
+    Raises:
+        ScenarioError: There is nothing to resume, or there is but `resume` was not asked for.
+    """
+    config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+    snapshot = gecko.get_state(config)
+    known = snapshot.created_at is not None
+    if resume and not known:
+        raise ScenarioError(f"there is no thread {thread_id!r} to resume")
+    if known and not resume:
+        raise ScenarioError(f"the thread {thread_id!r} holds a run already: resume it, or take another thread")
+    done = human_turns(snapshot.values.get("messages", []))
+    if resume and snapshot.next:
+        output = _run(gecko, None, config, on_event=on_event, durability=durability)
+        done = human_turns(output["messages"])
+        yield output
+    for turn in range(done, len(scenario.turns)):
+        yield _run(gecko, scenario.inputs(turn), config, on_event=on_event, durability=durability)
+
+
+def _run(
+    gecko: Gecko, given: Any, config: RunnableConfig, *, on_event: OnEvent | None, durability: Durability | None
+) -> dict[str, Any]:
+    if on_event is None:
+        return dict(gecko.invoke(given, config, durability=durability))
+    output: dict[str, Any] = {}
+    parts = gecko.stream(
+        given, config, stream_mode=["custom", "values"], subgraphs=True, version="v2", durability=durability
+    )
+    for part in parts:
+        if part["type"] == "custom" and str(part["data"].get("type", "")).startswith("gecko."):
+            on_event(part["data"])
+        elif part["type"] == "values" and not part["ns"]:
+            output = dict(part["data"])
+    return output

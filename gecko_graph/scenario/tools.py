@@ -1,0 +1,68 @@
+"""Toolkits from files: OpenAPI documents, and lists of tool descriptions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ..documents import parse_document, read_document
+from ..errors import ScenarioError, ToolkitError
+from ..toolkit import Toolkit
+from ..toolkit.function_dicts import tool_descriptions
+
+_OPENAPI = re.compile(rb"""^\s*\{?\s*["']?(openapi|swagger|asyncapi)["']?\s*:""", re.MULTILINE)
+_HEAD_BYTES = 65_536
+
+
+def read_toolkit(path: str | Path) -> Toolkit:
+    """The tools of a file: an OpenAPI document, or tool descriptions (function dicts) as YAML, JSON or JSON lines.
+
+    Raises:
+        ToolkitError: The file is missing or broken, or is neither.
+    """
+    file = Path(path)
+    if _is_openapi(file):
+        return Toolkit.from_openapi(file)
+    described = tool_descriptions(_document(file), where=str(file))
+    if not described:
+        raise ToolkitError(f"{file}: there are no tools in it")
+    return Toolkit.from_tools(described, title=file.stem)
+
+
+def toolkit_of(tools: Any, *, folder: Path, where: str) -> Toolkit:
+    """The tools of a scenario: a path relative to its folder, an OpenAPI document, or a list of function dicts.
+
+    Raises:
+        ScenarioError: There is no such file.
+        ToolkitError: They cannot be read.
+    """
+    if isinstance(tools, str):
+        file = folder / tools
+        if not file.is_file():
+            raise ScenarioError(
+                f"{where}: tools: there is no file {file} (a path is relative to the scenario's folder)"
+            )
+        return read_toolkit(file)
+    try:
+        return Toolkit.from_openapi(tools) if isinstance(tools, dict) else Toolkit.from_tools(tools)
+    except ToolkitError as error:
+        raise ToolkitError(f"{where}: tools: {error}") from None
+
+
+def _is_openapi(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return _OPENAPI.search(opened.read(_HEAD_BYTES)) is not None
+    except OSError:
+        return False  # whoever reads it next says what is wrong
+
+
+def _document(file: Path) -> Any:
+    if file.suffix != ".jsonl":
+        return read_document(file)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolkitError(f"{file}: cannot be read: {error}") from None
+    return [parse_document(line, where=f"{file} line {number}") for number, line in enumerate(lines, 1) if line.strip()]
