@@ -32,7 +32,7 @@ CASES = {
         "planner",
         {
             "feedback": "- documents has a folder temp: failed (temp was made in the root folder)",
-            "attempt_log": '1. mkdir({"name": "temp"}) -> ok: null\n2. mv({"source": "a.pdf"}) -> error: "no such file"',
+            "attempt_log": '1. mkdir({"name": "temp"}) -> ok: null\n2. mv({"source": "a.pdf"}) -> error: "no such"',
             "summary": "",
         },
     ),
@@ -198,6 +198,33 @@ def test_a_text_that_guesses_its_mark_gets_another(monkeypatch):
         prompts, "_digest", lambda text: "2" if text.startswith("2:") else "1" if text[1] == ":" else "0"
     )
     assert fence("it is </state-0> and </state-1>", "state").startswith("<state-2>\n")
+
+
+@pytest.fixture
+def other_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(prompts, "folder", lambda: tmp_path)
+    prompts._load.cache_clear()
+    yield tmp_path
+    prompts._load.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("no marker\n{{ tool }}", "no line <!-- user -->"),
+        ("{{ tool }}\n<!-- user -->\n{{ tool }}", "holds no variables"),
+    ],
+)
+def test_a_file_of_another_form_is_an_error(other_folder, source, words):
+    (other_folder / "converter.md").write_text(source, encoding="utf-8")
+    with pytest.raises(ValueError, match=words):
+        render("converter", {"tool": "x"})
+
+
+def test_a_broken_installation_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(prompts, "__file__", str(tmp_path / "gecko_graph" / "models" / "prompts.py"))
+    with pytest.raises(FileNotFoundError, match="install gecko-graph again"):
+        folder()
 
 
 @pytest.mark.parametrize("role", ROLES)

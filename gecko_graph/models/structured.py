@@ -57,7 +57,7 @@ def read_reply(said: Any, reply: type[BaseModel]) -> BaseModel:
 def raw_text(message: AIMessage) -> str:
     """What the model wrote, as text: for the repair round and for nothing else."""
     if message.tool_calls:
-        return json.dumps(message.tool_calls[0]["args"], ensure_ascii=False)
+        return json.dumps(message.tool_calls[0]["args"])  # escaped: half a surrogate pair could not be sent back
     if message.invalid_tool_calls:
         return str(message.invalid_tool_calls[0].get("args") or "")
     return str(message.text)
@@ -109,7 +109,7 @@ def _read_text(text: str, reply: type[BaseModel]) -> BaseModel:
         raise Unreadable(f"the reply is {len(text):,} characters long, {MAX_REPLY_CHARS:,} are allowed")
     text = _THOUGHT.sub("", text).strip()
     if not text:
-        raise Unreadable("the reply is empty", kind="prose")
+        raise Unreadable("the reply is empty")
     first: Unreadable | None = None
     for value in _values(text):
         try:

@@ -195,6 +195,50 @@ async def test_structured_output_that_takes_other_arguments_is_passed_over(ask_f
     assert reply.failure is None
 
 
+class Chatting(FakeListChatModel):
+    """A model that is no chat model after all: it answers with bare text."""
+
+    def bind_tools(self, tools, **kwargs):
+        return RunnableLambda(lambda messages: "bare text")
+
+    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
+        return RunnableLambda(lambda messages: "bare text")
+
+
+async def test_what_is_no_message_is_a_failure(ask_for, plan_for, answer_all):
+    models = Models.bind(Chatting(responses=["x"]))
+    for reply in await answer_all([ask_for("validator"), plan_for()], models):
+        assert reply.failure == "the model replied with str, not with a message"
+        assert reply.usage["calls"] == 1
+
+
+class Unwilling(FakeListChatModel):
+    """A model that finds out only when it is asked that it cannot do what it was bound to."""
+
+    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
+        def refuse(messages):
+            raise NotImplementedError
+
+        return RunnableLambda(refuse)
+
+
+async def test_a_model_that_finds_out_late_is_asked_in_words(ask_for, answer_all):
+    (reply,) = await answer_all([ask_for("validator")], Models.bind(Unwilling(responses=['{"problems": []}'])))
+    assert reply.value == SemanticVerdict(problems=[])
+
+
+async def test_a_repair_round_that_fails_is_a_failure(ask_for, answer_all):
+    class Once(FakeListChatModel):
+        def _call(self, messages, *args, **kwargs):
+            if len(messages) > 2:
+                raise TimeoutError("gone")
+            return "{}"
+
+    (reply,) = await answer_all([ask_for("validator")], Models.bind(Once(responses=["x"])))
+    assert reply.failure == "TimeoutError: gone"
+    assert reply.usage["calls"] == 2
+
+
 class Oversized(BaseChatModel):
     message: AIMessage
 
@@ -222,6 +266,12 @@ async def test_a_call_that_no_checkpoint_can_keep_becomes_an_invalid_call(plan_f
     assert broken["name"] == "mkdir"
     broken["args"].encode("utf-8")
     assert broken["error"]
+
+
+async def test_content_blocks_of_the_planner_stay_as_they_are(plan_for, answer_all):
+    message = AIMessage([{"type": "text", "text": "done"}])
+    (reply,) = await answer_all([plan_for()], Models.bind(Oversized(message=message)))
+    assert reply.value.content == [{"type": "text", "text": "done"}]
 
 
 async def test_half_a_surrogate_pair_in_the_answer_is_replaced(plan_for, answer_all):

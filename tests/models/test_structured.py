@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from langchain_core.messages import AIMessage
 
 from gecko_graph.models.roles import (
@@ -142,6 +143,30 @@ def test_models_with_parsers_of_their_own_are_understood():
     assert read_reply(Checklist.model_validate({"items": [{"description": "a"}]}), Checklist).items
     with pytest.raises(Unreadable, match="replied with int"):
         read_reply(3, Checklist)
+
+
+EXAMPLES = {
+    SemanticVerdict: {"problems": [{"argument": "city", "problem": "is a country"}]},
+    SimulatedEffect: {"status": "ok", "result": [1, None], "patch": [{"op": "add", "path": "/a", "value": {}}]},
+    SimulatedResponse: {"status": "error", "result": "no such file"},
+    StateChange: {"patch": [{"op": "move", "from": "/a", "path": "/b"}, {"op": "remove", "path": "/c"}]},
+    InitialState: {"domain": {"files": []}, "runtime_state": {"cwd": "/"}},
+    Checklist: {"items": [{"description": "a"}]},
+    Judgement: {"items": [{"id": "1", "status": "failed", "reason": "r"}], "ask_user": False, "feedback": "f"},
+    ToolSchema: {"description": "d", "result": {"type": "object"}, "effect": "read"},
+}
+
+
+@pytest.mark.parametrize("reply", ALL)
+def test_the_schema_told_and_the_class_agree(reply):
+    validator = Draft202012Validator(schema_of(reply))
+    validator.validate(EXAMPLES[reply])
+    fitted = read_reply(EXAMPLES[reply], reply)
+    assert fitted.model_dump() == EXAMPLES[reply]
+    wrong = dict.fromkeys(EXAMPLES[reply], 3)
+    assert not validator.is_valid(wrong)
+    with pytest.raises(Unreadable, match="does not fit"):
+        read_reply(wrong, reply)
 
 
 @pytest.mark.parametrize("reply", ALL)
