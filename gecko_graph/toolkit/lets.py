@@ -126,12 +126,13 @@ class LazyLets:
     def resolve(self, name: str) -> Any:
         """A let's value; it may be Missing. Raises KeyError for a name that is no let, EvaluationFailed."""
         if name not in self._known:
-            outer = self._scope.values
-            self._scope.values = self._names
+            scope = self._scope
+            outer = scope.values, scope.place
+            scope.values, scope.place = self._names, name
             try:
-                self._known[name] = self._lets[name].raw(self._scope)
+                self._known[name] = self._lets[name].raw(scope)
             finally:
-                self._scope.values = outer
+                scope.values, scope.place = outer
         return self._known[name]
 
     def names(self, **changed: Any) -> Names:

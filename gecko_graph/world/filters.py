@@ -162,11 +162,11 @@ def _abs(_: Scope, value: Any) -> int | float:
     return abs(a_number(value, "abs"))
 
 
-def _round(_: Scope, value: Any, precision: Any = 0, method: Any = "common") -> float:
+def _round(_: Scope, value: Any, precision: Any = 0, method: Any = "common") -> int | float:
     amount = a_number(value, "round")
     places = a_small_int(precision, "round", 20)
     if method == "common":
-        return number(float(round(amount, places)))
+        return number(round(amount, places))
     if method in ("ceil", "floor"):
         step = 10**places
         return number(float((math.ceil if method == "ceil" else math.floor)(amount * step) / step))

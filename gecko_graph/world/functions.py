@@ -127,7 +127,13 @@ def _length(numbers: range) -> int:
 
 
 def new_id(scope: Scope, prefix: Any = "") -> str:
-    """An identifier that no other call, seed or earlier `new_id` of this call gives. Raises Fault."""
+    """An identifier that no other call, seed or `new_id` of this call gives.
+
+    A let's identifiers do not depend on when the let is asked for: whoever opens the call again finds the same ones.
+
+    Raises:
+        Fault: The prefix is no text.
+    """
     begin = a_text(prefix, "new_id")
     scope.take_text(begin)
     identity = scope.call_id if isinstance(scope.call_id, str) else scope.call_id()

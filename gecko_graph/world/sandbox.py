@@ -58,7 +58,7 @@ class Scope:
         call_id: What makes the identifiers of this call differ from those of others; a function where that costs time.
     """
 
-    __slots__ = ("_cpu", "_made", "_room", "call_id", "deadline", "limits", "seed", "values")
+    __slots__ = ("_cpu", "_made", "_room", "call_id", "deadline", "limits", "place", "seed", "values")
 
     def __init__(
         self,
@@ -72,7 +72,8 @@ class Scope:
         self.seed = seed
         self.call_id = call_id
         self._room = limits.memory
-        self._made = 0
+        self._made: dict[str, int] = {}
+        self.place = ""
         self.start()
 
     def start(self) -> None:
@@ -115,10 +116,11 @@ class Scope:
         if self._room < 0:
             self.spent()
 
-    def next_made(self) -> int:
-        """How many identifiers this call has made before."""
-        self._made += 1
-        return self._made - 1
+    def next_made(self) -> str:
+        """What tells the next identifier from the others of this call: `place`, and how many were made there before."""
+        count = self._made.get(self.place, 0)
+        self._made[self.place] = count + 1
+        return f"{self.place} {count}"
 
 
 class Missing:

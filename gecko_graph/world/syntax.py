@@ -70,7 +70,7 @@ def parse_expression(source: str) -> nodes.Expr:
             raise SyntaxFault(f"one expression ends before {parser.stream.current.value!r}")
     except TemplateError as error:
         hint = "; this is a bare expression: leave out {{ }}" if source.lstrip().startswith("{{") else ""
-        raise SyntaxFault(f"{error.message}{hint}") from None
+        raise SyntaxFault(f"{_explain(error)}{hint}") from None
     except RecursionError:
         raise SyntaxFault("it is nested too deeply") from None
     except ValueError as error:
@@ -85,7 +85,7 @@ def parse_text(source: str) -> list[str | nodes.Expr]:
             raise SyntaxFault("only {{ }} is filled in; {% %} and {# #} are not part of the language")
         body = Parser(_GRAMMAR, source).parse().body
     except TemplateError as error:
-        raise SyntaxFault(error.message or "broken") from None
+        raise SyntaxFault(_explain(error)) from None
     except RecursionError:
         raise SyntaxFault("it is nested too deeply") from None
     except ValueError as error:
@@ -96,6 +96,10 @@ def parse_text(source: str) -> list[str | nodes.Expr]:
             raise SyntaxFault("only {{ }} is filled in")
         parts.extend(part.data if isinstance(part, nodes.TemplateData) else part for part in output.nodes)
     return parts
+
+
+def _explain(error: TemplateError) -> str:
+    return (error.message or "broken").replace("'end of template'", "end").replace("end of template", "end")
 
 
 def _bounded(source: str) -> str:

@@ -184,12 +184,13 @@ class _Loader:
         if "cases" in data:
             return self._cases(data, place, depth)
         members = [
-            (self._key(key, place), self.value(member, place.at(str(key)), depth + 1)) for key, member in data.items()
+            (self._key(key, place), self.value(member, place.at(str(key)), depth + 1), place.at(str(key)))
+            for key, member in data.items()
         ]
 
         def raw(scope: Scope) -> Any:
             scope.take_items(2 * len(members) + 1)
-            return {_text_key(key(scope)): _member(member(scope), place) for key, member in members}
+            return {_text_key(key(scope)): _member(member(scope), there) for key, member, there in members}
 
         return raw
 
@@ -199,11 +200,12 @@ class _Loader:
         return self._text(key, place.at(key))
 
     def _list(self, data: list[Any] | tuple[Any, ...], place: Place, depth: int) -> Raw:
-        members = [self.value(member, place.at(number), depth + 1) for number, member in enumerate(data)]
+        places = [place.at(number) for number in range(len(data))]
+        members = [(self.value(member, there, depth + 1), there) for member, there in zip(data, places, strict=True)]
 
         def raw(scope: Scope) -> Any:
             scope.take_items(len(members) + 1)
-            return [_member(member(scope), place) for member in members]
+            return [_member(member(scope), there) for member, there in members]
 
         return raw
 
