@@ -32,14 +32,27 @@ ANY = "any"
 
 Version = Literal["3.0", "3.1", "json"]
 
-_DROPPED = frozenset({"$schema", "$id", "$anchor", "$dynamicAnchor", "$vocabulary", "$defs", "definitions", "optional"})
+_DROPPED = frozenset(
+    {
+        "$schema",
+        "$id",
+        "$anchor",
+        "$dynamicAnchor",
+        "$recursiveAnchor",
+        "$vocabulary",
+        "$defs",
+        "definitions",
+        "optional",
+    }
+)
 _OPENAPI_ONLY = frozenset(
     {"xml", "externalDocs", "discriminator", "nullable", "readOnly", "writeOnly", "example", "$comment"}
 )
 _BESIDE_3_0 = ANNOTATIONS | {"nullable", "example"}
 _SET_ASIDE = frozenset({"x-gecko-default", "x-gecko-pattern"})
 _BRANCHES = frozenset({"oneOf", "anyOf"})
-_HANDLED = frozenset({"$ref", "$dynamicRef", "additionalItems", "dependencies"})
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_HANDLED = frozenset({*_REFERENCES, "additionalItems", "dependencies"})
 _HIDDEN: dict[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
 
 
@@ -92,18 +105,26 @@ class SchemaReader:
             return schema
         if not isinstance(schema, dict):
             raise broken(place, f"a schema must be an object, not {kind(schema)}")
-        reference = schema.get("$ref", schema.get("$dynamicRef"))
-        if isinstance(reference, str):
-            return self._referring(schema, reference, place, direction)
-        if reference is not None:
-            raise broken(place / "$ref", f"must be text, not {kind(reference)}")
-        return self._plain(schema, place, direction)
+        key = next((one for one in _REFERENCES if one in schema), None)
+        if key is None:
+            return self._plain(schema, place, direction)
+        if not isinstance(schema[key], str):
+            raise broken(place / key, f"must be text, not {kind(schema[key])}")
+        return self._referring(schema, self._target(key, schema[key], place), place, direction)
 
-    def _referring(self, schema: JsonObject, reference: str, place: Place, direction: Direction) -> JsonObject:
+    def _target(self, key: str, reference: str, place: Place) -> Place:
+        """The place that a reference means; `$recursiveRef` means the nearest schema that says it is to be found so."""
+        for length in range(len(place.tokens), -1, -1) if key == "$recursiveRef" else ():
+            around = Place(place.document, place.tokens[:length])
+            value = self._documents.at(around)
+            if isinstance(value, dict) and value.get("$recursiveAnchor") is True:
+                return around
+        return self._documents.resolve(reference, place)
+
+    def _referring(self, schema: JsonObject, target: Place, place: Place, direction: Direction) -> JsonObject:
         self._documents.follow(schema, place)
-        target = self._documents.resolve(reference, place)
         name = self._base(target, direction) if self._extends(place, target) else self._define(target, direction)
-        beside = {key: value for key, value in schema.items() if key not in ("$ref", "$dynamicRef")}
+        beside = {key: value for key, value in schema.items() if key not in _REFERENCES}
         if self._version == "3.0":
             beside = {key: value for key, value in beside.items() if key in _BESIDE_3_0}
         nullable = self._version != "json" and beside.pop("nullable", None) is True
@@ -198,8 +219,9 @@ class SchemaReader:
 
     def _value(self, key: str, value: Any, place: Place, direction: Direction) -> Any:
         if key in MAPS:
-            members = an_object(value, place)
-            return {name: self._schema(one, place / name, direction) for name, one in members.items()}
+            return {
+                name: self._schema(one, there, direction) for name, (one, there) in self._members(value, place).items()
+            }
         if key in LISTS or (key == "items" and isinstance(value, list)):
             return [self._schema(one, place / index, direction) for index, one in enumerate(a_list(value, place))]
         if key in SINGLES:
@@ -207,6 +229,15 @@ class SchemaReader:
         if key == "type":
             return self._type(value, place)
         return check_keyword(key, value, place, strict=self._version == "json")
+
+    def _members(self, value: Any, place: Place) -> dict[str, tuple[Any, Place]]:
+        """An object of schemas, each with its place. Some documents in several files keep the whole in another file."""
+        members = {name: (one, place / name) for name, one in an_object(value, place).items()}
+        if not isinstance(value.get("$ref"), str):
+            return members
+        del members["$ref"]
+        target = self._documents.resolve(value["$ref"], place)
+        return {**self._members(*self._documents.follow(self._documents.at(target), target)), **members}
 
     def _type(self, value: Any, place: Place) -> Any:
         if isinstance(value, list):
@@ -229,8 +260,8 @@ class SchemaReader:
                 read.setdefault("dependentRequired", {})[name] = one
             else:
                 read.setdefault("dependentSchemas", {})[name] = self._schema(one, here, direction)
-        properties = schema["properties"] if "properties" in read else {}
-        needed = [name for name, one in properties.items() if isinstance(one, dict) and one.get("required") is True]
+        members = self._members(schema.get("properties") or {}, place / "properties")
+        needed = [name for name, (one, _) in members.items() if isinstance(one, dict) and one.get("required") is True]
         if needed:
             read["required"] = list(dict.fromkeys([*read.get("required", []), *needed]))
         for key in _SET_ASIDE & read.keys() if self._version != "json" else ():
@@ -240,8 +271,8 @@ class SchemaReader:
         """Leave out the properties that this direction does not carry."""
         if self._version == "json" or not isinstance(read.get("properties"), dict):
             return
-        flag, here = _HIDDEN[direction], place / "properties"
-        hidden = {name for name, one in schema["properties"].items() if self._flagged(one, here / name, flag)}
+        members = self._members(schema["properties"], place / "properties")
+        hidden = {name for name, (one, there) in members.items() if self._flagged(one, there, _HIDDEN[direction])}
         if not hidden:
             return
         read["properties"] = {name: one for name, one in read["properties"].items() if name not in hidden}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 
 VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 LONGEST = 64
@@ -37,11 +37,10 @@ def path_variables(path: str) -> list[str]:
     return list(dict.fromkeys(_VARIABLE.findall(path)))
 
 
-def numbered(name: str, taken: Iterable[str]) -> str:
+def numbered(name: str, taken: Container[str]) -> str:
     """The name, with a number at its end if it is taken: `ls`, `ls_2`, `ls_3`."""
-    known = set(taken)
     number, one = 1, name
-    while one in known:
+    while one in taken:
         number += 1
         end = f"_{number}"
         one = f"{name[: LONGEST - len(end)]}{end}"
@@ -51,7 +50,9 @@ def numbered(name: str, taken: Iterable[str]) -> str:
 def provider_names(names: Sequence[str]) -> dict[str, str]:
     """For each name one that every provider takes; names that are valid keep themselves."""
     given = {name: name for name in names if VALID.fullmatch(name)}
+    taken = {*given}
     for name in names:
         if name not in given:
-            given[name] = numbered(valid_name(name), given.values())
+            given[name] = numbered(valid_name(name), taken)
+            taken.add(given[name])
     return given

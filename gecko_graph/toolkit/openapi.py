@@ -105,12 +105,16 @@ class _DocumentReader:
         """Every operation of every path."""
         tools: list[ToolSpec] = []
         operations: list[tuple[str, str]] = []
+        given: list[JsonObject] = []
         for path, (item, place) in self._paths().items():
             for method in (one for one in item if one in METHODS):
-                operation = an_object(item[method], place / method)
-                tools.append(self._tool(operation, place / method, item=(item, place), binding=(method, path)))
+                # OpenAPI has no references here, but documents in several files are written so
+                value, there = self._documents.follow(item[method], place / method)
+                operation = an_object(value, there)
+                tools.append(self._tool(operation, there, item=(item, place), binding=(method, path)))
                 operations.append((path, method))
-        named = [replace(tool, name=name) for tool, name in zip(tools, self._names(operations), strict=True)]
+                given.append(operation)
+        named = [replace(tool, name=name) for tool, name in zip(tools, _names(given, operations), strict=True)]
         order = [str(name) for name in a_list(self._root.get("x-gecko-order") or [], self._place / "x-gecko-order")]
         ranked = sorted(zip(named, operations, strict=True), key=lambda one: _rank(one[0].name, order))
         return OpenApiTools(
@@ -166,29 +170,6 @@ class _DocumentReader:
                 place / "$ref", "a path with operations beside its $ref is not read; move them into one of both"
             )
         return {**referred, **{key: one for key, one in item.items() if key != "$ref"}}, there
-
-    def _names(self, operations: list[tuple[str, str]]) -> list[str]:
-        """One name for each operation: those that were kept, then valid operationIds, then the others."""
-        items = self._paths()
-        given = [items[path][0][method] for path, method in operations]
-        names: dict[int, str] = {}
-        taken: set[str] = set()
-        for index, one in enumerate(given):
-            name = one.get("x-gecko-name")
-            if isinstance(name, str) and name:
-                names[index] = name
-        for index, one in enumerate(given):
-            name = one.get("operationId")
-            taken = {*names.values()}
-            if index not in names and isinstance(name, str) and VALID.fullmatch(name) and name not in taken:
-                names[index] = name
-        for index, one in enumerate(given):
-            if index not in names:
-                path, method = operations[index]
-                name = one.get("operationId")
-                wanted = valid_name(name) if isinstance(name, str) and name.strip() else path_name(method, path)
-                names[index] = numbered(wanted, names.values())
-        return [names[index] for index in range(len(given))]
 
     def _invariants(self) -> tuple[Invariant, ...]:
         here = self._place / "x-contract-invariants"
@@ -265,6 +246,27 @@ class _DocumentReader:
         if codes and set(codes) <= _NO_CONTENT:
             return Body({"type": "null"}, {}, here)
         return found[0] if found else None
+
+
+def _names(given: list[JsonObject], operations: list[tuple[str, str]]) -> list[str]:
+    """One name for each operation: those that were kept, then valid operationIds, then the others."""
+    names: dict[int, str] = {}
+    for index, one in enumerate(given):
+        if isinstance(one.get("x-gecko-name"), str) and one["x-gecko-name"]:
+            names[index] = one["x-gecko-name"]
+    taken = {*names.values()}
+    for index, one in enumerate(given):
+        name = one.get("operationId")
+        if index not in names and isinstance(name, str) and VALID.fullmatch(name) and name not in taken:
+            names[index] = name
+            taken.add(name)
+    for index, (one, (path, method)) in enumerate(zip(given, operations, strict=True)):
+        if index not in names:
+            name = one.get("operationId")
+            wanted = valid_name(name) if isinstance(name, str) and name.strip() else path_name(method, path)
+            names[index] = numbered(wanted, taken)
+            taken.add(names[index])
+    return [names[index] for index in range(len(given))]
 
 
 def _rank(name: str, order: list[str]) -> int:

@@ -22,7 +22,8 @@ from ..errors import ToolkitError
 from ..state import Json, JsonObject
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
-MAX_DOCUMENTS = 500
+MAX_DOCUMENTS = 10_000
+MAX_REMOTE = 100
 MAX_DEPTH = 100
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -256,6 +257,8 @@ class Documents:
         if not self._allow_remote:
             raise broken(at, f"{url!r} is on the web, which is not read unless you pass allow_remote=True")
         if url not in self._values:
+            if sum(one.startswith("https://") for one in self._values) >= MAX_REMOTE:
+                raise broken(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
             from .remote import fetch_document
 
             try:
