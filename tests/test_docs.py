@@ -1,0 +1,86 @@
+"""Every code block of the docs is run: Python in order in one namespace a file, YAML and JSON loaded, commands parsed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from gecko_graph.cli import build_parser
+from gecko_graph.documents import parse_document
+from gecko_graph.models import factory
+from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.toolkit.contract import Contract
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+SAID = {
+    "planner": [[{"call": "find_invoice", "args": {"customer": "Miller & Sons"}}, {"say": "Paid."}]] * 9,
+    "checklist": [{"items": [{"description": "the invoice is paid"}]}],
+    "bootstrapper": [{"domain": {"invoices": []}, "runtime_state": {}}],
+    "validator": [{"problems": []}] * 9,
+    "simulator": [{"status": "ok", "result": {"number": "A-1", "amount": 12.5}, "patch": []}] * 9,
+    "judge": [{"items": [{"id": "item-1", "status": "success"}]}] * 9,
+}
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return [text for found, text in BLOCK.findall(path.read_text(encoding="utf-8")) if found == language]
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """Models named in the docs speak recorded words."""
+    model = RecordedModel(turns=[SAID] * 3)
+    monkeypatch.setattr(factory, "chat_model", lambda model_, **_: model if isinstance(model_, str) else model_)
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_python_blocks_run(path, recorded, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    namespace: dict = {"__name__": "docs"}
+    for text in blocks(path, "python"):
+        exec(compile(text, str(path), "exec"), namespace)
+    if path.name == "README.md":
+        assert namespace["run"]["rehearsal"]["verdict"]["word"] == "accepted"
+        assert "gecko.verdict 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_data_blocks_load(path):
+    for text in blocks(path, "yaml"):
+        data = parse_document(text, where=str(path))
+        if "x-contract" in data:
+            Contract.load(data["x-contract"], lets=data.get("x-contract-let"), where=str(path))
+    for text in blocks(path, "json"):
+        json.loads(text)
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_are_ones_that_exist(path):
+    for text in blocks(path, "bash"):
+        for line in text.splitlines():
+            for command in line.split("#")[0].split("&&"):
+                words = shlex.split(command)
+                if words and words[0] == "gecko-graph":
+                    build_parser().parse_args(words[1:])
+                elif words[:3] == ["python", "-m", "evals"] and len(words) > 3 and words[3] != "--help":
+                    assert (ROOT / "evals" / f"{words[3]}.py").is_file()
+
+
+def test_links_lead_somewhere():
+    for path in DOCS:
+        for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_the_first_screen_of_the_readme():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
+    text = "\n".join(lines)
+    assert "pip install . && gecko-graph demo" in text
+    assert "pip install '.[dev]' && pytest" in text

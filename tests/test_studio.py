@@ -1,0 +1,101 @@
+"""`langgraph dev` opens the graph, shows GeckoContext as its form, and runs a scenario over its API."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from gecko_graph.scenario import shipped
+
+ROOT = Path(__file__).resolve().parents[1]
+START_S = 90
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    pytest.importorskip("langgraph_api", reason="langgraph-cli[inmem] is not installed")
+    folder = tmp_path_factory.mktemp("studio")
+    port = free_port()
+    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
+    command += ["--config", str(ROOT / "langgraph.json")]
+    environment = os.environ | {"LANGSMITH_TRACING": "false", "LANGGRAPH_CLI_NO_ANALYTICS": "1", "PYTHONPATH": str(ROOT)}
+    log = (folder / "log.txt").open("w")
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + START_S
+        while True:
+            try:
+                ask(f"{url}/ok")
+                break
+            except (urllib.error.URLError, ConnectionError):
+                assert process.poll() is None, (folder / "log.txt").read_text()
+                assert time.monotonic() < deadline, (folder / "log.txt").read_text()
+                time.sleep(0.3)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+        log.close()
+
+
+def ask(url: str, body: dict | None = None) -> object:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, headers={"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        text = reply.read().decode()
+    return json.loads(text) if text.startswith(("{", "[")) else text
+
+
+def inputs() -> dict:
+    scenario = shipped("files")
+    given = scenario.inputs(0)
+    return given | {"messages": [{"role": "user", "content": scenario.turns[0].user}]}
+
+
+def test_the_graph_is_drawn_with_its_attempts_and_form(server):
+    (assistant,) = ask(f"{server}/assistants/search", {})
+    drawn = ask(f"{server}/assistants/{assistant['assistant_id']}/graph?xray=true")
+    names = {node["id"] for node in drawn["nodes"]}
+    assert {"bootstrapper", "attempt:planner", "attempt:judge", "finish"} <= names
+    schemas = ask(f"{server}/assistants/{assistant['assistant_id']}/schemas")
+    assert "max_retries" in schemas["context_schema"]["properties"]
+    assert set(schemas["input_schema"]["properties"]) == {"messages", "task_state", "checklist"}
+
+
+def test_a_scenario_runs_over_the_api_and_can_be_looked_into_afterwards(server):
+    thread = ask(f"{server}/threads", {})["thread_id"]
+    run = ask(f"{server}/threads/{thread}/runs/wait", {"assistant_id": "gecko", "input": inputs()})
+    assert [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]] == ["failed", "accepted"]
+    history = ask(f"{server}/threads/{thread}/history", {"limit": 50})
+    assert any(snapshot["next"] == ["attempt"] for snapshot in history)
+
+
+def test_the_form_s_knobs_reach_the_run(server):
+    thread = ask(f"{server}/threads", {})["thread_id"]
+    body = {"assistant_id": "gecko", "input": inputs(), "context": {"max_retries": 0}}
+    run = ask(f"{server}/threads/{thread}/runs/wait", body)
+    assert len(run["rehearsal"]["attempts"]) == 1
+
+
+def test_events_stream_from_the_attempts(server):
+    thread = ask(f"{server}/threads", {})["thread_id"]
+    body = {"assistant_id": "gecko", "input": inputs(), "stream_mode": ["custom"], "stream_subgraphs": True}
+    text = ask(f"{server}/threads/{thread}/runs/stream", body)
+    assert text.count('"gecko.call"') == 7
+    assert '"gecko.verdict"' in text
