@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -11,9 +11,10 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
+from ..state import Rehearsal
 from . import words
-from .story import Draft, Story, is_over, waits_for
-from .tree import attempt_tree
+from .story import Draft, Story, events_of, is_over, is_whole, waits_for
+from .tree import accepted_change, attempt_tree, closing
 
 REFRESHES_A_SECOND = 8
 
@@ -29,6 +30,9 @@ class Progress(Protocol):
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
+
+    def sum_up(self, rehearsal: Rehearsal) -> None:
+        """Show what it has come to, once it is over."""
 
 
 def progress(console: Console) -> Progress:
@@ -70,8 +74,16 @@ class LiveTree:
         number = draft["number"]
         if not is_over(draft):
             self._open[number] = draft
-        elif self._open.pop(number, None) is not None:
+        elif self._open.pop(number, None) is not None and is_whole(draft):
             self._console.print(attempt_tree(draft))
+
+    def sum_up(self, rehearsal: Rehearsal) -> None:
+        """Show what it has come to, and before that the attempts of which only a part was seen, as after a resume."""
+        seen = {draft["number"] for draft in self._story.attempts if is_whole(draft)}
+        for attempt in rehearsal["attempts"]:
+            if attempt["number"] not in seen:
+                self._console.print(attempt_tree(attempt))
+        self._console.print(closing(rehearsal))
 
     def _picture(self) -> RenderableType:
         drafts = list(self._open.values())
@@ -98,6 +110,28 @@ class _Tail:
             yield Segment.line()
 
 
+def show(console: Console, attempts: Iterable[Draft], rehearsal: Rehearsal | None, *, waiting: str = "") -> None:
+    """Show what is over, or was interrupted: trees on a terminal, else plain lines.
+
+    Args:
+        console: Where to.
+        attempts: Attempts, finished or not.
+        rehearsal: What they came to; None where they did not.
+        waiting: What an unfinished attempt is waiting for.
+    """
+    plain = PlainLines(console)
+    for attempt in attempts:
+        if console.is_terminal:
+            console.print(attempt_tree(attempt, waiting=waiting))
+        else:
+            for event in events_of(attempt):
+                plain.take(event)
+    if rehearsal is not None and console.is_terminal:
+        console.print(closing(rehearsal))
+    elif rehearsal is not None:
+        plain.sum_up(rehearsal)
+
+
 class PlainLines:
     """One line an event, each with the number of its attempt, so that parallel ones can be told apart."""
 
@@ -113,7 +147,28 @@ class PlainLines:
     def take(self, event: Mapping[str, Any]) -> None:
         """Print one event."""
         for word, text in event_lines(event):
-            self._console.out(f"[{event['attempt']}] {word:<8} {words.clean(text)}".rstrip(), highlight=False)
+            self._say(f"[{event['attempt']}] {word:<8} {words.clean(text)}")
+
+    def sum_up(self, rehearsal: Rehearsal) -> None:
+        """Print what it has come to."""
+        for word, text in closing_lines(rehearsal):
+            self._say(f"{word:<12} {words.clean(text)}")
+
+    def _say(self, line: str) -> None:
+        self._console.out(line.rstrip(), highlight=False)
+
+
+def closing_lines(rehearsal: Rehearsal) -> Iterator[tuple[str, str]]:
+    """What a rehearsal comes to as lines."""
+    verdict = words.tell_verdict(rehearsal["verdict"])
+    yield "result", f"{verdict} (attempt {rehearsal['chosen']} of {len(rehearsal['attempts'])})"
+    for number, call in enumerate(rehearsal["plan"], 1):
+        yield "plan", f"{number}. {words.tell_call(call)}"
+    for mark in words.tell_patch(accepted_change(rehearsal)):
+        yield "state", f"{mark.sign} {mark.place} {mark.value}"
+    if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
+        yield "asks", words.cut(rehearsal["answer"], words.PROSE_CHARS)
+    yield "cost", words.tell_usage(rehearsal["usage"])
 
 
 def event_lines(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
+
+from .. import events
 
 Draft: TypeAlias = dict[str, Any]
 """An `Attempt` record in the making: `steps` may have neither complaints nor outcome yet, `verdict` may be missing."""
+
+ANSWER_KEYS = ("status", "result", "rung", "simulated", "passed")
+VERDICT_KEYS = ("verdict", "answer", "stop_reason")
 
 
 class Story:
@@ -38,10 +43,35 @@ def is_over(draft: Mapping[str, Any]) -> bool:
     return "verdict" in draft
 
 
+def is_whole(draft: Mapping[str, Any]) -> bool:
+    """True for an attempt that was seen from its beginning."""
+    return "start_digest" in draft
+
+
 def waits_for(draft: Mapping[str, Any]) -> str:
     """The calls that an attempt is waiting for; nothing while models think."""
     open_calls = [step["call"]["name"] for step in draft["steps"] if "outcome" not in step and "complaints" not in step]
     return ", ".join(open_calls)
+
+
+def events_of(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The events that a record's attempt was told by, or an unfinished one's; `Story` makes the same of them again."""
+    number = attempt["number"]
+    yield events.event("gecko.attempt", attempt=number, digest=attempt["start_digest"], feedback="")
+    for step in attempt["steps"]:
+        call = step["call"]
+        yield events.event("gecko.call", attempt=number, call=call)
+        if "complaints" in step:
+            yield events.event("gecko.complaint", attempt=number, call=call, complaints=step["complaints"])
+        outcome = step.get("outcome")
+        if not outcome:
+            continue
+        yield events.event("gecko.result", attempt=number, call=call, **{key: outcome[key] for key in ANSWER_KEYS})
+        if outcome["patch"] or "refused" in outcome:
+            change = {"patch": outcome["patch"], "refused": outcome.get("refused")}
+            yield events.event("gecko.change", attempt=number, call=call, **change)
+    if "verdict" in attempt:
+        yield events.event("gecko.verdict", attempt=number, **{key: attempt[key] for key in VERDICT_KEYS})
 
 
 def _nothing(draft: Draft, event: Mapping[str, Any]) -> None:
@@ -61,8 +91,7 @@ def _complain(draft: Draft, event: Mapping[str, Any]) -> None:
 
 
 def _answer(draft: Draft, event: Mapping[str, Any]) -> None:
-    told = {key: event[key] for key in ("status", "result", "rung", "simulated", "passed")}
-    _step(draft, event)["outcome"] = {**told, "patch": []}
+    _step(draft, event)["outcome"] = {**{key: event[key] for key in ANSWER_KEYS}, "patch": []}
 
 
 def _change(draft: Draft, event: Mapping[str, Any]) -> None:
@@ -73,7 +102,7 @@ def _change(draft: Draft, event: Mapping[str, Any]) -> None:
 
 
 def _judge(draft: Draft, event: Mapping[str, Any]) -> None:
-    draft.update({key: event[key] for key in ("verdict", "answer", "stop_reason")})
+    draft.update({key: event[key] for key in VERDICT_KEYS})
 
 
 def _step(draft: Draft, event: Mapping[str, Any]) -> Draft:

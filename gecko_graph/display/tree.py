@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from ..state import Rehearsal
+from ..state import Patch, Rehearsal
 from . import words
 
 STYLES = {
@@ -85,20 +85,24 @@ def verdict_rows(attempt: words.Record) -> list[Row]:
 
 def closing(rehearsal: Rehearsal) -> RenderableType:
     """What a rehearsal comes to: verdict, plan, change, cost."""
-    chosen = next((each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"]), None)
     head = _verdict(rehearsal["verdict"])
     head.append(f"  attempt {rehearsal['chosen']} of {len(rehearsal['attempts'])}", "not bold dim")
     rows: list[Row] = []
     for number, call in enumerate(rehearsal["plan"], 1):
         rows.append((Text("plan" if number == 1 else "", "bold"), Text(f"{number}. ").append(_call(call))))
-    if chosen is not None and rehearsal["verdict"]["word"] == "accepted":
-        for mark, change in patch_rows(chosen["change"]):
-            label = Text("" if any(row[0].plain == "state" for row in rows) else "state", "bold")
-            rows.append((label, Text.assemble(mark, " ", change)))
+    for number, (mark, change) in enumerate(patch_rows(accepted_change(rehearsal))):
+        rows.append((Text("" if number else "state", "bold"), Text.assemble(mark, " ", change)))
     if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
         rows.append((Text("asks", "bold"), Text(words.prose(rehearsal["answer"]))))
     rows.append((Text("cost", "bold"), Text(words.tell_usage(rehearsal["usage"]), "dim")))
     return Group(Text(""), head, *_rows(rows))
+
+
+def accepted_change(rehearsal: Rehearsal) -> Patch:
+    """What an accepted rehearsal changes of the task state; nothing otherwise."""
+    if rehearsal["verdict"]["word"] != "accepted":
+        return []
+    return next(attempt["change"] for attempt in rehearsal["attempts"] if attempt["number"] == rehearsal["chosen"])
 
 
 def as_text(*renderables: RenderableType, width: int) -> str:

@@ -170,7 +170,7 @@ def is_early(stop_reason: str) -> bool:
 def refusal_of(outcome: Record) -> str:
     """Why a result was not committed, where the result itself does not say so already."""
     refused = outcome.get("refused") or ""
-    return "" if not refused or outcome["result"] == f"not done: {refused}" else prose(refused)
+    return "" if not refused or outcome.get("result") == f"not done: {refused}" else prose(refused)
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,10 +12,11 @@ from langgraph.types import Checkpointer, Durability
 from ..errors import ScenarioError
 from ..graph import Gecko, Model
 from ..state import Role
-from ..turn import human_turns
+from ..turn import human_turns, task_of
 from .case import Scenario
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
+OnTurn: TypeAlias = Callable[[str], None]
 
 
 def run_scenario(
@@ -57,6 +58,7 @@ def play(
     *,
     thread_id: str,
     on_event: OnEvent | None = None,
+    on_turn: OnTurn | None = None,
     resume: bool = False,
     durability: Durability | None = None,
 ) -> Iterator[dict[str, Any]]:
@@ -67,6 +69,7 @@ def play(
         gecko: Its graph, with a checkpointer.
         thread_id: The thread's name.
         on_event: Called with each event as it happens.
+        on_turn: Called with what the user says when a turn begins, or is resumed.
         resume: Go on with a thread that was interrupted, or whose turns are not all done.
         durability: When checkpoints are written; `sync` loses nothing when the process dies.
 
@@ -80,13 +83,20 @@ def play(
         raise ScenarioError(f"there is no thread {thread_id!r} to resume")
     if known and not resume:
         raise ScenarioError(f"the thread {thread_id!r} holds a run already: resume it, or take another thread")
-    done = human_turns(snapshot.values.get("messages", []))
-    if resume and snapshot.next:
+    told = on_turn or _ignore
+    messages = snapshot.values.get("messages", [])
+    if resume and snapshot.tasks:
+        told(task_of(messages) if messages else scenario.turns[0].user)
         output = _run(gecko, None, config, on_event=on_event, durability=durability)
-        done = human_turns(output["messages"])
+        messages = output["messages"]
         yield output
-    for turn in range(done, len(scenario.turns)):
+    for turn in range(human_turns(messages), len(scenario.turns)):
+        told(scenario.turns[turn].user)
         yield _run(gecko, scenario.inputs(turn), config, on_event=on_event, durability=durability)
+
+
+def _ignore(text: str) -> None:
+    del text
 
 
 def _run(

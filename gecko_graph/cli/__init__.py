@@ -1,0 +1,77 @@
+"""The command line: `gecko-graph demo | run | tools | convert | history`.
+
+Exit code: 0 accepted, 1 not accepted, 2 a user's mistake (said on stderr, without a traceback), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from ..display.words import clean
+from ..errors import GeckoError
+from .arguments import build_parser
+
+__all__ = ["build_parser", "main"]
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+_HOMES = {"demo": ".running", "run": ".running", "tools": ".tools", "convert": ".tools", "history": ".history"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        argv: The command's words, else those of the process.
+
+    Returns:
+        The exit code.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    _survive_any_character()
+    try:
+        options = build_parser().parse_args(words)
+    except SystemExit as done:  # argparse has said what is wrong, or printed its help
+        return int(done.code or 0)
+    try:
+        return _command(options.command)(options)
+    except GeckoError as error:
+        _complain(str(error))
+        return 2
+    except KeyboardInterrupt:
+        _complain(_how_to_go_on(words, options))
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+
+
+def _command(name: str) -> Callable[[argparse.Namespace], int]:
+    """The command's function; imported here, so that `--help` does not wait for everything else."""
+    command: Callable[[argparse.Namespace], int] = getattr(import_module(_HOMES[name], __name__), name)
+    return command
+
+
+def _survive_any_character() -> None:
+    """What the output cannot encode is replaced, not raised."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def _complain(message: str) -> None:
+    sys.stderr.write(f"gecko-graph: {clean(message, lines=True)}\n")
+
+
+def _how_to_go_on(words: list[str], options: argparse.Namespace) -> str:
+    if not getattr(options, "save", None):
+        return "interrupted; nothing was kept (--save FILE keeps a run, so that it can be resumed)"
+    again = [*words, *(() if "--resume" in words else ("--resume",))]
+    return f"interrupted; what was done is saved. To go on:\n  {shlex.join(['gecko-graph', *again])}"

@@ -1,0 +1,139 @@
+"""The words of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .. import __version__
+
+_MAIN = """\
+Rehearse an agent's tool calls before anything real is touched: a plan that has been seen to work,
+the state that it leads to, and the reasons for the attempts that did not.
+"""
+
+_MAIN_EXAMPLES = """\
+examples:
+  gecko-graph demo                                     a whole rehearsal, without a key or a network
+  gecko-graph run case.yaml                            a scenario with recorded replies
+  gecko-graph run case.yaml --model openai:gpt-5-mini  the same, with a model that speaks
+  gecko-graph tools api.yaml                           what an OpenAPI document holds and leaves unsaid
+
+exit code: 0 accepted, 1 not accepted, 2 a mistake in the command or its files, 130 interrupted
+"""
+
+_DEMO_EXAMPLES = """\
+examples:
+  gecko-graph demo              files: a wrong folder, found by the checklist, then right
+  gecko-graph demo shop         a contract refuses an order that the credit does not cover
+  gecko-graph demo calendar     a wrong date is refused, then the user must be asked (exit code 1)
+  gecko-graph demo --list       all of them, with their files: copy one to begin with
+"""
+
+_RUN_EXAMPLES = """\
+examples:
+  gecko-graph run case.yaml
+  gecko-graph run case.yaml --model openai:gpt-5-mini --json result.json
+  gecko-graph run case.yaml --model openai:qwen3 --base-url http://localhost:8000/v1
+  gecko-graph run case.yaml --save runs.sqlite --thread monday
+  gecko-graph run case.yaml --save runs.sqlite --thread monday --resume
+  gecko-graph run --tools api.yaml --task "Cancel my last order" --state state.json --model openai:gpt-5-mini
+
+Without --model a scenario's own replies speak. --resume goes on where a saved run was interrupted; attempts
+that are done are not done again.
+"""
+
+_TOOLS_EXAMPLES = """\
+examples:
+  gecko-graph tools api.yaml            an OpenAPI 3.0 or 3.1 document
+  gecko-graph tools functions.json      OpenAI, MCP or BFCL function descriptions; .jsonl too
+"""
+
+_CONVERT_EXAMPLES = """\
+examples:
+  gecko-graph convert functions.json -o openapi.json
+  gecko-graph convert functions.json -o openapi.yaml --model openai:gpt-5-mini
+
+With --model the missing result schemas are asked for. -o - writes to the standard output.
+"""
+
+_HISTORY_EXAMPLES = """\
+examples:
+  gecko-graph history runs.sqlite            the threads in the file
+  gecko-graph history runs.sqlite monday     attempts, steps and state changes, also of an interrupted run
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(prog="gecko-graph", **_about(_MAIN, _MAIN_EXAMPLES))
+    parser.add_argument("--version", action="version", version=f"gecko-graph {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_demo(commands)
+    _add_run(commands)
+    _add_tools(commands)
+    _add_convert(commands)
+    _add_history(commands)
+    return parser
+
+
+def _about(description: str, examples: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "epilog": examples,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
+
+
+def _add_demo(commands: Any) -> None:
+    about = _about("Run an example that comes with the package, with recorded replies.", _DEMO_EXAMPLES)
+    parser = commands.add_parser("demo", help="run an example, without a key or a network", **about)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which example (files)")
+    parser.add_argument("--list", action="store_true", help="list the examples and where their files lie")
+
+
+def _add_run(commands: Any) -> None:
+    about = _about("Rehearse a scenario, or a task with the tools of any OpenAPI document.", _RUN_EXAMPLES)
+    parser = commands.add_parser("run", help="rehearse a scenario, or a task with tools", **about)
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="a scenario's YAML or JSON file")
+    task = parser.add_argument_group("a task in place of a scenario (needs --model)")
+    task.add_argument("--tools", metavar="SPEC", help="OpenAPI document, or a file of function descriptions")
+    task.add_argument("--task", metavar="TEXT", help="what the user wants")
+    task.add_argument("--state", metavar="FILE", help="the task state at the start, as JSON or YAML")
+    _add_model(parser, "speaks in place of the recorded replies")
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], help="a knob, for example max_retries=1"
+    )
+    saving = parser.add_argument_group("saving")
+    saving.add_argument("--save", metavar="FILE", help="keep every step in this SQLite file")
+    saving.add_argument("--thread", metavar="NAME", help="the run's name in the file (the scenario's)")
+    saving.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
+    saving.add_argument("--json", metavar="FILE", help="write the result as JSON; - for the standard output")
+
+
+def _add_tools(commands: Any) -> None:
+    about = _about("Show the tools of a file, and what it leaves unsaid of them.", _TOOLS_EXAMPLES)
+    parser = commands.add_parser("tools", help="show tools, and what their source leaves unsaid", **about)
+    parser.add_argument("spec", metavar="SPEC", help="OpenAPI document, or a file of function descriptions")
+
+
+def _add_convert(commands: Any) -> None:
+    about = _about("Write tools as an OpenAPI 3.1 document.", _CONVERT_EXAMPLES)
+    parser = commands.add_parser("convert", help="write tools as an OpenAPI 3.1 document", **about)
+    parser.add_argument("source", metavar="IN", help="a file of function descriptions, or an OpenAPI document")
+    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="a .json or .yaml file; - for stdout")
+    _add_model(parser, "is asked for the missing result schemas")
+
+
+def _add_history(commands: Any) -> None:
+    about = _about("Show what a saved run has done. The file is only read.", _HISTORY_EXAMPLES)
+    parser = commands.add_parser("history", help="show a saved run's attempts, steps and state changes", **about)
+    parser.add_argument("file", metavar="FILE", help="the SQLite file of --save")
+    parser.add_argument("thread", nargs="?", metavar="THREAD", help="the run's name; without it they are listed")
+
+
+def _add_model(parser: argparse.ArgumentParser, what: str) -> None:
+    model = parser.add_argument_group("model")
+    model.add_argument("--model", metavar="NAME", help=f"provider:name; {what}")
+    model.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible server")

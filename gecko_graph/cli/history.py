@@ -1,0 +1,127 @@
+"""`history`: what a saved run has done, read from its checkpoints; also of a run that was interrupted."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import StateSnapshot
+from rich.console import Console
+from rich.text import Text
+
+from ..display.live import show
+from ..display.story import Draft
+from ..display.words import counted, prose
+from ..errors import GeckoError
+from ..graph import Gecko, create_gecko
+from ..state import Attempt, JsonObject, Rehearsal
+from ..toolkit import Toolkit, ToolSpec
+from ..turn import task_of
+from . import saving
+from .screen import screen
+
+
+def history(options: argparse.Namespace) -> int:
+    """Show a thread, or which threads there are."""
+    console = screen()
+    with saving.reader(options.file) as saver:
+        names = saving.threads(saver)
+        if options.thread is None:
+            console.print(Text(f"{options.file}: {saving.known(saver)}"))
+            return 0
+        if options.thread not in names:
+            raise GeckoError(f"{options.file}: no thread {options.thread!r}; {saving.known(saver)}")
+        turns = list(read_turns(saver, options.thread))
+    if not turns:
+        raise GeckoError(f"{options.file}: the thread {options.thread!r} holds no rehearsal of its own")
+    for number, turn in enumerate(turns, 1):
+        show_turn(turn, number, console)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTurn:
+    """What is saved of one turn.
+
+    Args:
+        task: What the user said.
+        attempts: The attempts that are over.
+        open_attempts: Attempts that were interrupted, as far as they went.
+        rehearsal: The result; None where the turn is not over.
+        checkpoints: How many snapshots the outer graph left.
+        saved_at: When the last one was written.
+    """
+
+    task: str
+    attempts: list[Attempt]
+    open_attempts: list[Draft]
+    rehearsal: Rehearsal | None
+    checkpoints: int
+    saved_at: str
+
+
+def show_turn(turn: SavedTurn, number: int, console: Console) -> None:
+    """Print one turn."""
+    console.print(Text.assemble((f"Turn {number}", "bold"), f"  {prose(turn.task)}"))
+    console.print(Text(f"{counted(turn.checkpoints, 'checkpoint')}, the last one of {turn.saved_at}", "dim"))
+    show(console, [*map(dict, turn.attempts), *turn.open_attempts], turn.rehearsal, waiting="interrupted here")
+    if turn.rehearsal is None:
+        console.print(Text("not over: `gecko-graph run ... --resume` goes on here", "yellow"))
+
+
+def read_turns(saver: SqliteSaver, thread: str) -> Iterator[SavedTurn]:
+    """The turns of a thread, the first one first."""
+    gecko = _any_gecko(saver)
+    config: RunnableConfig = {"configurable": {"thread_id": thread}}
+    by_turn: dict[int, list[StateSnapshot]] = {}
+    for snapshot in gecko.get_state_history(config):
+        ledger = snapshot.values.get("ledger")
+        if ledger and (snapshot.metadata or {}).get("source") != "input":
+            by_turn.setdefault(ledger["turn"], []).append(snapshot)
+    now = gecko.get_state(config, subgraphs=True)
+    for turn in sorted(by_turn):
+        newest = by_turn[turn][0]
+        yield _turn(newest, len(by_turn[turn]), _open_attempts(now) if newest.config == now.config else [])
+
+
+def _turn(newest: StateSnapshot, checkpoints: int, open_attempts: list[Draft]) -> SavedTurn:
+    values = newest.values
+    attempts = values.get("attempts", [])
+    rehearsal = values.get("rehearsal")
+    over = rehearsal is not None and bool(attempts) and not newest.tasks and rehearsal["attempts"] == attempts
+    return SavedTurn(
+        task=task_of(values["messages"]),
+        attempts=attempts,
+        open_attempts=open_attempts,
+        rehearsal=rehearsal if over else None,
+        checkpoints=checkpoints,
+        saved_at=(newest.created_at or "").partition(".")[0].replace("T", " "),
+    )
+
+
+def _open_attempts(snapshot: StateSnapshot) -> list[Draft]:
+    """The attempts that were going on, from their own checkpoints (`attempt:<task id>`), however deep they lie."""
+    drafts: list[Draft] = []
+    for task in snapshot.tasks:
+        inner = task.state
+        if isinstance(inner, StateSnapshot):
+            drafts += [_draft(inner.values)] if "number" in inner.values else _open_attempts(inner)
+    return drafts
+
+
+def _draft(values: JsonObject) -> Draft:
+    """An attempt's record as far as it has come: its steps, and the calls that were not answered yet."""
+    proposed = [{"call": proposal["call"]} for proposal in values.get("proposals", [])]
+    waiting = [{"call": call} for call in values.get("pending", [])]
+    answered = {key: values[key] for key in ("answer",) if values.get(key)}
+    steps: list[Any] = [*values.get("steps", []), *proposed, *waiting]
+    return {"number": values["number"], "start_digest": values["start_digest"], "steps": steps, **answered}
+
+
+def _any_gecko(saver: SqliteSaver) -> Gecko:
+    """The graph only reads checkpoints here, and they do not depend on its tools."""
+    return create_gecko(Toolkit([ToolSpec(name="none")]), checkpointer=saver)

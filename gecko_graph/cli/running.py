@@ -1,0 +1,213 @@
+"""`demo` and `run`: rehearse, and show it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import ValidationError
+from rich.console import Console
+from rich.text import Text
+
+from ..context import GeckoContext
+from ..display.live import Progress, progress
+from ..display.words import clean, prose
+from ..documents import parse_document, read_document
+from ..errors import GeckoError, ModelError, ScenarioError, ToolkitError
+from ..graph import Gecko
+from ..scenario import Scenario, Turn, examples, play, read_toolkit, shipped
+from . import saving
+from .screen import screen
+
+
+def demo(options: argparse.Namespace) -> int:
+    """Run a shipped example, or list them."""
+    console = screen()
+    if options.list:
+        for name, file in examples().items():
+            console.print(
+                Text.assemble((f"{name:<10}", "bold"), f"{Scenario.load(file).turns[0].user}"), soft_wrap=True
+            )
+            console.print(Text(f"{'':<10}{file}", "dim"))
+        return 0
+    name = options.name or next(iter(examples()))
+    scenario = shipped(name)
+    console.print(Text(f"{scenario.where}: recorded replies, no key, no network", "dim"))
+    return exit_code(_play(scenario, scenario.gecko(checkpointer=InMemorySaver()), console, thread=name))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Rehearse a scenario or a task."""
+    scenario = scenario_of(options)
+    _check_saving(options)
+    thread = options.thread or scenario.name
+    console = screen(stderr=options.json == "-")
+    opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
+    with opened as saver:
+        gecko = scenario.gecko(model=options.model, base_url=options.base_url, checkpointer=saver)
+        if options.save:
+            _check_thread(saver, options, thread)
+        done = _play(scenario, gecko, console, thread=thread, resume=options.resume)
+    if options.json:
+        _write_json(options.json, scenario, done)
+    return exit_code(done)
+
+
+def exit_code(outputs: Sequence[Mapping[str, Any]]) -> int:
+    """0 where the last turn is accepted and none before it failed: one that had to ask was answered by the next."""
+    words = [output["rehearsal"]["verdict"]["word"] for output in outputs]
+    return 0 if words and words[-1] == "accepted" and "failed" not in words else 1
+
+
+def scenario_of(options: argparse.Namespace) -> Scenario:
+    """The scenario that the command names, or the one that a task and tools make.
+
+    Raises:
+        GeckoError: Both or neither are given, or something in them is wrong.
+    """
+    if options.scenario is not None:
+        for word in ("tools", "task", "state"):
+            if getattr(options, word) is not None:
+                raise ScenarioError(f"--{word} is for a task in place of a scenario; leave one of both out")
+        read = Scenario.load(options.scenario)
+    else:
+        read = _of_task(options)
+    limits = _knobs(read.limits, options.set)
+    return Scenario(read.name, read.tools, read.state, read.turns, limits, read.where)
+
+
+def _of_task(options: argparse.Namespace) -> Scenario:
+    if options.tools is None or options.task is None:
+        raise ScenarioError("name a scenario, or give --tools and --task (gecko-graph run --help shows examples)")
+    if not options.task.strip():
+        raise ScenarioError("--task is empty: say what the user wants")
+    if options.model is None:
+        raise ModelError("a task needs a model that plans: --model openai:gpt-5-mini, for example")
+    state = read_document(options.state) if options.state is not None else {}
+    if not isinstance(state, dict):
+        raise ScenarioError(f"{options.state}: the task state must be an object, not {type(state).__name__}")
+    toolkit = read_toolkit(options.tools)
+    turn = Turn(options.task)
+    return Scenario("task", toolkit, state, (turn,), GeckoContext(), options.tools)
+
+
+def _knobs(limits: GeckoContext, settings: Sequence[str]) -> GeckoContext:
+    changed = limits.model_dump()
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or key not in GeckoContext.model_fields:
+            raise ScenarioError(f"--set {setting}: write KEY=VALUE; keys are {', '.join(GeckoContext.model_fields)}")
+        try:
+            changed[key] = parse_document(value, where=f"--set {key}")
+            limits = GeckoContext.model_validate(changed)
+        except ToolkitError as error:
+            raise ScenarioError(str(error)) from None
+        except ValidationError as error:
+            raise ScenarioError(f"--set {setting}: {error.errors()[0]['msg']}") from None
+    return limits
+
+
+def _check_saving(options: argparse.Namespace) -> None:
+    if options.resume and not options.save:
+        raise GeckoError("--resume needs --save FILE: the file that the run was kept in")
+    if options.thread and not options.save:
+        raise GeckoError("--thread names a run in a file: give --save FILE as well")
+    target = Path(options.json) if options.json and options.json != "-" else None
+    if target is not None and (target.is_dir() or not os.access(target.absolute().parent, os.W_OK)):
+        raise GeckoError(f"--json {target}: cannot be written")
+
+
+def _check_thread(saver: Any, options: argparse.Namespace, thread: str) -> None:
+    names = saving.threads(saver)
+    if options.resume and thread not in names:
+        raise GeckoError(f"{options.save}: no thread {thread!r} to resume; {saving.known(saver)}")
+    if not options.resume and thread in names:
+        raise GeckoError(
+            f"{options.save}: the thread {thread!r} holds a run already: go on with it (--resume), or name another one "
+            "(--thread NAME)"
+        )
+
+
+class _Stage:
+    """Shows turn after turn, each while it goes on."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._turn = ExitStack()
+        self._shown: Progress | None = None
+
+    def __enter__(self) -> _Stage:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._turn.close()
+
+    def begin(self, task: str) -> None:
+        """A turn begins."""
+        self._console.print(Text.assemble(("task ", "bold"), prose(task)))
+        self._shown = self._turn.enter_context(progress(self._console))
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Something happened."""
+        if self._shown is not None:
+            self._shown.take(event)
+
+    def end(self, output: Mapping[str, Any]) -> None:
+        """The turn is over."""
+        self._turn.close()
+        (self._shown or progress(self._console)).sum_up(output["rehearsal"])
+
+
+def _play(
+    scenario: Scenario, gecko: Gecko, console: Console, *, thread: str, resume: bool = False
+) -> list[dict[str, Any]]:
+    """All turns' outputs; of a run that is finished already, the last one's."""
+    outputs = []
+    with _Stage(console) as stage:
+        turns = play(
+            scenario,
+            gecko,
+            thread_id=thread,
+            on_event=stage.take,
+            on_turn=stage.begin,
+            resume=resume,
+            durability="sync",
+        )
+        for output in turns:
+            stage.end(output)
+            outputs.append(output)
+        if not outputs:
+            console.print(Text(f"{clean(thread)} was finished before", "dim"))
+            outputs.append(_finished(gecko, thread))
+            stage.end(outputs[0])
+    return outputs
+
+
+def _finished(gecko: Gecko, thread: str) -> dict[str, Any]:
+    return dict(gecko.get_state({"configurable": {"thread_id": thread}}).values)
+
+
+def _write_json(target: str, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> None:
+    turns = [
+        {
+            "messages": [{"type": message.type, "content": message.content} for message in output["messages"]],
+            "rehearsal": output["rehearsal"],
+            "task_state": output["task_state"],
+        }
+        for output in outputs
+    ]
+    text = json.dumps({"scenario": scenario.name, "turns": turns}, ensure_ascii=False, indent=1) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise GeckoError(f"--json {target}: {error.strerror}") from None

@@ -1,0 +1,114 @@
+"""`tools` and `convert`: what a file of tools holds, and the same as OpenAPI."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from ..display.words import clean, counted, cut
+from ..errors import GeckoError
+from ..models.ask import answer
+from ..models.factory import Models
+from ..scenario import read_toolkit
+from ..toolkit import Toolkit, ToolSpec
+from ..toolkit.converter import convert as conversion
+from .screen import screen
+
+DESCRIPTION_CHARS = 300
+
+
+def tools(options: argparse.Namespace) -> int:
+    """Show the tools of a file, and what it leaves unsaid."""
+    toolkit = read_toolkit(options.spec)
+    console = screen()
+    title = f"{clean(toolkit.title)}: " if toolkit.title else ""
+    console.print(Text.assemble((f"{title}{counted(len(toolkit), 'tool')}", "bold")))
+    for tool in toolkit:
+        console.print(_head(tool))
+        if tool.description.strip():
+            console.print(Text(f"  {_first_lines(tool.description)}", "dim"))
+    if toolkit.invariants:
+        console.print(Text(f"{counted(len(toolkit.invariants), 'invariant')} of the task state", "dim"))
+    _print_problems(toolkit, console)
+    return 0
+
+
+def convert(options: argparse.Namespace) -> int:
+    """Write tools as an OpenAPI document; with a model, complete them first."""
+    source, target = Path(options.source), Path(options.output)
+    to_stdout = options.output == "-"
+    if not to_stdout and target.exists() and source.exists() and target.samefile(source):
+        raise GeckoError(f"{target}: is the file to be read; write to another one")
+    toolkit, failures = read_toolkit(source), list[str]()
+    if options.model:
+        toolkit, failures = complete(toolkit, Models.bind(options.model, base_url=options.base_url))
+    _write(toolkit.to_openapi(), target, to_stdout=to_stdout)
+    console = screen(stderr=True)
+    console.print(Text(f"{counted(len(toolkit), 'tool')} written to {target}"))
+    for failure in failures:
+        console.print(Text(clean(failure), "yellow"))
+    _print_problems(toolkit, console)
+    return 1 if failures else 0
+
+
+def complete(toolkit: Toolkit, models: Models) -> tuple[Toolkit, list[str]]:
+    """The toolkit with what a model says of it (paper, section 3.5), and what went wrong."""
+    questions = conversion(toolkit)
+    try:
+        asks = next(questions)
+        while True:
+            asks = questions.send(answer(list(asks), models))
+    except StopIteration as done:
+        completed: tuple[Toolkit, list[str]] = done.value
+        return completed
+
+
+def _head(tool: ToolSpec) -> Text:
+    parameters = tool.parameters.get("properties", {})
+    required = tool.parameters.get("required", [])
+    names = ", ".join(clean(name) if name in required else f"{clean(name)}?" for name in parameters)
+    head = Text.assemble((clean(tool.name), "bold"), f"({names})  ", (tool.effect or "read or write", "cyan"))
+    return head.append("".join(f", {word}" for word in _answers(tool)), "green")
+
+
+def _answers(tool: ToolSpec) -> Iterator[str]:
+    """What could answer a call of the tool without a model."""
+    if tool.contract is not None:
+        yield "contract"
+    if tool.examples:
+        yield counted(len(tool.examples), "example")
+
+
+def _first_lines(description: str) -> str:
+    return cut(clean(description.strip().split("\n\n")[0], lines=True).replace("\n", " "), DESCRIPTION_CHARS)
+
+
+def _print_problems(toolkit: Toolkit, console: Console) -> None:
+    if not toolkit.problems:
+        console.print(Text("Nothing is left unsaid.", "green"))
+        return
+    console.print(Text(f"\nLeft unsaid ({len(toolkit.problems)}):", "bold"))
+    for problem in toolkit.problems:
+        console.print(Text.assemble("  ", clean(problem.tool), (f": {clean(problem.message)}", "yellow")))
+
+
+def _write(document: Any, target: Path, *, to_stdout: bool) -> None:
+    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    if target.suffix in (".yaml", ".yml"):
+        import yaml
+
+        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+    if to_stdout:
+        sys.stdout.write(text)
+        return
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise GeckoError(f"{target}: cannot be written: {error.strerror}") from None
