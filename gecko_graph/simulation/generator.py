@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -24,8 +24,12 @@ from .shapes import is_composed, is_hidden, kinds, new_names, rule_for
 from .spelling import spell
 
 MAX_DEPTH = 24
-MAX_VALUES = 5_000
+MAX_VALUES = 4_000
+MAX_LENGTH = 10_000
 FEW_MEMBERS = 4
+MAX_ROUNDS = 2
+"""How often a reference is followed that leads back to itself."""
+
 TRIES = 3
 
 _PAGE_SIZES = vocabulary("limit max top size per count n k")
@@ -50,7 +54,7 @@ class Place:
         names: Names of fields since the root.
         owner: What the object it stands in is called.
         scope: Trail of that object.
-        refs: References that led here.
+        refs: References that led here, as often as they did.
         in_items: True inside an array.
         tight: True where only what must be there is made.
     """
@@ -61,7 +65,7 @@ class Place:
     names: tuple[str, ...] = ()
     owner: str = ""
     scope: tuple[str | int, ...] = ()
-    refs: frozenset[str] = field(default_factory=frozenset)
+    refs: tuple[str, ...] = ()
     in_items: bool = False
     tight: bool = False
 
@@ -119,18 +123,24 @@ class Maker:
     def _fits(self, schema: Any, value: Json) -> bool:
         return accepts(self._rules.evolve(schema=schema), value)
 
-    def _value(self, schema: Any, place: Place) -> Json:
-        self._left -= 1
+    def _spend(self, parts: int) -> None:
+        self._left -= parts
         if self._left < 0:
             raise TooLarge(f"more than {MAX_VALUES} parts")
+
+    def _value(self, schema: Any, place: Place) -> Json:
+        self._spend(1)
         if len(place.trail) > MAX_DEPTH:
             raise Impossible(f"more than {MAX_DEPTH} levels deep")
         composed = is_composed(schema)
         for turn in range(TRIES if composed else 1):
             for flat, refs in flattened(schema, self._rules.schema, self._dice(place.trail, f"choice {turn}")):
-                again = place.tight or not place.refs.isdisjoint(refs)
+                again = max((place.refs.count(ref) for ref in refs), default=0)
+                if again > MAX_ROUNDS:
+                    continue
+                here = replace(place, refs=(*place.refs, *refs), tight=place.tight or again > 0)
                 try:
-                    made = self._flat(flat, replace(place, refs=place.refs | refs, tight=again), turn)
+                    made = self._flat(flat, here, turn)
                 except Impossible:
                     continue
                 if not composed or self._fits(schema, made):
@@ -200,6 +210,8 @@ class Maker:
         if (form := form_of(place.name, flat)) is not None:
             yield self._moment(place, form)
         least, most = flat.get("minLength", 0), flat.get("maxLength")
+        if least > MAX_LENGTH:
+            raise TooLarge(f"a text of more than {MAX_LENGTH} characters")
         shown = examples_of(flat)
         if shown and (is_identifier(place.name) or spot.dice.chance(60)):
             example = spot.dice.pick(shown)
@@ -217,6 +229,7 @@ class Maker:
         dice, first = self._dice(place.trail, f"array {turn}"), flat.get("prefixItems", [])
         least, most = flat.get("minItems", 0), flat.get("maxItems", 3)
         wanted = max(least, flat.get("minContains", 1) if "contains" in flat else 0)
+        self._spend(wanted)
         count = wanted if place.tight else min(max(wanted, dice.between(1, 3), len(first)), most, self._page)
         made: list[Json] = []
         for index in range(max(count, wanted)):
@@ -239,7 +252,7 @@ class Maker:
         Items without `uniqueItems` and without an identity differ where they can.
         """
         item: Json = None
-        seen = set(map(canonical, made))
+        seen = set(map(canonical, made[-20:] if not unique else made))
         for salt in range(2 * TRIES):
             try:
                 item = self._value(rule, self._item(place, len(made), salt))
@@ -250,7 +263,7 @@ class Maker:
         return None if unique or isinstance(item, dict) else (item,)
 
     def _object(self, flat: JsonObject, place: Place, turn: int) -> JsonObject:
-        rules, required = dict(flat.get("properties", {})), flat.get("required", [])
+        rules, required = dict(flat.get("properties", {})), _all_required(flat)
         for name in required:
             rules.setdefault(name, rule_for(flat, name))
         left_out = self._left_out(flat, place, turn)
@@ -283,6 +296,7 @@ class Maker:
             for name, rule in optional.items()
             if is_hidden(rule)
             or is_error(name)
+            or name in flat.get("dependentRequired", {})
             or not (few or is_own_identifier(name, place.name or place.owner) or dice.chance(90))
         }
 
@@ -293,6 +307,7 @@ class Maker:
     def _fill(self, made: JsonObject, flat: JsonObject, place: Place, dice: Dice) -> None:
         """Members that are nowhere listed: those that are missing, and some in a map."""
         least = flat.get("minProperties", 0)
+        self._spend(least)
         is_map = not flat.get("properties") and bool(flat.get("additionalProperties") or flat.get("patternProperties"))
         wanted = max(least, len(made) + (dice.between(1, 2) if is_map and not place.tight else 0))
         if len(made) >= wanted:
@@ -303,6 +318,15 @@ class Maker:
                 return
             if name not in made and (name in listed or self._fits(flat.get("propertyNames", True), name)):
                 made[name] = self._value(rule_for(flat, name), place.member(name))
+
+
+def _all_required(flat: JsonObject) -> list[str]:
+    """What an object must have, with what must stand beside it."""
+    names = list(flat.get("required", []))
+    beside = flat.get("dependentRequired", {})
+    for name in names:
+        names += (other for other in beside.get(name, ()) if other not in names)
+    return names
 
 
 def _same_identity(item: Json, others: list[Json], owner: str) -> bool:

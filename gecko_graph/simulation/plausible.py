@@ -174,7 +174,7 @@ _BY_WORDS: tuple[tuple[str, Maker], ...] = (
     ("airport iata", _of_place(5)),
     ("address", _address),
     ("street address1 line1", _street),
-    ("name", _name),
+    ("name user person customer passenger owner author contact employee driver guest sender recipient creator", _name),
     ("color colour", _one_of("black", "blue", "green", "grey", "red", "white", "yellow")),
     ("currency", _CURRENCY),
     ("language locale lang", _LANGUAGE),
@@ -322,7 +322,7 @@ def person_in(args: Mapping[str, Json]) -> tuple[str, str] | None:
         about = set(words(name))
         if not isinstance(value, str) or not about & (_PEOPLE | {"username", "email"}):
             continue
-        parts = [part for part in words(value.partition("@")[0]) if part.isalpha() and len(part) > 2]
+        parts = [part for part in words(value.partition("@")[0]) if part.isalpha() and len(part) > 1]
         if len(parts) == 2 and len(value) < 60 and not set(parts) & (_PEOPLE | {"test", "example"}):
             return parts[0].capitalize(), parts[1].capitalize()
     return None

@@ -78,7 +78,7 @@ def new_names(flat: JsonObject, dice: Dice) -> Iterator[str]:
     for source in flat.get("patternProperties", {}):
         pattern = compile_pattern(source)
         for _ in range(3):
-            if pattern and (name := spell(pattern, dice)):
+            if pattern and (name := spell(pattern, dice, least=6) or spell(pattern, dice)):
                 yield name
     if flat.get("additionalProperties", True) is not False:
         named = flat.get("propertyNames", {})
@@ -86,4 +86,4 @@ def new_names(flat: JsonObject, dice: Dice) -> Iterator[str]:
         listed = named.get("enum", []) if isinstance(named, dict) else []
         yield from (name for name in listed if isinstance(name, str))
         for _ in range(30):
-            yield (pattern and spell(pattern, dice)) or f"key_{dice.letters(4)}"
+            yield (pattern and (spell(pattern, dice, least=6) or spell(pattern, dice))) or f"key_{dice.letters(4)}"

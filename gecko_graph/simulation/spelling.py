@@ -6,8 +6,8 @@ from ..toolkit.pattern import Pattern
 from ..toolkit.pattern_syntax import Chars, Choice, Edge, Look, Node, Repeat, Sequence
 from .dice import Dice
 
-TRIES = 12
-MAX_LENGTH = 2_000
+TRIES = 8
+MAX_LENGTH = 10_000
 
 _LIKED = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _OTHERS = "-_.@/:+#, éßøñçλжя中あ١"
@@ -18,8 +18,10 @@ def spell(pattern: Pattern, dice: Dice, *, least: int = 0, most: int | None = No
 
     Patterns that look ahead are spelled without looking and tried, so not every one of them is found.
     """
-    for extra in range(TRIES):
-        text = _write(pattern.tree, dice, extra * max(1, least // 4))
+    for extra in range(TRIES if least < 200 else 2):
+        text = _write(pattern.tree, dice, extra)
+        if len(text) < least:
+            text = _write(pattern.tree, dice, least - len(text))
         text = _stretched(text, dice, least, pattern)
         if least <= len(text) <= (MAX_LENGTH if most is None else most) and pattern.matches(text):
             return text
