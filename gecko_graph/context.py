@@ -31,7 +31,7 @@ class GeckoContext(BaseModel):
     simulation: Literal["fused", "separate"] = Field(
         "fused", description="Result and state change in one model reply, or in two as the paper does."
     )
-    view_chars: int = Field(12_000, ge=500, description="Characters of task state that one prompt may carry.")
+    view_chars: int = Field(6_000, ge=500, description="Characters of task state that one prompt may carry.")
     token_budget: int | None = Field(None, ge=1, description="Tokens that one turn may use, over all its attempts.")
     time_budget_s: float | None = Field(None, gt=0, description="Seconds that one turn may take, over all its attempts.")
     tool_timeout_s: float = Field(30.0, gt=0, description="Seconds that one Python tool may take to answer.")
