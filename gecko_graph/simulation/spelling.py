@@ -58,9 +58,11 @@ def _repeated(node: Repeat, dice: Dice, extra: int) -> str:
     most = node.least + 2 + extra if node.most is None else min(node.most, node.least + 2 + extra)
     count = min(dice.between(min(node.least + min(extra, 1), most), most), MAX_LENGTH)
     out: list[str] = []
+    left = MAX_LENGTH
     for _ in range(count):
-        out.append(_write(node.part, dice, 0 if len(out) > 20 else extra))
-        if sum(map(len, out)) > MAX_LENGTH:
+        out.append(_write(node.part, dice, extra // count))
+        left -= len(out[-1])
+        if left < 0:
             break
     return "".join(out)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -167,9 +167,9 @@ class _Meaning:
     def _inside(self, value: Json, path: tuple[str | int, ...], parts: list[JsonObject]) -> list[str]:
         """The undecided places among the members or items; where they are many, the path of the whole."""
         found: list[str] = []
-        for token, item in value.items() if isinstance(value, dict) else enumerate(value):
-            about = _of_name if isinstance(value, dict) else _of_index
-            found += self.open(item, (*path, token), [inner for part in parts for inner in about(part, token)])
+        members: Iterable[tuple[str | int, Json]] = value.items() if isinstance(value, dict) else enumerate(value)
+        for token, item in members:
+            found += self.open(item, (*path, token), [inner for part in parts for inner in _speaks_of(part, token)])
         return found if len(found) <= MAX_LISTED or not path else [json_path(path)]
 
     def _applying(self, schemas: list[Any], value: Json) -> Iterator[JsonObject]:
@@ -200,19 +200,16 @@ def _bounded(schemas: list[JsonObject]) -> bool:
     return below and any(key in schema for schema in schemas for key in ("maximum", "exclusiveMaximum"))
 
 
-def _of_name(schema: JsonObject, name: str) -> Iterator[Any]:
-    if name in schema.get("properties", {}):
-        yield schema["properties"][name]
+def _speaks_of(schema: JsonObject, token: str | int) -> Iterator[Any]:
+    """What a schema says of one member or item."""
+    if isinstance(token, int):
+        prefix = schema.get("prefixItems", [])
+        yield prefix[token] if token < len(prefix) else schema.get("items", True)
+        return
+    if token in schema.get("properties", {}):
+        yield schema["properties"][token]
     for source, inner in schema.get("patternProperties", {}).items():
-        if (pattern := compile_pattern(source)) and pattern.matches(name):
+        if (pattern := compile_pattern(source)) and pattern.matches(token):
             yield inner
-    if "additionalProperties" in schema and name in extra_names({name: None}, schema):
+    if "additionalProperties" in schema and extra_names({token: None}, schema):
         yield schema["additionalProperties"]
-
-
-def _of_index(schema: JsonObject, index: int) -> Iterator[Any]:
-    prefix = schema.get("prefixItems", [])
-    if index < len(prefix):
-        yield prefix[index]
-    elif "items" in schema:
-        yield schema["items"]

@@ -19,13 +19,17 @@ _SINGLE = frozenset({
     "unevaluatedProperties", "contentSchema",
 })  # fmt: skip
 
+_COUNTS = (
+    "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
+)  # fmt: skip
+
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return _is_number(value) and value >= 0 and value == int(value)  # type: ignore[call-overload, operator]
 
 
 def _is_names(value: object) -> bool:
@@ -50,8 +54,7 @@ _SHAPES: Mapping[str, Callable[[object], bool]] = {
     "multipleOf": lambda value: _is_number(value) and value > 0,  # type: ignore[operator]
     "uniqueItems": lambda value: isinstance(value, bool),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), _is_count),
-    **dict.fromkeys(("minContains", "maxContains"), _is_count),
+    **dict.fromkeys(_COUNTS, _is_count),
     **dict.fromkeys(("format", "$ref", "$dynamicRef", "$anchor", "$dynamicAnchor", "$id"), _is_text),
 }
 
@@ -81,6 +84,8 @@ def _keeps(key: object, value: Any) -> bool:
 def _tidy_value(key: str, value: Any) -> Any:
     if key in _DATA:
         return value
+    if key in _COUNTS:
+        return int(value)
     if key in _LISTS:
         return [tidy(each) for each in value]
     if key in _MAPS:
