@@ -16,12 +16,21 @@ from langgraph.errors import GraphBubbleUp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A function to be run: `function(*args, **kwargs)`, for at most `timeout_s` seconds; may be a coroutine function."""
+    """A function to be run, for at most `timeout_s` seconds: `then(function(*args, **kwargs))`.
+
+    Args:
+        function: The user's function; may be a coroutine function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        timeout_s: Seconds for both.
+        then: Ours: makes what a node can use of the value, within the same time limit.
+    """
 
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     timeout_s: float = 30.0
+    then: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +45,24 @@ class Done:
 def perform(work: Work) -> Done:
     """Run the work in a thread of its own; a function that hangs is left behind there."""
     try:
-        return _settle(_start(work), work.timeout_s)
+        return _start(work).result(work.timeout_s)
     except TimeoutError:
         return _too_late(work)
 
 
 async def aperform(work: Work) -> Done:
     """As `perform`, without blocking the event loop; a coroutine function runs on it."""
-    if inspect.iscoroutinefunction(work.function):
+    if _is_async(work.function):
         return await _await(work)
+    future = asyncio.wrap_future(_start(work))
     try:
-        future = asyncio.wrap_future(_start(work))
         return await asyncio.wait_for(future, work.timeout_s)
     except TimeoutError:
         return _too_late(work)
 
 
-def _settle(future: Future[Done], timeout_s: float) -> Done:
-    return future.result(timeout_s)
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _start(work: Work) -> Future[Done]:
@@ -85,10 +94,10 @@ def _finish(future: Future[Done], *, done: Done | None = None, error: BaseExcept
 def _call(work: Work) -> Done:
     try:
         value = work.function(*work.args, **work.kwargs)
-        return Done(asyncio.run(_finished(value)) if inspect.isawaitable(value) else value)
+        return _done(work, asyncio.run(_finished(value)) if inspect.isawaitable(value) else value)
     except GraphBubbleUp:
         raise
-    except Exception as error:  # noqa: BLE001 - the boundary to users' tools: what they raise is their error
+    except BaseException as error:  # noqa: BLE001 - the boundary to users' tools: sys.exit() in one ends the tool, not us
         return Done(failure=_words(error))
 
 
@@ -97,20 +106,43 @@ async def _finished(value: Any) -> Any:
 
 
 async def _await(work: Work) -> Done:
+    task = asyncio.ensure_future(_acall(work))
     try:
-        return Done(await asyncio.wait_for(work.function(*work.args, **work.kwargs), work.timeout_s))
+        await asyncio.wait({task}, timeout=work.timeout_s)
+        return task.result() if task.done() else _too_late(work)
+    finally:
+        task.cancel()  # and not waited for: a coroutine that does not let itself be cancelled would hold the run
+
+
+async def _acall(work: Work) -> Done:
+    try:
+        return _done(work, await work.function(*work.args, **work.kwargs))
     except GraphBubbleUp:
         raise
-    except TimeoutError:
-        return _too_late(work)
-    except Exception as error:  # noqa: BLE001 - the boundary to users' tools: what they raise is their error
+    except BaseException as error:
+        if _is_cancelled(error):
+            raise
         return Done(failure=_words(error))
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """True where somebody cancels the work from outside; a tool may raise the same error by itself."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _done(work: Work, value: Any) -> Done:
+    return Done(value if work.then is None else work.then(value))
 
 
 def _too_late(work: Work) -> Done:
     return Done(failure=f"did not answer within {work.timeout_s:g} s", late=True)
 
 
-def _words(error: Exception) -> str:
-    text = str(error).strip()
+def _words(error: BaseException) -> str:
+    try:
+        text = str(error).strip()
+    except Exception:  # noqa: BLE001 - the boundary to users' tools: an error that cannot even be told
+        text = ""
+    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text that can be kept
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from ..errors import StateError
 from ..models.ask import Reply, Work
-from ..state import Patch
 from ..world.digest import check_json, clone
 from ..world.patch import make_patch
 from .rung import Answer, Pass, Question, Said
 
 
 def python_rung(question: Question) -> Generator[list[Work], list[Reply], Said]:
-    """Call `simulate(state, **args)` on a copy; what it changed there becomes the patch, what it raises the tool's error."""
+    """Call `simulate(state, **args)` on a copy: its changes there become the patch, what it raises the tool's error."""
     if question.tool.simulate is None:
         return Pass("the tool has no simulate function")
     state = clone(question.state)
@@ -25,6 +25,7 @@ def python_rung(question: Question) -> Generator[list[Work], list[Reply], Said]:
         args=(state,),
         kwargs=clone(question.call["args"]),
         timeout_s=question.context.tool_timeout_s,
+        then=as_json,
     )
     (reply,) = yield [work]
     if reply.absent:
@@ -35,12 +36,13 @@ def python_rung(question: Question) -> Generator[list[Work], list[Reply], Said]:
         check_json(state, what="the state that the simulate function left")
     except StateError as error:
         return Pass(str(error))
-    return as_json(reply.value, make_patch(question.state, state))
+    said: Said = reply.value
+    return replace(said, patch=make_patch(question.state, state)) if isinstance(said, Answer) else said
 
 
-def as_json(value: Any, patch: Patch) -> Said:
-    """A function's return value as an answer: Pydantic models, dates and the like become JSON."""
+def as_json(value: Any) -> Said:
+    """A function's return value as an answer that changes nothing: Pydantic models, dates and the like become JSON."""
     try:
-        return Answer("ok", to_jsonable_python(value), patch)
+        return Answer("ok", to_jsonable_python(value), [])
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         return Pass(f"the function's return value is no JSON: {error}")

@@ -17,9 +17,11 @@ def real_rung(question: Question) -> Generator[list[Work], list[Reply], Said]:
         return Pass("no real function was opened for this tool")
     if not tool.reads:
         return Pass("only reads run for real in a rehearsal")
-    (reply,) = yield [Work(function=tool.real, kwargs=clone(question.call["args"]), timeout_s=question.context.tool_timeout_s)]
+    args, timeout_s = clone(question.call["args"]), question.context.tool_timeout_s
+    (reply,) = yield [Work(function=tool.real, kwargs=args, timeout_s=timeout_s, then=as_json)]
     if reply.absent:
         return Pass(f"the real function {reply.failure}")
     if reply.failure is not None:
         return Answer("error", reply.failure, [])
-    return as_json(reply.value, [])
+    said: Said = reply.value
+    return said
