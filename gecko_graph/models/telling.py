@@ -1,60 +1,128 @@
-"""How records are told to a model: plain text, one line a thing, within a budget of characters."""
+"""How records are told to a model: plain text, one line a thing, within a budget of characters.
+
+Whatever comes in may be of any length: results, arguments, names, replies. Nothing leaves here that is longer than its
+budget, and what is left out leaves a mark.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ..state import Complaint, Step
+from ..state import Complaint, Operation, Patch, Step
 
 RESULT_CHARS = 600
+MESSAGE_CHARS = 2_000
+NAME_CHARS = 100
+
+SHARES = (RESULT_CHARS, 300, 120, 40)
+"""How long one value may be, where many values share a budget: the first share at which all of them fit."""
 
 
 def tell_json(value: Any, *, budget: int = RESULT_CHARS) -> str:
-    """A value as one line of JSON, cut at `budget` characters with a mark that says so."""
+    """A value as one line of JSON, within `budget` characters."""
     return cut(json.dumps(value, ensure_ascii=False, default=str), budget=budget)
 
 
 def cut(text: str, *, budget: int) -> str:
-    """Text within `budget` characters; what is cut leaves its length behind."""
-    return text if len(text) <= budget else f"{text[:budget]}… ({len(text)} characters)"
+    """Text within `budget` characters: its start and its end, and between them a mark with its whole length."""
+    if len(text) <= budget:
+        return text
+    mark = f"… ({len(text)} characters) …"
+    room = budget - len(mark)
+    if room <= 0:
+        return text[:budget]
+    tail = room // 4
+    return text[: room - tail] + mark + text[len(text) - tail :]
+
+
+def line(text: str) -> str:
+    """Text as one line."""
+    return " ".join(text.split())
 
 
 def within(lines: Iterable[str], *, budget: int) -> str:
-    """As many whole lines as fit, oldest dropped first; says how many were."""
-    kept: list[str] = []
+    """As many lines as `budget` characters hold, oldest dropped first; says how many were. The last is always told."""
     told = list(lines)
-    for line in reversed(told):
-        budget -= len(line) + 1
-        if budget < 0:
+    whole = "\n".join(told)
+    if len(whole) <= budget:
+        return whole
+    mark = f"… {len(told)} earlier lines left out"
+    kept: list[str] = []
+    left = budget - len(mark)
+    for each in reversed(told):
+        left -= len(each) + 1
+        if left < 0:
             break
-        kept.append(line)
-    left_out = len(told) - len(kept)
-    head = [f"… {left_out} earlier lines left out"] if left_out else []
-    return "\n".join([*head, *reversed(kept)])
+        kept.append(each)
+    if not kept:
+        return cut(told[-1], budget=budget)
+    return "\n".join([f"… {len(told) - len(kept)} earlier lines left out", *reversed(kept)])
+
+
+def shared(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
+    """Lines whose values share a budget: all of them with ever shorter values, before any line is dropped.
+
+    Args:
+        lines_of: From the characters that one value may have to the lines.
+        budget: Characters in all.
+    """
+    lines: list[str] = []
+    for share in SHARES:
+        lines = lines_of(share)
+        if sum(len(each) + 1 for each in lines) <= budget:
+            break
+    return within(lines, budget=budget)
 
 
 def tell_steps(steps: Sequence[Step], *, budget: int) -> str:
     """An attempt's calls with what came of them, one line each."""
-    return within((f"{number}. {tell_step(step)}" for number, step in enumerate(steps, 1)), budget=budget)
+    return shared(
+        lambda share: [f"{number}. {tell_step(step, share=share)}" for number, step in enumerate(steps, 1)],
+        budget=budget,
+    )
 
 
-def tell_step(step: Step) -> str:
-    """One call and its outcome: `mkdir({"name": "temp"}) -> ok: {"created": "temp"}`."""
+def tell_step(step: Step, *, share: int = RESULT_CHARS) -> str:
+    """One call and its outcome, each value within `share` characters: `mkdir({"name": "a"}) -> ok: {"created": 1}`."""
     call = step["call"]
-    said = f"{call['name']}({call['malformed'] if 'malformed' in call else tell_json(call['args'])})"
+    given = call["malformed"] if "malformed" in call else call["args"]
+    said = f"{cut(line(call['name']), budget=NAME_CHARS)}({tell_json(given, budget=share)})"
     if "complaints" in step:
-        return f"{said} -> refused: {'; '.join(tell_complaint(complaint) for complaint in step['complaints'])}"
+        told = "; ".join(tell_complaint(complaint) for complaint in step["complaints"])
+        return f"{said} -> refused: {cut(told, budget=2 * share)}"
     outcome = step["outcome"]
-    return f"{said} -> {outcome['status']}: {tell_json(outcome['result'])}"
+    return f"{said} -> {outcome['status']}: {tell_json(outcome['result'], budget=share)}"
 
 
 def tell_complaint(complaint: Complaint) -> str:
     """One complaint as a sentence."""
-    return f"{complaint['tool']} {complaint['path']}: expected {complaint['expected']}, got {complaint['got']}"
+    told = f"{complaint['tool']} {complaint['path']}: expected {complaint['expected']}, got {complaint['got']}"
+    return cut(line(told), budget=RESULT_CHARS)
+
+
+def tell_patch(patch: Patch, *, budget: int) -> str:
+    """A change as lines, one an operation: `add /trays/bills []`."""
+    return shared(lambda share: [tell_operation(each, share=share) for each in patch], budget=budget) or "(nothing)"
+
+
+def tell_operation(operation: Operation, *, share: int = RESULT_CHARS) -> str:
+    """One operation of a patch on one line."""
+    places = [str(operation[key]) for key in ("from", "path") if key in operation]
+    words = [operation["op"], " -> ".join(tell_json(place)[1:-1] for place in places)]
+    return " ".join([*words, *([tell_json(operation["value"], budget=share)] if "value" in operation else [])])
+
+
+def tell_tools(tools: Iterable[tuple[str, str]], *, budget: int) -> str:
+    """Tools, given as name and description, one line each."""
+    listed = list(tools)
+    return shared(
+        lambda share: [f"{name}: {cut(line(text), budget=2 * share)}".rstrip(": ") for name, text in listed],
+        budget=budget,
+    )
 
 
 def text_of(message: AnyMessage) -> str:
@@ -63,13 +131,16 @@ def text_of(message: AnyMessage) -> str:
 
 
 def tell_conversation(messages: Sequence[AnyMessage], *, budget: int) -> str:
-    """A conversation's human and assistant turns, one line each; system messages are told apart (`tell_policy`)."""
+    """A conversation's human and assistant turns, one entry each; system messages are told apart (`tell_policy`).
+
+    Further lines of one message are indented, so that none of them looks like somebody else's turn.
+    """
     speakers = {HumanMessage: "user", AIMessage: "assistant", ToolMessage: "tool"}
     lines = []
     for message in messages:
         speaker = next((word for kind, word in speakers.items() if isinstance(message, kind)), None)
-        if speaker and (text := text_of(message)):
-            lines.append(f"{speaker}: {cut(text, budget=2_000)}")
+        if speaker and (text := text_of(message).strip()):
+            lines.append(f"{speaker}: " + "\n    ".join(cut(text, budget=MESSAGE_CHARS).splitlines()))
     return within(lines, budget=budget)
 
 

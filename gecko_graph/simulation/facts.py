@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from ..models.telling import tell_json
 from ..state import Call, SupposedFact
+
+FACT_CHARS = 2_000
 
 
 def fact_key(call: Call, digest: str) -> str:
@@ -19,13 +22,13 @@ def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]
 
 
 def tell_facts(facts: Iterable[SupposedFact], *, about: str, budget: int) -> str:
-    """The facts as lines of JSON for a prompt, those of the tool `about` first, within `budget` characters."""
+    """The facts as lines of JSON for a prompt, those of the tool `about` first, as many as `budget` characters hold."""
     lines: list[str] = []
     left = budget
     for fact in sorted(facts, key=lambda fact: fact["tool"] != about):
-        line = json.dumps({"call": {"name": fact["tool"], "args": fact["args"]}, "result": fact["result"]}, ensure_ascii=False)
-        if len(line) + 1 > left:
-            break
-        lines.append(line)
-        left -= len(line) + 1
+        told = {"call": {"name": fact["tool"], "args": fact["args"]}, "result": fact["result"]}
+        line = tell_json(told, budget=min(budget, FACT_CHARS))
+        if len(line) < left:
+            lines.append(line)
+            left -= len(line) + 1
     return "\n".join(lines)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from dataclasses import replace
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from ..errors import PatchConflict, StateError
 from ..models.ask import Ask, Reply
 from ..models.roles import SimulatedEffect, SimulatedResponse
+from ..models.telling import cut, tell_json
 from ..state import Patch
 from ..toolkit.schema import faults
+from ..toolkit.spec import ToolSpec
 from ..world.digest import check_json
 from ..world.patch import apply_patch
 from ..world.view import focus_words, view
 from .facts import tell_facts
 from .rung import Answer, Pass, Question, Said
+
+CALL_CHARS = 8_000
+TOOL_CHARS = 16_000
+PROBLEM_CHARS = 2_000
 
 
 def model_rung(question: Question) -> Generator[list[Ask], list[Reply], Said]:
@@ -39,26 +44,31 @@ def ask_simulator(question: Question, problems: list[str]) -> Ask:
     """The question as the prompt's variables: the tool, the call, a view of the state, and what was supposed before."""
     tool, call, budget = question.tool, question.call, question.context.view_chars
     fused = question.context.simulation == "fused" and not tool.reads
-    said = {"name": tool.name, "description": tool.description, "effect": tool.effect or "write"}
-    schemas = {"parameters": tool.parameters, "result": tool.result}
-    where = question.where if not problems else replace(question.where, question=question.where.question + 1)
     return Ask(
         role="simulator",
         variables={
-            "tool": json.dumps(said | schemas, ensure_ascii=False),
-            "call": json.dumps({"name": call["name"], "args": call["args"]}, ensure_ascii=False),
+            "tool": tell_tool(tool, focus=list(call["args"])),
+            "call": tell_json({"name": call["name"], "args": call["args"]}, budget=CALL_CHARS),
             "state": view(question.state, focus=focus_words(call["name"], call["args"]), budget=budget),
             "facts": tell_facts(question.facts.values(), about=tool.name, budget=budget // 4),
             "wants": "effect" if fused else "response",
-            "problems": "\n".join(problems),
+            "problems": cut("\n".join(problems), budget=PROBLEM_CHARS),
         },
         reply=SimulatedEffect if fused else SimulatedResponse,
-        where=where,
+        where=question.where,
     )
 
 
+def tell_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
+    """What the simulator must know of a tool; of very long schemas the outline, and what the focus finds."""
+    said = {"name": tool.name, "description": tool.description, "effect": tool.effect or "write"}
+    told = {**said, "parameters": tool.parameters, "result": tool.result}
+    text = json.dumps(told, ensure_ascii=False)
+    return text if len(text) <= TOOL_CHARS else view(told, focus=focus, budget=TOOL_CHARS)
+
+
 def answer_of(question: Question, reply: Any) -> Answer:
-    """The reply as an answer. A read and an error change nothing; a separate reply leaves the change to the state updater."""
+    """The reply as an answer. A read and an error change nothing; a separate reply leaves that to the state updater."""
     if question.tool.reads or reply.status == "error":
         return Answer(reply.status, reply.result, [])
     patch: Patch | None = [dict(operation) for operation in reply.patch] if isinstance(reply, SimulatedEffect) else None
