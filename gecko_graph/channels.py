@@ -1,18 +1,18 @@
 """The two graphs' state: which keys there are, how writes to one key come together, and who owns each.
 
-`delta` keeps the big ones out of every checkpoint: a saver stores what a node wrote, not the whole value at every superstep.
+`delta` keeps the big ones out of every checkpoint: a saver stores what a node wrote, not the whole value every time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.channels.ephemeral_value import EphemeralValue
 from langgraph.graph.message import add_messages
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from .models.usage import add_usage
 from .simulation.facts import merge_facts
@@ -55,7 +55,9 @@ def replace(old: Any, writes: Sequence[Any]) -> Any:
     return writes[-1] if writes else old
 
 
-def gather_facts(old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]) -> dict[str, SupposedFact]:
+def gather_facts(
+    old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]
+) -> dict[str, SupposedFact]:
     """Reducer of supposed facts: what was supposed first stays."""
     facts = dict(old)
     for write in writes:
@@ -109,7 +111,7 @@ def book(old: Ledger, new: Ledger) -> Ledger:
     asked = {role: max(old["asked"].get(role, 0), new["asked"].get(role, 0)) for role in {*old["asked"], *new["asked"]}}
     booked: Ledger = {"turn": old["turn"], "usage": add_usage(old["usage"], new["usage"]), "asked": asked}
     starts = [ledger["started_at"] for ledger in (old, new) if "started_at" in ledger]
-    return booked | {"started_at": min(starts)} if starts else booked  # type: ignore[return-value]
+    return booked | {"started_at": min(starts)} if starts else booked
 
 
 class GeckoInput(TypedDict):
@@ -185,7 +187,11 @@ class AttemptState(TypedDict, total=False):
     lesson: Lesson | None
     ledger_turn: int
     spent_tokens: int
+    """Of the turn, before the attempt."""
+    width: int
+    """How many attempts run at once."""
     deadline: float | None
+    """Unix time in seconds at which the turn's time is over."""
 
     task_state: Annotated[JsonObject, delta(fold_patches, dict)]
     """`begin`, `state_updater`: patches, folded."""

@@ -1,14 +1,17 @@
-"""What one turn is about: the task, and what came before it in the conversation."""
+"""What one turn is about: the task, what came before it in the conversation, and what it may cost."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from .channels import GeckoState
+from .channels import AttemptState, GeckoState
+from .context import GeckoContext
 from .errors import TaskError
 from .models.telling import text_of
+from .models.usage import total
 
 
 def task_of(messages: Sequence[AnyMessage]) -> str:
@@ -40,3 +43,17 @@ def next_turn(state: GeckoState) -> int:
     """The number of the turn that opens now; every run of a thread opens one."""
     ledger = state.get("ledger")
     return (ledger["turn"] if ledger else 0) + 1
+
+
+def spent_budget(state: AttemptState, context: GeckoContext) -> str | None:
+    """Which budget of the turn an attempt has spent, in words; attempts that run at once share the tokens equally."""
+    tokens = total(state.get("usage", {}))
+    used = tokens["input_tokens"] + tokens["output_tokens"]
+    if context.token_budget is not None:
+        share = (context.token_budget - state.get("spent_tokens", 0)) // state.get("width", 1)
+        if used >= share:
+            return f"token_budget: {used} tokens were used, of {max(share, 0)} that were left of {context.token_budget}"
+    deadline = state.get("deadline")
+    if deadline is not None and time.time() >= deadline:
+        return f"time_budget_s: the {context.time_budget_s:g} seconds are over"
+    return None

@@ -1,11 +1,12 @@
 """attempt: one attempt from the identical state to the planner's final answer.
 
-`attempt_node` is the outer graph's node: error boundary, limits, and a checkpoint namespace of its own. `begin` is the inner
-graph's first node.
+`attempt_node` is the outer graph's node: error boundary, limits, and a checkpoint namespace of its own. `begin` is the
+inner graph's first node.
 """
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -18,15 +19,18 @@ from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..events import event
 from ..models.node import NodeScope
+from ..models.telling import cut
 from ..models.usage import total
 from ..state import VERSION, Attempt
 from ..turn import human_turns, task_of
 from ..world.digest import clone, digest
 from ..world.patch import apply_patch
 
+LONGEST_REASON = 1_000
+
 
 def begin(state: AttemptState, scope: NodeScope) -> dict[str, Any]:
-    """Put the attempt's own copy of the task state in place, after checking that it is the one every attempt starts from.
+    """Put the attempt's own copy of the task state in place; checks that it is the one that every attempt starts from.
 
     Raises:
         RuntimeError: The state is not the one that the digest names: something changed it in place.
@@ -49,44 +53,67 @@ def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoCo
 
     def run(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
         given, inner = frame(state, config, default)
-        try:
-            final = graph.invoke(given, inner)
-        except (GeckoError, GraphBubbleUp):
-            raise
-        except Exception as error:  # noqa: BLE001 - the attempt's boundary: a bad attempt is data, not a crash
-            return result(given, broken(given, error), None)
-        return result(given, record(final), final)
+        boundary = Boundary(given)
+        with boundary:
+            for values in graph.stream(given, inner, stream_mode="values"):
+                boundary.seen = values
+        return result(given, boundary.attempt(), boundary.seen)
 
     async def arun(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
         given, inner = frame(state, config, default)
-        try:
-            final = await graph.ainvoke(given, inner)
-        except (GeckoError, GraphBubbleUp):
-            raise
-        except Exception as error:  # noqa: BLE001 - the attempt's boundary: a bad attempt is data, not a crash
-            return result(given, broken(given, error), None)
-        return result(given, record(final), final)
+        boundary = Boundary(given)
+        with boundary:
+            async for values in graph.astream(given, inner, stream_mode="values"):
+                boundary.seen = values
+        return result(given, boundary.attempt(), boundary.seen)
 
     return RunnableLambda(run, afunc=arun, name="attempt")
+
+
+class Boundary:
+    """What was seen of an attempt, and the error that it broke with: a bad attempt is data, not a crash.
+
+    A user's mistake and LangGraph's own control flow go through.
+    """
+
+    def __init__(self, given: AttemptState) -> None:
+        self.given = given
+        self.seen: Any = given
+        self.error: Exception | None = None
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, GeckoError | GraphBubbleUp):
+            return False
+        self.error = error
+        return True
+
+    def attempt(self) -> Attempt:
+        """The attempt's record, with the steps that it made, whether it ended or broke."""
+        return record(self.seen) if self.error is None else broken(self.given, self.seen, self.error)
 
 
 def frame(state: GeckoState, config: RunnableConfig, default: GeckoContext) -> tuple[AttemptState, RunnableConfig]:
     """The attempt's input and config. The recursion limit is passed on: a subgraph would inherit its caller's."""
     context = context_of(get_runtime().context, default)
     number = state.get("number") or len(state.get("attempts") or []) + 1
-    limit = 4 * context.max_steps + 20  # a call costs at most four supersteps: planner, validator, simulator, state_updater
+    limit = (
+        4 * context.max_steps + 20
+    )  # a call costs at most four supersteps: planner, validator, simulator, state_updater
     return attempt_input(state, number, context), {**config, "recursion_limit": limit}
 
 
-def result(given: AttemptState, attempt: Attempt, final: AttemptState | None) -> dict[str, Any]:
-    """What the outer graph keeps of an attempt."""
-    if final is None:
-        return {"attempts": [attempt]}
+def result(given: AttemptState, attempt: Attempt, seen: AttemptState) -> dict[str, Any]:
+    """What the outer graph keeps of an attempt, ended or broken: the record, what it supposed and what it has cost."""
     return {
         "attempts": [attempt],
-        "facts": final.get("facts", {}),
-        "semantic": final.get("semantic", [])[len(given["semantic"]) :],
-        "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": final.get("asked", {})},
+        "facts": seen.get("facts", {}),
+        "semantic": seen.get("semantic", [])[len(given["semantic"]) :],
+        "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": seen.get("asked", {})},
     }
 
 
@@ -99,7 +126,7 @@ def attempt_input(state: GeckoState, number: int, context: GeckoContext) -> Atte
     return {
         "number": number,
         "turn": human_turns(messages) - 1,
-        "task": task_of(messages),
+        "task": cut(task_of(messages), budget=context.view_chars),
         "start_digest": state["start_digest"],
         "before": before,
         "conversation": list(messages),
@@ -107,6 +134,7 @@ def attempt_input(state: GeckoState, number: int, context: GeckoContext) -> Atte
         "items_failure": state["items_failure"],
         "lesson": state["lesson"],
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
+        "width": state["width"],
         "deadline": deadline,
         "facts": state.get("facts") or {},
         "semantic": state.get("semantic") or [],
@@ -131,18 +159,18 @@ def record(state: AttemptState) -> Attempt:
     }
 
 
-def broken(given: AttemptState, error: Exception) -> Attempt:
-    """The record of an attempt that broke: a bad attempt is data, not a crash."""
-    reason = f"the attempt broke: {type(error).__name__}: {error}"
+def broken(given: AttemptState, seen: AttemptState, error: Exception) -> Attempt:
+    """The record of an attempt that broke, with the steps it made: a bad attempt is data, not a crash."""
+    reason = cut(f"the attempt broke: {type(error).__name__}: {error}", budget=LONGEST_REASON)
     return {
         "v": VERSION,
         "number": given["number"],
         "start_digest": given["start_digest"],
         "end_digest": given["start_digest"],
-        "steps": [],
-        "answer": "",
+        "steps": seen.get("steps", []),
+        "answer": seen.get("answer", ""),
         "verdict": {"word": "failed", "score": 0.0, "items": [], "feedback": reason},
         "change": [],
-        "usage": {},
+        "usage": seen.get("usage", {}),
         "stop_reason": reason,
     }

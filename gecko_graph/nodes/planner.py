@@ -1,33 +1,42 @@
 """planner: makes the next calls, or answers (paper, section 4 and algorithm 1).
 
-It sees what it would see with real tools: the conversation, the tools, its earlier calls and their results; on a retry also
-the failed attempt's calls and the judge's feedback.
+It sees what it would see with real tools: the conversation, the tools, its earlier calls and their results; on a retry
+also the failed attempt's calls and the judge's feedback.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolCall
 
 from ..channels import PLANNER_FAILED, AttemptState
 from ..context import GeckoContext
 from ..events import event
 from ..models.ask import PlannerAsk, Reply, Where
+from ..models.conversation import under, with_calls
 from ..models.node import NodeScope
 from ..models.prompts import render
 from ..models.telling import text_of
-from ..models.usage import total
-from ..state import Call
+from ..state import Call, JsonObject
+from ..toolkit.names import valid_name
+from ..turn import spent_budget
 from ..world.view import focus_words, view
+
+CONVERSATION_VIEWS = 10
+"""The conversation may be as long as this many views of the state."""
+
+LONGEST_ID = 100
+LONGEST_NAME = 200
 
 
 def planner(
-    state: AttemptState, scope: NodeScope, *, tools: Sequence[Mapping[str, Any]], resolve: Callable[[str], str]
+    state: AttemptState, scope: NodeScope, *, tools: Sequence[JsonObject], resolve: Callable[[str], str]
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
     """Ask for the next calls, or end the attempt with its reason.
+
+    After the last call that `max_steps` allows the planner is asked once more, for its answer.
 
     Args:
         state: The attempt so far.
@@ -35,8 +44,7 @@ def planner(
         tools: The toolkit as function dicts, for the model.
         resolve: From the name that the model was shown to the tool's own.
     """
-    spent = spent_budget(state, scope.context)
-    if spent:
+    if spent := spent_budget(state, scope.context):
         return stop(spent)
     trace = state.get("trace", [])
     step = sum(isinstance(message, AIMessage) for message in trace)
@@ -44,14 +52,17 @@ def planner(
     (reply,) = yield [PlannerAsk(messages=sight(state, scope.context), tools=list(tools), where=where)]
     if not isinstance(reply.value, AIMessage):
         return stop(f"{PLANNER_FAILED}: {reply.failure}")
-    message, calls = read_calls(reply.value, taken=ids_in(trace), room=scope.context.max_steps - len(state.get("steps", [])))
-    calls = [call | {"name": resolve(call["name"])} for call in calls]  # type: ignore[misc]
-    for call in calls:
+    message, calls = read_calls(reply.value, taken=ids_in([*state["conversation"], *trace]))
+    if not calls:
+        answer = text_of(message).strip()
+        return {"trace": [message], **stop("answered" if answer else "the planner's reply was empty", answer)}
+    room = scope.context.max_steps - len(state.get("steps", []))
+    if room <= 0:
+        return stop(f"max_steps: {scope.context.max_steps} calls were made")
+    pending: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls[:room]]
+    for call in pending:
         scope.emit(event("gecko.call", attempt=state["number"], call=call))
-    if calls:
-        return {"trace": [message], "pending": calls}
-    answer = text_of(message).strip()
-    return {"trace": [message], **stop("answered" if answer else "the planner's reply was empty", answer)}
+    return {"trace": [with_calls(message, message.tool_calls[:room])], "pending": pending}
 
 
 def stop(reason: str, answer: str = "") -> dict[str, Any]:
@@ -59,74 +70,54 @@ def stop(reason: str, answer: str = "") -> dict[str, Any]:
     return {"pending": [], "answer": answer, "stop_reason": reason}
 
 
-def spent_budget(state: AttemptState, context: GeckoContext) -> str | None:
-    """Which budget is spent, in words."""
-    if len(state.get("steps", [])) >= context.max_steps:
-        return f"max_steps: {context.max_steps} calls were made"
-    tokens = total(state.get("usage", {}))
-    used = state.get("spent_tokens", 0) + tokens["input_tokens"] + tokens["output_tokens"]
-    if context.token_budget is not None and used >= context.token_budget:
-        return f"token_budget: {used} of {context.token_budget} tokens are used"
-    deadline = state.get("deadline")
-    if deadline is not None and time.time() >= deadline:
-        return f"time_budget_s: the {context.time_budget_s:g} seconds are over"
-    return None
-
-
 def sight(state: AttemptState, context: GeckoContext) -> list[BaseMessage]:
-    """Everything the planner sees, what never changes first."""
+    """Everything the planner sees, what never changes first: providers cache prefixes."""
     lesson = state.get("lesson")
-    summary = ""
+    instructions, taught = told(lesson["feedback"], lesson["attempt_log"]) if lesson else told()
+    conversation = under(instructions, state["conversation"], budget=CONVERSATION_VIEWS * context.view_chars)
+    seen = [*conversation, *taught, *state.get("trace", [])]
     if context.planner_view == "summary":
-        summary = view(state["task_state"], focus=focus_words(state["task"]), budget=context.view_chars)
-    prompt = render(
-        "planner",
-        {
-            "feedback": lesson["feedback"] if lesson else "",
-            "attempt_log": lesson["attempt_log"] if lesson else "",
-            "summary": summary,
-        },
-    )
-    note = [HumanMessage(prompt.user)] if lesson or summary else []
-    return [*under(prompt.system, state["conversation"]), *note, *state.get("trace", [])]
+        seen += told(summary=view(state["task_state"], focus=focus_words(state["task"]), budget=context.view_chars))[1]
+    return seen
 
 
-def under(instructions: str, conversation: Sequence[AnyMessage]) -> list[BaseMessage]:
-    """The conversation with our instructions behind its own system message: many models take only one."""
-    if conversation and isinstance(conversation[0], SystemMessage):
-        return [SystemMessage(f"{text_of(conversation[0])}\n\n{instructions}"), *conversation[1:]]
-    return [SystemMessage(instructions), *conversation]
+def told(feedback: str = "", attempt_log: str = "", summary: str = "") -> tuple[str, list[BaseMessage]]:
+    """Our instructions, and a note with the rest where there is something to say."""
+    prompt = render("planner", {"feedback": feedback, "attempt_log": attempt_log, "summary": summary})
+    return prompt.system, [HumanMessage(prompt.user)] if prompt.user else []
 
 
-def ids_in(trace: Sequence[AnyMessage]) -> set[str]:
-    """The call ids that the attempt has used."""
-    return {str(call["id"]) for message in trace if isinstance(message, AIMessage) for call in message.tool_calls}
+def ids_in(messages: Sequence[AnyMessage]) -> set[str]:
+    """The call ids that are taken."""
+    return {str(call["id"]) for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
 
 
-def read_calls(message: AIMessage, *, taken: set[str], room: int) -> tuple[AIMessage, list[Call]]:
-    """The calls of a planner's message, at most `room`, each with an id of its own, and the message with the same ids.
+def read_calls(message: AIMessage, *, taken: set[str]) -> tuple[AIMessage, list[Call]]:
+    """The calls of a planner's message, each with an id of its own, and the message with the same ids.
 
-    Arguments that are no JSON object are kept as text in `malformed`, for the validator.
+    Arguments that are no JSON object are kept as text in `malformed`, for the validator. In the message, which goes
+    back to the model, such a call has no arguments, and every name is one that providers take: they refuse all of it
+    otherwise.
     """
-    tool_calls, invalid = [], []
     calls: list[Call] = []
-    for raw in message.tool_calls[:room]:
-        identifier = fresh_id(raw.get("id"), taken)
-        tool_calls.append({**raw, "id": identifier})
-        calls.append({"id": identifier, "name": raw["name"], "args": dict(raw["args"])})
-    for broken in message.invalid_tool_calls[: room - len(calls)]:
-        identifier = fresh_id(broken.get("id"), taken)
-        invalid.append({**broken, "id": identifier})
+    for raw in message.tool_calls:
         calls.append(
-            {"id": identifier, "name": broken.get("name") or "", "args": {}, "malformed": str(broken.get("args") or "")}
+            {"id": fresh_id(raw.get("id"), taken), "name": raw["name"][:LONGEST_NAME], "args": dict(raw["args"])}
         )
-    return message.model_copy(update={"tool_calls": tool_calls, "invalid_tool_calls": invalid}), calls
+    for broken in message.invalid_tool_calls:
+        name, wrote = (broken.get("name") or "")[:LONGEST_NAME], str(broken.get("args") or "")
+        calls.append({"id": fresh_id(broken.get("id"), taken), "name": name, "args": {}, "malformed": wrote})
+    sent: list[ToolCall] = [
+        {"id": call["id"], "name": valid_name(call["name"]), "args": call["args"], "type": "tool_call"}
+        for call in calls
+    ]
+    return with_calls(message, sent), calls
 
 
 def fresh_id(given: str | None, taken: set[str]) -> str:
     """The call's own id if it has one that is not taken, else a new one."""
     identifier = given or ""
-    if not identifier or identifier in taken:
+    if not identifier or identifier in taken or len(identifier) > LONGEST_ID:
         identifier = next(name for number in range(1, len(taken) + 2) if (name := f"call_{number}") not in taken)
     taken.add(identifier)
     return identifier
