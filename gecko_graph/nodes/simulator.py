@@ -5,44 +5,52 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from langchain_core.messages import ToolMessage
+
 from ..channels import AttemptState, Proposal
 from ..events import event
-from ..models.ask import Reply, AnyAsk, Where
+from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
 from ..simulation.ladder import climb, together
 from ..simulation.rung import Question
 from ..state import Call, SupposedFact
 from ..toolkit import Toolkit
+from ..turn import spent_budget
 
 
 def simulator(
     state: AttemptState, scope: NodeScope, *, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Answer the next call (`serial`), or all calls of the planner's message at once from one state (`snapshot`, `strict`)."""
+    """Answer the next call (`serial`), or all calls of the planner's message from one state (`snapshot`, `strict`).
+
+    Where a budget was spent by the calls before, the others of the message are not made; the planner ends the attempt.
+    """
     pending = state["pending"]
+    began = isinstance(next(reversed(state.get("trace", [])), None), ToolMessage)
+    if began and spent_budget(state, scope.context):
+        return {"pending": [], "proposals": []}
     calls = pending[:1] if scope.context.calls == "serial" else pending
-    climbs = [climb(question_of(call, number, state, scope, toolkit)) for number, call in enumerate(calls)]
-    climbed = yield from together(climbs)
+    climbs = [climb(question_of(call, state, scope, toolkit)) for call in calls]
+    climbed = yield from together(climbs, asked=state.get("asked", {}).get("simulator", 0))
     proposals: list[Proposal] = []
     facts: dict[str, SupposedFact] = {}
     for call, answer in zip(calls, climbed, strict=True):
         outcome = answer.outcome
         proposals.append({"call": call, "outcome": outcome})
         facts.update(answer.facts)
-        told = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}  # type: ignore[literal-required]
+        told = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
         scope.emit(event("gecko.result", attempt=state["number"], call=call, **told))
     return {"pending": pending[len(calls) :], "proposals": proposals, "facts": facts}
 
 
-def question_of(call: Call, number: int, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> Question:
+def question_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> Question:
     """The ladder's question for one call."""
-    asked = state.get("asked", {}).get("simulator", 0) + number
     return Question(
         tool=toolkit[call["name"]],
         call=call,
         state=state["task_state"],
         facts=state.get("facts", {}),
         context=scope.context,
-        where=Where(turn=state["turn"], attempt=state["number"], question=asked),
+        where=Where(turn=state["turn"], attempt=state["number"]),
         has_simulator=scope.has_model("simulator"),
     )

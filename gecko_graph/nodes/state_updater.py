@@ -15,7 +15,7 @@ from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import StateChange
-from ..models.telling import tell_json
+from ..models.telling import cut, tell_json
 from ..simulation.commit import commit, race_of, refuse
 from ..simulation.rung import Question
 from ..state import VERSION, JsonObject, Outcome, Patch, Step
@@ -23,6 +23,10 @@ from ..toolkit import Toolkit
 from ..world.digest import check_json
 from ..world.patch import apply_patch
 from ..world.view import focus_words, view
+
+TOOL_CHARS = 4_000
+VALUE_CHARS = 8_000
+PROBLEM_CHARS = 2_000
 
 
 def state_updater(
@@ -39,14 +43,15 @@ def state_updater(
     change: Patch = []
     for proposal in proposals:
         question = question_of(proposal, before, scope, toolkit)
-        outcome = settle_race(proposal, done, strict=scope.context.calls == "strict")
+        outcome = settle_race(proposal, done, before, strict=scope.context.calls == "strict")
         booked = commit(question, outcome, invariants=toolkit.invariants, now=now)
         now = booked.state
         done.append({"call": proposal["call"], "outcome": booked.outcome})
         change += booked.outcome["patch"] or []
         tell_change(scope, state["number"], done[-1])
     steps: list[Step] = [{"v": VERSION, "call": each["call"], "outcome": each["outcome"]} for each in done]
-    return {"steps": steps, "trace": [tool_message(each) for each in done], "task_state": change, "proposals": []}
+    shown = [tool_message(each, focus=focus_words(state["task"]), budget=scope.context.view_chars) for each in done]
+    return {"steps": steps, "trace": shown, "task_state": change, "proposals": []}
 
 
 def tell_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
@@ -57,11 +62,16 @@ def tell_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
         scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **told))
 
 
-def tool_message(booked: Proposal) -> ToolMessage:
-    """The outcome as the planner sees it: what the real tool would show."""
+def tool_message(booked: Proposal, *, focus: Sequence[str], budget: int) -> ToolMessage:
+    """The outcome as the planner sees it: what the real tool would show, within `budget` characters.
+
+    Of a longer result it sees the start and the end of a text, else an outline with what the focus finds.
+    """
     call, outcome = booked["call"], booked["outcome"]
     result = outcome["result"]
     content = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+    if len(content) > budget:
+        content = cut(content, budget=budget) if isinstance(result, str) else view(result, focus=focus, budget=budget)
     status = "success" if outcome["status"] == "ok" else "error"
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
 
@@ -73,11 +83,11 @@ def question_of(proposal: Proposal, before: JsonObject, scope: NodeScope, toolki
     return Question(tool=toolkit[call["name"]], call=call, state=before, facts={}, context=scope.context, where=where)
 
 
-def settle_race(proposal: Proposal, done: Sequence[Proposal], *, strict: bool) -> Outcome:
+def settle_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject, *, strict: bool) -> Outcome:
     """The outcome with the races it is in; under `strict` the later call of a race is refused."""
     outcome = proposal["outcome"]
     others = [(each["call"], each["outcome"]["patch"] or []) for each in done]
-    races = race_of(proposal["call"], others, outcome["patch"] or [])
+    races = race_of(others, outcome["patch"] or [], state=before)
     if not races:
         return outcome
     if strict:
@@ -96,21 +106,25 @@ def complete(
     if not scope.has_model("state_updater"):
         return proposals
     problems = {index: "" for index, proposal in enumerate(proposals) if wants_patch(proposal, toolkit)}
+    number = state.get("asked", {}).get("state_updater", 0)
     for _ in range(2):
-        asked = list(problems)
-        if not asked:
+        if not problems:
             break
-        replies = yield [
-            ask_change(state, proposals[index], toolkit, scope, problem=problems[index]) for index in asked
-        ]
-        for index, reply in zip(asked, replies, strict=True):
-            patch, problems[index] = read_change(reply, state["task_state"])
-            if not problems[index]:
-                del problems[index]
-                proposals[index] = {**proposals[index], "outcome": {**proposals[index]["outcome"], "patch": patch}}
+        asks = [ask_change(state, proposals[index], toolkit, scope, problem=told) for index, told in problems.items()]
+        replies = yield [numbered(ask, number + index) for index, ask in enumerate(asks)]
+        number += len(asks)
+        for index, reply in zip(list(problems), replies, strict=True):
+            outcome, problems[index] = filled(proposals[index]["outcome"], reply, state["task_state"])
+            proposals[index] = {**proposals[index], "outcome": outcome}
+        problems = {index: problem for index, problem in problems.items() if problem}
     for index, problem in problems.items():
         proposals[index] = {**proposals[index], "outcome": refuse(proposals[index]["outcome"], problem)}
     return proposals
+
+
+def numbered(ask: Ask, number: int) -> Ask:
+    """The ask with its number: how many times the role was asked before."""
+    return replace(ask, where=replace(ask.where, question=number))
 
 
 def wants_patch(proposal: Proposal, toolkit: Toolkit) -> bool:
@@ -122,30 +136,29 @@ def wants_patch(proposal: Proposal, toolkit: Toolkit) -> bool:
 def ask_change(state: AttemptState, proposal: Proposal, toolkit: Toolkit, scope: NodeScope, *, problem: str) -> Ask:
     """The question what a call has changed."""
     call, tool = proposal["call"], toolkit[proposal["call"]["name"]]
-    where = Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("state_updater", 0))
     focus = focus_words(call["name"], call["args"], proposal["outcome"]["result"])
     return Ask(
         role="state_updater",
         variables={
-            "tool": tell_json({"name": tool.name, "description": tool.description}, budget=4_000),
-            "call": tell_json({"name": call["name"], "args": call["args"]}, budget=8_000),
-            "result": tell_json(proposal["outcome"]["result"], budget=8_000),
+            "tool": tell_json({"name": tool.name, "description": tool.description}, budget=TOOL_CHARS),
+            "call": tell_json({"name": call["name"], "args": call["args"]}, budget=VALUE_CHARS),
+            "result": tell_json(proposal["outcome"]["result"], budget=VALUE_CHARS),
             "state": view(state["task_state"], focus=focus, budget=scope.context.view_chars),
-            "problems": problem,
+            "problems": cut(problem, budget=PROBLEM_CHARS),
         },
         reply=StateChange,
-        where=where if not problem else replace(where, question=where.question + 1),
+        where=Where(turn=state["turn"], attempt=state["number"]),
     )
 
 
-def read_change(reply: Reply, state: JsonObject) -> tuple[Patch, str]:
-    """The patch of a reply, or what is wrong with it."""
+def filled(outcome: Outcome, reply: Reply, state: JsonObject) -> tuple[Outcome, str]:
+    """The outcome with the patch of a reply, or as it was, with what is wrong; no reply cannot be repaired."""
     if not isinstance(reply.value, StateChange):
-        return [], f"no model said what the call changes: {reply.failure}"
-    patch = [dict(operation) for operation in reply.value.patch]
+        return refuse(outcome, f"no model said what the call changes: {reply.failure}"), ""
+    patch: Patch = [dict(operation) for operation in reply.value.patch]
     try:
         check_json(patch, what="the change")
         apply_patch(state, patch)
     except (PatchConflict, StateError) as conflict:
-        return [], f"the model's change does not apply: {conflict}"
-    return patch, ""
+        return outcome, f"the model's change does not apply: {conflict}"
+    return {**outcome, "patch": patch}, ""

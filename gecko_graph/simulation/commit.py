@@ -23,11 +23,14 @@ class Commit:
     outcome: Outcome
 
 
-def commit(question: Question, outcome: Outcome, *, invariants: Sequence[Invariant] = (), now: JsonObject | None = None) -> Commit:
+def commit(
+    question: Question, outcome: Outcome, *, invariants: Sequence[Invariant] = (), now: JsonObject | None = None
+) -> Commit:
     """Commit the outcome's patch, or refuse it whole and say why.
 
     A read changes nothing, and an error changes nothing unless the tool's contract declares it. A result whose
-    postcondition or whose state's invariant fails is not committed, and becomes an error that says so.
+    postcondition or whose state's invariant fails is not committed, and becomes an error that says so. A postcondition
+    speaks of the call alone, so it is looked at where the call was answered; an invariant speaks of the new state.
 
     Args:
         question: The call with the state that it was answered in.
@@ -40,11 +43,12 @@ def commit(question: Question, outcome: Outcome, *, invariants: Sequence[Invaria
     try:
         check_json(patch, what="the change")
         after = apply_patch(state, patch)
+        alone = after if state is question.state else apply_patch(question.state, patch)
         if not isinstance(after, dict):
             raise PatchConflict("the change replaces the task state by something that is no object")
     except (PatchConflict, StateError) as conflict:
         return Commit(state, refuse(outcome, f"the change does not apply: {conflict}"))
-    broken = broken_promise(question, outcome, after) or broken_invariant(invariants, state, after)
+    broken = broken_promise(question, outcome, alone) or broken_invariant(invariants, state, after)
     if broken:
         return Commit(state, refuse(outcome, broken))
     booked: Outcome = {**outcome, "patch": patch}
@@ -95,11 +99,20 @@ def broken_invariant(invariants: Sequence[Invariant], before: JsonObject, after:
     return None
 
 
-def race_of(call: Call, others: Sequence[tuple[Call, Patch]], patch: Patch) -> list[str]:
-    """Calls of the same planner message whose changes overlap with this one's, with the places, in words."""
+def race_of(others: Sequence[tuple[Call, Patch]], patch: Patch, *, state: JsonObject) -> list[str]:
+    """Calls of the same planner message whose changes overlap with a patch, with the places, in words.
+
+    Args:
+        others: The calls before, each with the change that was committed for it.
+        patch: What this call wants to change.
+        state: The state that all of them were answered in.
+    """
     races = []
     for other, change in others:
-        places = overlap(change, patch)
-        if places and other["id"] != call["id"]:
+        try:
+            places = overlap(change, patch, document=state)
+        except PatchConflict:  # a patch that is none: `commit` says so
+            return []
+        if places:
             races.append(f"{other['name']} ({other['id']}) at {', '.join(places[:3])}")
     return races

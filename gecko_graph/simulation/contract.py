@@ -15,6 +15,7 @@ class Gate:
         self._question = question
         self._run = open_contract(question)
         self._checked = False
+        self._unclear = "the tool has no contract"
 
     def refusal(self, passed: list[PassedRung]) -> Answer | None:
         """The tool's own error where a precondition is broken; looked at once a call.
@@ -27,20 +28,22 @@ class Gate:
         try:
             refusal = self._run.refusal()
         except EvaluationFailed as failure:
-            passed.append({"rung": "contract", "reason": f"its precondition cannot be evaluated: {failure}"})
-            self._run = None
+            self._run, self._unclear = None, f"its precondition cannot be evaluated: {failure}"
+            passed.append({"rung": "contract", "reason": self._unclear})
             return None
         return None if refusal is None else Answer("error", refusal.error, refusal.patch)
 
     def answer(self) -> Said:
         """The contract's own answer; it passes where the contract has no effects and no result."""
         if self._run is None:
-            return Pass("the tool has no contract that can be evaluated")
+            return Pass(self._unclear)
         try:
             answer = self._run.answer()
         except EvaluationFailed as failure:
             return Pass(f"the contract cannot be evaluated: {failure}")
-        return Pass("the contract only guards the call") if answer is None else Answer("ok", answer.result, answer.patch)
+        return (
+            Pass("the contract only guards the call") if answer is None else Answer("ok", answer.result, answer.patch)
+        )
 
 
 def open_contract(question: Question) -> ContractRun | None:

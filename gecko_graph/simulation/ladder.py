@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
-from types import GeneratorType
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ..errors import StateError
-from ..models.ask import Reply, AnyAsk
+from ..models.ask import AnyAsk, Ask, Reply
 from ..state import Outcome, PassedRung, SupposedFact
 from ..toolkit.schema import faults
 from ..world.digest import check_json, digest
@@ -18,10 +17,10 @@ from .facts import fact_key
 from .model import model_rung
 from .python import python_rung
 from .real import real_rung
-from .rung import Answer, Pass, Question, Rung, Said
+from .rung import Answer, Asking, Pass, Question, Rung
 from .schema import schema_rung
 
-Climb: TypeAlias = Generator[list[AnyAsk], list[Reply], "Climbed"]
+Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], "Climbed"]
 
 INVENTING = frozenset({"model", "schema"})
 """Rungs that make things up: what they say of a read is kept as a supposed fact."""
@@ -54,29 +53,28 @@ def climb(question: Question) -> Climb:
     for name in question.context.ladder:
         if name != "real" and (refusal := gate.refusal(passed)) is not None:
             return Climbed(outcome_of(refusal, rung="contract", passed=passed), {})
-        if name in INVENTING and (known := recall(question)) is not None:
+        if name in INVENTING and (known := recall(question, passed)) is not None:
             return Climbed(known, {})
         said = gate.answer() if name == "contract" else (yield from step_on(RUNGS[name], question))
         if isinstance(said, Answer) and (problem := misfit(question, said)):
             said = Pass(problem)
         if isinstance(said, Pass):
-            passed.append({"rung": name, "reason": said.reason})
+            note: PassedRung = {"rung": name, "reason": said.reason}
+            passed += [] if note in passed else [note]
             continue
         outcome = outcome_of(said, rung=name, passed=passed)
         return Climbed(outcome, suppose(question, outcome))
     return Climbed(nobody(passed), {})
 
 
-def step_on(rung: Rung, question: Question) -> Generator[list[AnyAsk], list[Reply], Said]:
+def step_on(rung: Rung, question: Question) -> Asking:
     """Ask one rung, whether it answers at once or asks a model first."""
     said = rung(question)
-    if isinstance(said, GeneratorType):
-        return (yield from said)
-    return said  # type: ignore[return-value]
+    return said if isinstance(said, Answer | Pass) else (yield from said)
 
 
 def misfit(question: Question, answer: Answer) -> str | None:
-    """Why an answer may not reach the planner: it is no JSON, or breaks the result schema. Errors have a form of their own."""
+    """Why an answer may not reach the planner: no JSON, or not of the result schema. Errors have their own form."""
     try:
         check_json(answer.result, what="the result")
     except StateError as error:
@@ -105,14 +103,14 @@ def nobody(passed: Sequence[PassedRung]) -> Outcome:
     return outcome_of(Answer("error", text, []), rung="none", passed=passed)
 
 
-def recall(question: Question) -> Outcome | None:
+def recall(question: Question, passed: Sequence[PassedRung]) -> Outcome | None:
     """What was supposed of the same read in the same task state."""
     if not question.tool.reads or not question.facts:
         return None
     fact = question.facts.get(fact_key(question.call, digest(question.state)))
     if fact is None:
         return None
-    return outcome_of(Answer(fact["status"], fact["result"], []), rung=fact["rung"], passed=[])
+    return outcome_of(Answer(fact["status"], fact["result"], []), rung=fact["rung"], passed=passed)
 
 
 def suppose(question: Question, outcome: Outcome) -> dict[str, SupposedFact]:
@@ -131,22 +129,37 @@ def suppose(question: Question, outcome: Outcome) -> dict[str, SupposedFact]:
     return {fact_key(question.call, seen): fact}
 
 
-def together(climbs: Sequence[Climb]) -> Generator[list[AnyAsk], list[Reply], list[Climbed]]:
-    """Several climbs at once: what they ask in the same round is asked in one list, so that it is answered at the same time."""
+def together(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Climbed]]:
+    """Several climbs at once: what they ask in one round is asked in one list, so that it is answered at the same time.
+
+    Args:
+        climbs: The climbs, in the order of their calls.
+        asked: How many questions the simulator was asked before; they are numbered on from there, as they are asked.
+    """
     done: dict[int, Climbed] = {}
     sent: dict[int, list[Reply] | None] = dict.fromkeys(range(len(climbs)))
     while sent:
-        asked: dict[int, list[AnyAsk]] = {}
+        wanted: dict[int, Sequence[AnyAsk]] = {}
         for index, replies in sent.items():
             try:
-                asked[index] = next(climbs[index]) if replies is None else climbs[index].send(replies)
+                wanted[index] = next(climbs[index]) if replies is None else climbs[index].send(replies)
             except StopIteration as stop:
                 done[index] = stop.value
-        if not asked:
+        if not wanted:
             break
-        answers = yield [request for requests in asked.values() for request in requests]
-        sent, start = {}, 0
-        for index, requests in asked.items():
-            sent[index] = answers[start : start + len(requests)]
-            start += len(requests)
+        requests = numbered([request for each in wanted.values() for request in each], first=asked)
+        asked += sum(isinstance(request, Ask) for request in requests)
+        answers = iter((yield requests))
+        sent = {index: [next(answers) for _ in each] for index, each in wanted.items()}
     return [done[index] for index in range(len(climbs))]
+
+
+def numbered(requests: Sequence[AnyAsk], *, first: int) -> list[AnyAsk]:
+    """The requests with their questions numbered from `first` on: no two questions of a turn have one number."""
+    told: list[AnyAsk] = []
+    for request in requests:
+        if isinstance(request, Ask):
+            request = replace(request, where=replace(request.where, question=first))
+            first += 1
+        told.append(request)
+    return told

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..context import GeckoContext
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import AnyAsk, Reply, Where
 from ..state import Call, CallStatus, Json, JsonObject, Patch, SupposedFact
 from ..toolkit.spec import ToolSpec
 
@@ -22,7 +22,7 @@ class Question:
         state: The task state before the call. Shared: never change it in place.
         facts: What earlier simulated reads supposed, by `fact_key`.
         context: The run's knobs.
-        where: Turn, attempt and number of the question, for the models.
+        where: Turn and attempt, for the models; their questions are numbered where they are asked.
         has_simulator: True if a model can be asked for the role `simulator`.
     """
 
@@ -52,7 +52,7 @@ class Pass:
 
 
 Said: TypeAlias = Answer | Pass
-Asking: TypeAlias = Generator[list[Ask], list[Reply], Said]
+Asking: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], Said]
 Rung: TypeAlias = Callable[[Question], Said | Asking]
 
 
