@@ -13,12 +13,12 @@ from ..errors import StateError
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import InitialState
-from ..models.telling import tell_conversation
+from ..models.telling import cut, tell_conversation, tell_tools
 from ..state import JsonObject
 from ..toolkit import Toolkit
+from ..turn import earlier, human_turns, next_turn, task_of
 from ..world.digest import check_json, clone
 from ..world.view import focus_words, view
-from ..turn import earlier, human_turns, next_turn, task_of
 
 RUNTIME = "runtime_state"
 """The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
@@ -34,7 +34,8 @@ def bootstrapper(
         TaskError: The conversation holds no task.
     """
     task = task_of(state.get("messages", []))
-    given = state.get("task_state") or {}
+    given = state.get("task_state")
+    given = {} if given is None else given
     if not isinstance(given, dict):
         raise StateError(f"task_state is a {type(given).__name__}: give a JSON object (a dict with text keys)")
     check_json(given, what="task_state")
@@ -66,24 +67,28 @@ def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:
 
 
 def completed(state: JsonObject, reply: Reply) -> JsonObject:
-    """The state with what the model added. What was given is never changed, and a failed reply adds nothing."""
+    """The state with what the model added. What was given is never changed; a reply that is of no use adds nothing."""
     if not isinstance(reply.value, InitialState):
         return state
-    domain = reply.value.domain if not state else {}
-    return {**domain, **state, RUNTIME: reply.value.runtime_state}
+    domain = {} if state else reply.value.domain
+    whole: JsonObject = {**domain, **state, RUNTIME: reply.value.runtime_state or domain.get(RUNTIME) or {}}
+    try:
+        check_json(whole, what="the state")
+    except StateError:
+        return state
+    return whole
 
 
 def ask_state(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
     """The question what the task's world looks like at the start."""
     given = state.get("task_state") or {}
-    tools = "\n".join(f"{tool.name}: {tool.description}" for tool in toolkit)
     messages = state["messages"]
     return Ask(
         role="bootstrapper",
         variables={
-            "task": task,
+            "task": cut(task, budget=budget),
             "conversation": tell_conversation(earlier(messages), budget=budget // 2),
-            "tools": tools[:budget],
+            "tools": tell_tools(((tool.name, tool.description) for tool in toolkit), budget=budget),
             "state": view(given, focus=focus_words(task), budget=budget) if given else "",
         },
         reply=InitialState,

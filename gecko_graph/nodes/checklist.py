@@ -10,11 +10,14 @@ from ..errors import TaskError
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import Checklist
-from ..models.telling import tell_conversation
+from ..models.telling import cut, tell_conversation, tell_tools
 from ..state import ChecklistItem
 from ..toolkit import Toolkit
 from ..turn import earlier, human_turns, task_of
 from ..world.expression import check_expression
+
+MOST_ITEMS = 40
+ITEM_CHARS = 1_000
 
 
 def checklist(
@@ -27,40 +30,51 @@ def checklist(
         ContractError: A `check` of the given checklist cannot be parsed.
     """
     task = task_of(state.get("messages", []))
-    given = state.get("checklist")
-    if given:
+    if given := state.get("checklist"):
         return {"items": numbered(given), "items_failure": ""}
+    (reply,) = yield [ask_checklist(state, task, toolkit, budget=scope.context.view_chars)]
+    items = written(reply.value) if isinstance(reply.value, Checklist) else []
+    failure = "" if items else f"there is no checklist: {reply.failure or 'the model wrote an empty one'}"
+    return {"items": items, "items_failure": failure}
+
+
+def ask_checklist(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
+    """The question what must hold at the end."""
     messages = state["messages"]
-    ask = Ask(
+    return Ask(
         role="checklist",
         variables={
-            "task": task,
-            "conversation": tell_conversation(earlier(messages), budget=scope.context.view_chars // 2),
-            "tools": "\n".join(f"{tool.name}: {tool.description}" for tool in toolkit)[: scope.context.view_chars],
+            "task": cut(task, budget=budget),
+            "conversation": tell_conversation(earlier(messages), budget=budget // 2),
+            "tools": tell_tools(((tool.name, tool.description) for tool in toolkit), budget=budget),
         },
         reply=Checklist,
         where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),
     )
-    (reply,) = yield [ask]
-    items: list[ChecklistItem] = []
-    if isinstance(reply.value, Checklist):
-        items = [{"id": f"item-{n}", "description": item.description} for n, item in enumerate(reply.value.items, 1)]
-    failure = "" if items else f"there is no checklist: {reply.failure or 'the model wrote an empty one'}"
-    return {"items": items, "items_failure": failure}
+
+
+def written(reply: Checklist) -> list[ChecklistItem]:
+    """The model's items, at most `MOST_ITEMS`, with ids."""
+    told = [cut(item.description.strip(), budget=ITEM_CHARS) for item in reply.items if item.description.strip()]
+    return [{"id": f"item-{number}", "description": text} for number, text in enumerate(told[:MOST_ITEMS], 1)]
 
 
 def numbered(given: Sequence[Any]) -> list[ChecklistItem]:
     """The caller's items, checked; an item without an id gets one, and a bare text is a description.
 
     Raises:
-        TaskError: An item has no description, or two have one id.
+        TaskError: It is no list, an item has no description, or two have one id.
         ContractError: A check cannot be parsed.
     """
+    if not isinstance(given, list | tuple):
+        raise TaskError(f"checklist is a {type(given).__name__}: give a list of items, such as ['the file exists']")
     items: list[ChecklistItem] = []
     for number, raw in enumerate(given, 1):
         entry = {"description": raw} if isinstance(raw, str) else raw
         if not isinstance(entry, dict) or not str(entry.get("description") or entry.get("check") or "").strip():
-            raise TaskError(f"checklist item {number}: give it a description, for example {{'description': 'the file exists'}}")
+            raise TaskError(
+                f"checklist item {number}: give it a description, for example {{'description': 'the file exists'}}"
+            )
         item: ChecklistItem = {
             "id": str(entry.get("id") or f"item-{number}"),
             "description": str(entry.get("description") or entry["check"]),

@@ -14,12 +14,21 @@ from ..errors import EvaluationFailed
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
-from ..models.roles import Judgement
-from ..models.telling import tell_conversation, tell_json, tell_policy, tell_steps
+from ..models.roles import ItemJudgement, Judgement
+from ..models.telling import cut, tell_conversation, tell_json, tell_patch, tell_policy, tell_steps
 from ..state import ChecklistItem, ItemStatus, JsonObject, JudgedItem, Patch, Step, Verdict, VerdictWord
+from ..turn import earlier
 from ..world.expression import Scope, check_expression
 from ..world.patch import make_patch
 from ..world.view import focus_words, view
+
+STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success")
+DOUBT = (False, "")
+
+ANSWER_CHARS = 4_000
+ITEM_CHARS = 1_000
+REASON_CHARS = 500
+FEEDBACK_CHARS = 4_000
 
 
 def judge(state: AttemptState, scope: NodeScope) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
@@ -27,7 +36,7 @@ def judge(state: AttemptState, scope: NodeScope) -> Generator[list[Ask], list[Re
     change = make_patch(state["before"], state["task_state"])
     ruled = judge_by_rule(state)
     judgement: Judgement | None = None
-    failure: str | None = None
+    failure = state["stop_reason"] if is_silent(state) else None
     if needs_model(state, ruled, change):
         (reply,) = yield [ask_judge(state, scope, ruled, change)]
         judgement = reply.value if isinstance(reply.value, Judgement) else None
@@ -76,7 +85,12 @@ def calls_of(steps: Sequence[Step]) -> list[JsonObject]:
 
 
 def needs_model(state: AttemptState, ruled: Mapping[str, tuple[bool, str]], change: Patch) -> bool:
-    """True where an item has no check, or where a rule failed but the answer may rightly be a question to the user."""
+    """True where an item has no check, or where a rule failed but the answer may rightly be a question to the user.
+
+    An attempt whose planner never spoke is not worth a question: it can be nothing but failed.
+    """
+    if is_silent(state) and not state.get("steps"):
+        return False
     if any(item["id"] not in ruled for item in state["items"]):
         return True
     if all(holds for holds, _ in ruled.values()):
@@ -85,32 +99,40 @@ def needs_model(state: AttemptState, ruled: Mapping[str, tuple[bool, str]], chan
     return bool(answer) and (not change or "?" in answer)
 
 
-def ask_judge(
-    state: AttemptState, scope: NodeScope, ruled: Mapping[str, tuple[bool, str]], change: Patch
-) -> Ask:
+def is_silent(state: AttemptState) -> bool:
+    """True where the attempt ended because the planner gave no reply."""
+    return state.get("stop_reason", "").startswith(PLANNER_FAILED)
+
+
+def ask_judge(state: AttemptState, scope: NodeScope, ruled: Mapping[str, tuple[bool, str]], change: Patch) -> Ask:
     """The question: the items that no rule has found to hold, and the evidence."""
     budget = scope.context.view_chars
-    lines = [
-        {"id": item["id"], "description": item["description"]} | ({"by_rule": ruled[item["id"]][1]} if item["id"] in ruled else {})
-        for item in state["items"]
-        if not ruled.get(item["id"], (False, ""))[0]
-    ]
     words = focus_words(state["task"], [item["description"] for item in state["items"]])
     return Ask(
         role="judge",
         variables={
-            "items": "\n".join(json.dumps(line, ensure_ascii=False) for line in lines),
+            "items": "\n".join(
+                tell_item(item, ruled) for item in state["items"] if not ruled.get(item["id"], DOUBT)[0]
+            ),
             "task": state["task"],
-            "conversation": tell_conversation(state["conversation"], budget=budget // 2),
+            "conversation": tell_conversation(earlier(state["conversation"]), budget=budget // 2),
             "policy": tell_policy(state["conversation"], budget=budget // 2),
             "steps": tell_steps(state.get("steps", []), budget=budget),
-            "answer": tell_json(state.get("answer", ""), budget=4_000),
-            "change": tell_json(change, budget=budget // 2),
+            "answer": tell_json(state.get("answer", ""), budget=ANSWER_CHARS),
+            "change": tell_patch(change, budget=budget // 2),
             "state": view(state["task_state"], focus=words, budget=budget),
         },
         reply=Judgement,
         where=Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("judge", 0)),
     )
+
+
+def tell_item(item: ChecklistItem, ruled: Mapping[str, tuple[bool, str]]) -> str:
+    """An item as one line of JSON, with what a rule has found."""
+    told = {"id": item["id"], "description": cut(item["description"], budget=ITEM_CHARS)}
+    if item["id"] in ruled:
+        told["by_rule"] = cut(ruled[item["id"]][1], budget=ITEM_CHARS)
+    return json.dumps(told, ensure_ascii=False)
 
 
 def settle(
@@ -123,27 +145,46 @@ def settle(
 
     An item whose check does not hold is unknown, not failed, where the judge agrees that the user must be asked.
     """
-    spoken = {item.id: item for item in judgement.items} if judgement else {}
+    spoken = worst(judgement.items) if judgement else {}
+    asks = judgement is not None and judgement.ask_user
     settled: list[JudgedItem] = []
     for item in items:
-        status: ItemStatus = "failed"
-        by, reason = "nobody", failure or "the judge did not speak of it"
+        said: JudgedItem = {**nobody_judged(item), "reason": failure or "the judge did not speak of it"}
         if item["id"] in ruled:
-            holds, reason = ruled[item["id"]]
-            by, status = "rule", "success" if holds else "failed"
-            if not holds and judgement is not None and judgement.ask_user:
-                status, reason = "unknown", "not done; the user must be asked first"
+            said = judged_by_rule(item, *ruled[item["id"]], asks=asks)
         elif item["id"] in spoken:
-            by, status, reason = "model", spoken[item["id"]].status, spoken[item["id"]].reason
-        settled.append({"id": item["id"], "description": item["description"], "status": status, "reason": reason, "by": by})  # type: ignore[typeddict-item]
+            word = spoken[item["id"]]
+            said |= {"status": word.status, "reason": cut(word.reason, budget=REASON_CHARS), "by": "model"}
+        settled.append(said)
     return settled
+
+
+def nobody_judged(item: ChecklistItem) -> JudgedItem:
+    """An item that nobody has spoken of: failed."""
+    return {"id": item["id"], "description": item["description"], "status": "failed", "reason": "", "by": "nobody"}
+
+
+def judged_by_rule(item: ChecklistItem, holds: bool, reason: str, *, asks: bool) -> JudgedItem:
+    """An item with a check; where the user must be asked first, one that does not hold is unknown."""
+    status: ItemStatus = "success" if holds else "unknown" if asks else "failed"
+    if status == "unknown":
+        reason = "not done; the user must be asked first"
+    return {**nobody_judged(item), "status": status, "reason": reason, "by": "rule"}
+
+
+def worst(said: Sequence[ItemJudgement]) -> dict[str, ItemJudgement]:
+    """What the judge said of each item; of two words on the same item the worse one counts."""
+    spoken: dict[str, ItemJudgement] = {}
+    for each in sorted(said, key=lambda each: STATUSES.index(each.status)):
+        spoken.setdefault(each.id.strip(), each)
+    return spoken
 
 
 def pronounce(items: Sequence[JudgedItem], state: AttemptState, judgement: Judgement | None) -> Verdict:
     """The verdict: `accepted`, `needs_user` or `failed`, with its score and feedback."""
     statuses = [item["status"] for item in items]
     word: VerdictWord = "failed"
-    silent = state.get("stop_reason", "").startswith(PLANNER_FAILED)
+    silent = is_silent(state)
     if items and not silent:
         if all(status == "success" for status in statuses):
             word = "accepted"
@@ -156,9 +197,10 @@ def pronounce(items: Sequence[JudgedItem], state: AttemptState, judgement: Judge
 
 
 def feedback_of(items: Sequence[JudgedItem], state: AttemptState, judgement: Judgement | None) -> str:
-    """What the next attempt's planner is told: what is missing and why, never how to do it."""
+    """What the next attempt's planner is told: what is missing and why. Never how to do it, as a check would say."""
     lines = [
-        f"- {item['description']}: {item['status']}" + (f" ({item['reason']})" if item["reason"] else "")
+        f"- {item['description']}: {item['status']}"
+        + (f" ({item['reason']})" if item["reason"] and item["by"] != "rule" else "")
         for item in items
         if item["status"] != "success"
     ]
@@ -169,4 +211,4 @@ def feedback_of(items: Sequence[JudgedItem], state: AttemptState, judgement: Jud
         lines.append(f"The attempt ended early: {reason}")
     if judgement is not None and judgement.feedback:
         lines.append(judgement.feedback)
-    return "\n".join(lines)
+    return cut("\n".join(lines), budget=FEEDBACK_CHARS)

@@ -51,7 +51,7 @@ def decide(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
 
 
 def best(attempts: Sequence[Attempt]) -> Attempt:
-    """Accepted before asking the user before failed, then the highest score, then fewest complaints, then the earliest."""
+    """Accepted before asking the user before failed, then the highest score, fewest complaints, the earliest."""
     words = ("accepted", "needs_user", "failed")
     return min(
         attempts,
