@@ -1,0 +1,235 @@
+"""Figures: measured values with their n and interval, tables and plots of them.
+
+A measured value knows whose tools it was reached with and which rungs answered, so that scores from real and from
+simulated tools cannot stand in one figure: `MixedTools` is raised. A bare float is no cell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from . import statistics
+from .suite import Record, Tools
+
+Form = Literal["percent", "number", "seconds", "dollars", "bytes"]
+
+
+class MixedTools(TypeError):
+    """A figure was given scores from real and from simulated tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A value that was measured.
+
+    Args:
+        value: The value; NaN where n is 0.
+        low: Lower end of its 95 % confidence interval.
+        high: Upper end.
+        n: From how many cases.
+        tools: Whose tools answered; `none` stands beside either of the others.
+        form: How it is written.
+        hits: For a rate, how many of the n.
+        rungs: Answers by the rung that gave them.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    tools: Tools
+    form: Form = "number"
+    hits: int | None = None
+    rungs: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A value that somebody else measured and published, such as the paper's."""
+
+    value: float
+    source: str
+    form: Form = "percent"
+
+
+Cell: TypeAlias = Measured | Published | str | int | None
+"""A measured or published value, a text, a plain count, or nothing. Not a bare float."""
+
+
+def rate(
+    records: Iterable[Record],
+    of: Callable[[Record], bool],
+    *,
+    where: Callable[[Record], bool] | None = None,
+) -> Measured:
+    """The share of records of which something is true, with Wilson's interval.
+
+    Args:
+        records: Those to count. One that is not done is a miss; `of` is not asked about it.
+        of: What is counted, from `record.values`.
+        where: Which records count at all, from `record.facts` or `group`: it is asked about those not done as well.
+
+    Raises:
+        MixedTools: Some come from real and some from simulated tools.
+    """
+    counted = [record for record in records if where is None or where(record)]
+    hits = sum(bool(of(record)) for record in counted if record.done)
+    low, high = statistics.wilson(hits, len(counted))
+    value = hits / len(counted) if counted else float("nan")
+    return Measured(value, low, high, len(counted), tools_of(counted), "percent", hits, rungs_of(counted))
+
+
+def share(hits: int, n: int, *, tools: Tools, rungs: Mapping[str, int] | None = None) -> Measured:
+    """A rate that was counted elsewhere: not one a case, but so many calls in all."""
+    low, high = statistics.wilson(hits, n)
+    return Measured(hits / n if n else float("nan"), low, high, n, tools, "percent", hits, rungs or {})
+
+
+def mean(records: Iterable[Record], of: Callable[[Record], float], *, form: Form = "number") -> Measured:
+    """The mean over the records that are done, with Student's interval; the others have no value and do not count."""
+    done = [record for record in records if record.done]
+    value, low, high = statistics.mean_interval([of(record) for record in done])
+    return Measured(value, low, high, len(done), tools_of(done), form, None, rungs_of(done))
+
+
+def mean_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
+    """The mean of plain values, with Student's interval."""
+    return Measured(*statistics.mean_interval(values), len(values), tools, form)
+
+
+def median_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
+    """The median of plain values, with a bootstrap interval."""
+    return Measured(*statistics.median_interval(values), len(values), tools, form)
+
+
+def tools_of(records: Iterable[Record]) -> Tools:
+    """Whose tools answered in all of them.
+
+    Raises:
+        MixedTools: Real ones in some, simulated ones in others.
+    """
+    return one_of(record.tools for record in records)
+
+
+def one_of(tools: Iterable[Tools]) -> Tools:
+    """The one kind of tools that is named, `none` aside.
+
+    Raises:
+        MixedTools: Two are.
+    """
+    kinds = sorted(set(tools) - {"none"})
+    if len(kinds) > 1:
+        raise MixedTools(f"scores from {' and '.join(kinds)} tools in one figure: make one figure of each")
+    return kinds[0] if kinds else "none"
+
+
+def rungs_of(records: Iterable[Record]) -> dict[str, int]:
+    """Answers by rung, from the records' values `rungs`."""
+    counts: Counter[str] = Counter()
+    for record in records:
+        counts.update(record.values.get("rungs") or {})
+    return dict(counts.most_common())
+
+
+@dataclass(slots=True)
+class Table:
+    """A table of cells.
+
+    Args:
+        title: What it shows.
+        columns: Heads; the first column names the rows.
+        note: A sentence below.
+        rows: Filled by `add`.
+        tools: Whose tools answered: told by the cells.
+    """
+
+    title: str
+    columns: Sequence[str]
+    note: str = ""
+    rows: list[Sequence[Cell]] = field(default_factory=list)
+    tools: Tools = "none"
+
+    def add(self, *cells: Cell) -> None:
+        """Add a row.
+
+        Raises:
+            MixedTools: Its scores come from other tools than the table's.
+            TypeError: A cell is a bare float: measured values say n and interval.
+            ValueError: Too many or too few cells.
+        """
+        if len(cells) != len(self.columns):
+            raise ValueError(f"table {self.title!r}: {len(cells)} cells in a row of {len(self.columns)}")
+        self.tools = checked(self.title, cells, self.tools)
+        self.rows.append(cells)
+
+
+@dataclass(slots=True)
+class Bars:
+    """Bars with whiskers, side by side in each category.
+
+    Args:
+        title: What they show.
+        categories: Labels along the axis.
+        series: Name to one cell a category; None leaves a gap.
+        note: A sentence below.
+        tools: Whose tools answered: told by the cells.
+    """
+
+    title: str
+    categories: Sequence[str]
+    series: Mapping[str, Sequence[Measured | Published | None]]
+    note: str = ""
+    tools: Tools = "none"
+
+    def __post_init__(self) -> None:
+        for cells in self.series.values():
+            if len(cells) != len(self.categories):
+                raise ValueError(f"bars {self.title!r}: {len(cells)} values for {len(self.categories)} categories")
+            self.tools = checked(self.title, cells, self.tools)
+
+
+@dataclass(slots=True)
+class Lines:
+    """Points joined by lines, with whiskers.
+
+    Args:
+        title: What they show.
+        series: Name to points: x and the value measured there.
+        x: What the horizontal axis shows, with its unit.
+        y: What the vertical axis shows, with its unit.
+        log: Both axes logarithmic; each series' exponent is then named.
+        note: A sentence below.
+        tools: Whose tools answered: told by the points.
+    """
+
+    title: str
+    series: Mapping[str, Sequence[tuple[float, Measured | Published]]]
+    x: str
+    y: str
+    log: bool = False
+    note: str = ""
+    tools: Tools = "none"
+
+    def __post_init__(self) -> None:
+        for points in self.series.values():
+            self.tools = checked(self.title, [value for _, value in points], self.tools)
+
+
+Figure: TypeAlias = Table | Bars | Lines
+
+
+def checked(title: str, cells: Iterable[Cell], tools: Tools) -> Tools:
+    """Whose tools a figure is about once these cells stand in it."""
+    kinds: list[Tools] = [tools]
+    for cell in cells:
+        if isinstance(cell, float):
+            raise TypeError(f"figure {title!r}: {cell} says neither n nor interval: use rate, mean, share or Published")
+        if isinstance(cell, Measured):
+            kinds.append(cell.tools)
+    try:
+        return one_of(kinds)
+    except MixedTools as mixed:
+        raise MixedTools(f"figure {title!r}: {mixed}") from None

@@ -1,0 +1,129 @@
+"""The options that all suites share, and what follows from them: who speaks, with which knobs, where data lie."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+
+from gecko_graph.context import GeckoContext
+from gecko_graph.state import ROLES, Role
+
+from . import datasets
+from .patience import patient_model
+from .suite import EvalError
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Who plans.
+
+    Args:
+        kind: The data set's own answers, recorded calls of a real model, a live model, or nobody.
+        file: Where the recorded calls lie.
+        model: The live model, `provider:name`.
+    """
+
+    kind: Literal["ground-truth", "recorded", "model", "none"]
+    file: Path | None = None
+    model: str = ""
+
+    def __str__(self) -> str:
+        return {"recorded": f"recorded:{self.file}", "model": self.model}.get(self.kind, self.kind)
+
+    @classmethod
+    def parse(cls, text: str) -> Planner:
+        """Read `ground-truth`, `recorded:FILE` or `provider:model`.
+
+        Raises:
+            EvalError: It is none of them, or there is no such file.
+        """
+        if text in {"ground-truth", "none"}:
+            return cls("ground-truth" if text == "ground-truth" else "none")
+        kind, colon, rest = text.partition(":")
+        if not (kind and colon and rest):
+            raise EvalError(f"--planner {text}: write ground-truth, recorded:FILE or provider:model")
+        if kind != "recorded":
+            return cls("model", model=text)
+        if not Path(rest).is_file():
+            raise EvalError(f"--planner {text}: there is no file {rest}")
+        return cls("recorded", file=Path(rest))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for.
+
+    Args:
+        planner: Who plans.
+        model: Speaks for every role that has no model of its own; None for none.
+        role_models: Models of single roles.
+        base_url: Address of an OpenAI-compatible server.
+        max_retries: Rounds after the first; None for the knob's default.
+        seed: Seed of sampling and of everything made up.
+        at_once: Cases at once; None for the suite's default.
+        only: Patterns of ids and groups; empty for all.
+        limit: So many cases, sampled by seed; None for all.
+        data: Folder of the recorded data.
+        out: Folder of this run: journal, summary, report, and whatever the suite writes.
+        patience_s: Seconds that one question to an endpoint in trouble is repeated.
+        own: The suite's own options.
+    """
+
+    planner: Planner = field(default_factory=lambda: Planner("none"))
+    model: str | None = None
+    role_models: Mapping[Role, str] = field(default_factory=dict)
+    base_url: str | None = None
+    max_retries: int | None = None
+    seed: int = 0
+    at_once: int | None = None
+    only: tuple[str, ...] = ()
+    limit: int | None = None
+    data: Path = datasets.SHARED
+    out: Path = Path("evals/out")
+    patience_s: float = 600.0
+    own: argparse.Namespace = field(default_factory=argparse.Namespace)
+
+    def dataset(self, name: str) -> Path:
+        """A file of recorded data.
+
+        Raises:
+            EvalError: It is not there; the message says where to get it.
+        """
+        return datasets.find(name, self.data)
+
+    def context(self, **knobs: Any) -> GeckoContext:
+        """The knobs of a run: seed and `--max-retries`, and those given here."""
+        given = {} if self.max_retries is None else {"max_retries": self.max_retries}
+        return GeckoContext(**{"seed": self.seed, **given, **knobs})
+
+    def model_names(self) -> dict[Role, str]:
+        """The live model of each role that has one."""
+        names = {role: self.role_models.get(role) or self.model for role in ROLES}
+        if "planner" not in self.role_models:
+            names["planner"] = self.planner.model or None
+        return {role: name for role, name in names.items() if name}
+
+    def speakers(self, *, planner: BaseChatModel | None = None) -> dict[Role, BaseChatModel]:
+        """The models to give to `create_gecko(models=...)`: patient with an endpoint in trouble, one object a name.
+
+        Args:
+            planner: Plans in place of a live model: the ground truth, recorded calls.
+
+        Raises:
+            ModelError: A model cannot be built.
+        """
+        made: dict[Role, BaseChatModel] = {role: self.chat(name) for role, name in self.model_names().items()}
+        return made if planner is None else {**made, "planner": planner}
+
+    def chat(self, name: str) -> BaseChatModel:
+        """A chat model by name, patient with an endpoint in trouble.
+
+        Raises:
+            ModelError: It cannot be built.
+        """
+        return patient_model(name, base_url=self.base_url, patience_s=self.patience_s)

@@ -1,0 +1,162 @@
+"""Models that wait for an endpoint in trouble: 429, 500, garbage or no answer slow a run down and lose no case.
+
+The client's own retries cover seconds; these cover minutes. What is still unanswered then is told to whoever runs the
+case (`watch`), so that it counts as not reached, is run again at the next start, and is no wrong answer of the model's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+
+from gecko_graph.errors import RunFailure
+from gecko_graph.models.factory import chat_model
+from gecko_graph.models.failure import failure_of
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+
+# a reply that no client can read may be the fault of what was asked: a few more tries, not minutes
+GARBAGE_TRIES = 5
+
+_BUSY = frozenset({408, 409, 425, 429})
+_DENIED = frozenset({401, 403, 404})
+_TROUBLE = ("Timeout", "Connect", "Network", "RemoteProtocol", "ReadError", "WriteError")
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What a case met with: the questions that were never answered, and whether the endpoint wants none of them."""
+
+    given_up: list[str] = field(default_factory=list)
+    denied: str = ""
+    waits: int = 0
+
+
+_trouble: ContextVar[Trouble | None] = ContextVar("trouble", default=None)
+
+
+@contextmanager
+def watch() -> Iterator[Trouble]:
+    """Hear of the trouble of the models asked inside, in tasks and threads started there as well."""
+    heard = Trouble()
+    token = _trouble.set(heard)
+    try:
+        yield heard
+    finally:
+        _trouble.reset(token)
+
+
+@cache
+def patient_model(name: str, *, base_url: str | None = None, patience_s: float = 600.0) -> BaseChatModel:
+    """A chat model by name that repeats a question to an endpoint in trouble.
+
+    Args:
+        name: `provider:name`.
+        base_url: Address of an OpenAI-compatible server.
+        patience_s: For so many seconds a question is repeated.
+
+    Raises:
+        ModelError: It cannot be built.
+    """
+    return patient(chat_model(name, base_url=base_url), patience_s=patience_s)
+
+
+def patient(model: BaseChatModel, *, patience_s: float) -> BaseChatModel:
+    """A copy of a chat model that repeats a question to an endpoint in trouble; its class is one below the model's."""
+    made = model.model_copy()
+    kind = type(f"Patient{type(model).__name__}", (_Patient, type(model)), {"__module__": __name__})
+    object.__setattr__(made, "__class__", kind)
+    object.__setattr__(made, "_patience_s", patience_s)
+    return made
+
+
+class _Patient:
+    """Mixed into a chat model's class, before it."""
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        ask: Callable[..., ChatResult] = super()._generate  # type: ignore[misc]
+        plan = _Plan(_seconds(self))
+        while True:
+            try:
+                return ask(messages, stop=stop, run_manager=run_manager, **kwargs)
+            except Exception as error:  # noqa: BLE001 - the boundary to models; what is no trouble is raised again
+                time.sleep(plan.pause(error))
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        ask: Callable[..., Awaitable[ChatResult]] = super()._agenerate  # type: ignore[misc]
+        plan = _Plan(_seconds(self))
+        while True:
+            try:
+                return await ask(messages, stop=stop, run_manager=run_manager, **kwargs)
+            except Exception as error:  # noqa: BLE001 - the boundary to models; what is no trouble is raised again
+                await asyncio.sleep(plan.pause(error))
+
+
+class _Plan:
+    """How long to wait between the tries of one question, and when to give up."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._end = time.monotonic() + patience_s
+        self._tries = 0
+
+    def pause(self, error: Exception) -> float:
+        """Seconds to wait before the next try; raises the error where there is none."""
+        heard = _trouble.get() or Trouble()
+        kind = trouble_of(error)
+        self._tries += 1
+        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self._tries - 1)) * random.uniform(0.5, 1.0)
+        if kind == "denied":
+            heard.denied = failure_of(error)
+        if kind not in {"busy", "garbage"}:
+            raise error
+        late = time.monotonic() + pause > self._end
+        if late or (kind == "garbage" and self._tries >= GARBAGE_TRIES):
+            heard.given_up.append(f"{failure_of(error)} ({self._tries} tries)")
+            raise error
+        heard.waits += 1
+        return pause
+
+
+def trouble_of(error: Exception) -> str:
+    """What an exception of a model's client is: `busy`, `garbage`, `denied`, or nothing to wait for (empty)."""
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int) and status != 200:
+        if status in _DENIED:
+            return "denied"
+        return "busy" if status in _BUSY or (status >= 500 and status != 501) else ""
+    names = " ".join(each.__name__ for each in type(error).__mro__)
+    if isinstance(error, OSError) or any(part in names for part in _TROUBLE):
+        return "busy"
+    if isinstance(error, RunFailure) or "LengthFinishReason" in names or "ContentFilter" in names:
+        return ""
+    readable = isinstance(error, NotImplementedError)
+    stumbles = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+    return "garbage" if not readable and (isinstance(error, stumbles) or "ResponseValidation" in names) else ""
+
+
+def _seconds(model: object) -> float:
+    return float(object.__getattribute__(model, "_patience_s"))

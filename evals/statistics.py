@@ -1,0 +1,120 @@
+"""Intervals: Wilson's for rates, Student's for means, the bootstrap for medians; and the exponent of a growth."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from math import copysign, isfinite, log, nan, pi, sqrt, tan
+from statistics import NormalDist, fmean, median, stdev
+from typing import NamedTuple
+
+LEVEL = 0.95
+RESAMPLES = 2000
+_MAX_DRAWS = 1_000_000
+
+
+class Interval(NamedTuple):
+    """An estimate between the ends of its confidence interval; NaN where nothing was measured."""
+
+    value: float
+    low: float
+    high: float
+
+
+def wilson(hits: int, n: int, *, level: float = LEVEL) -> tuple[float, float]:
+    """The score interval of a rate (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927, p. 209): good at 0 and for small n.
+
+    Args:
+        hits: How many of the n.
+        n: How many were counted; with none, nothing is known: (0, 1).
+        level: Confidence level.
+    """
+    if not 0 <= hits <= n:
+        raise ValueError(f"{hits} hits of {n}")
+    if n == 0:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    p, spread = hits / n, z * z / n
+    middle = (p + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * sqrt(p * (1 - p) / n + spread / (4 * n))
+    return (0.0 if hits == 0 else middle - half), (1.0 if hits == n else middle + half)
+
+
+def mean_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval:
+    """The mean with Student's interval; one value has no interval but itself to NaN."""
+    if not values:
+        return Interval(nan, nan, nan)
+    middle = fmean(values)
+    if len(values) == 1:
+        return Interval(middle, nan, nan)
+    half = student((1 + level) / 2, len(values) - 1) * stdev(values) / sqrt(len(values))
+    return Interval(middle, middle - half, middle + half)
+
+
+def median_interval(values: Sequence[float], *, seed: int = 0, level: float = LEVEL) -> Interval:
+    """The median with a bootstrap interval."""
+    return bootstrap(values, median, seed=seed, level=level)
+
+
+def bootstrap(
+    values: Sequence[float], of: Callable[[Sequence[float]], float], *, seed: int = 0, level: float = LEVEL
+) -> Interval:
+    """An estimate with its percentile bootstrap interval (B. Efron, Ann. Stat. 7, 1979), the same for the same seed.
+
+    Args:
+        values: The sample.
+        of: The estimate of a sample.
+        seed: Of the resampling.
+        level: Confidence level.
+    """
+    if not values:
+        return Interval(nan, nan, nan)
+    if len(values) == 1:
+        return Interval(of(values), nan, nan)
+    dice = random.Random(seed)
+    resamples = max(200, min(RESAMPLES, _MAX_DRAWS // len(values)))
+    drawn = sorted(of(dice.choices(values, k=len(values))) for _ in range(resamples))
+    tail = (1 - level) / 2
+    return Interval(of(values), drawn[int(tail * (resamples - 1))], drawn[round((1 - tail) * (resamples - 1))])
+
+
+def exponent(points: Sequence[tuple[float, float]], *, level: float = LEVEL) -> Interval:
+    """How y grows with x: the slope of log y over log x by least squares, with Student's interval.
+
+    Two points give a slope without an interval; fewer than two, or equal x, give NaN.
+    """
+    logs = [(log(x), log(y)) for x, y in points if x > 0 and y > 0 and isfinite(x) and isfinite(y)]
+    n = len(logs)
+    x_mean, y_mean = (fmean(each) for each in zip(*logs, strict=True)) if n else (nan, nan)
+    width = sum((x - x_mean) ** 2 for x, _ in logs)
+    if n < 2 or not width:
+        return Interval(nan, nan, nan)
+    slope = sum((x - x_mean) * (y - y_mean) for x, y in logs) / width
+    if n == 2:
+        return Interval(slope, nan, nan)
+    left = sum((y - y_mean - slope * (x - x_mean)) ** 2 for x, y in logs)
+    half = student((1 + level) / 2, n - 2) * sqrt(left / (n - 2) / width)
+    return Interval(slope, slope - half, slope + half)
+
+
+def student(p: float, degrees: int) -> float:
+    """Quantile of Student's distribution.
+
+    Exact for one and two degrees of freedom, else by Cornish and Fisher's expansion (Abramowitz and Stegun, 26.7.5),
+    from three degrees on within 1 % of the truth at 97.5 %.
+    """
+    if degrees < 1 or not 0 < p < 1:
+        raise ValueError(f"no quantile {p} of Student's distribution with {degrees} degrees of freedom")
+    if degrees == 1:
+        return tan(pi * (p - 0.5))
+    if degrees == 2:
+        return copysign(sqrt(2 * (2 * p - 1) ** 2 / (1 - (2 * p - 1) ** 2)), p - 0.5)
+    z = NormalDist().inv_cdf(p)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return sum(term / float(degrees) ** power for power, term in enumerate(terms))

@@ -1,0 +1,197 @@
+"""What a suite is: named cases, a function that runs one, and a summary of the records. The runner does the rest.
+
+```python
+class Greetings(Suite):
+    \"\"\"Greetings and whether they are polite.\"\"\"    # the first line is what --help says
+
+    name = "greetings"
+    tools = "simulated"                     # or "real", "none"; a record may say otherwise: {"tools": "real"}
+    planner = "ground-truth"                # where the user names nobody; None: the suite has no planner
+    examples = ("--limit 20", "--planner openai:gpt-5-mini --at-once 16")
+
+    @classmethod
+    def add_options(cls, parser):           # options of its own, read as self.options.own.loudness
+        parser.add_argument("--loudness", type=int, default=1, help="how loud, 1 to 3")
+
+    def cases(self):                        # lazily, in an order that never changes
+        for row in read_jsonl(self.options.dataset("bfcl_tasks.jsonl.gz")):
+            yield Case(row["task_id"], row, group=row["category"], facts={"model": row["model"]})
+
+    async def run_case(self, case):         # or a plain function: then it runs in a thread
+        speakers = self.options.speakers(planner=recorded_planner)
+        gecko = create_gecko(toolkit, models=speakers, context=self.options.context())
+        run = await gecko.ainvoke({"messages": [("user", case.data["question"])]})
+        return {**rehearsed(run["rehearsal"]), "polite": True}    # plain JSON
+
+    def summarise(self, records):
+        table = Table("Politeness", columns=["category", "polite"])
+        for group, some in by_group(records).items():
+            table.add(group, rate(some, lambda record: record.values["polite"]))
+        whole = rate(records, lambda record: record.values["polite"])
+        return Summary(
+            [table, Bars("Politeness", categories=["all"], series={"ours": [whole]})],
+            expectations=[Expectation("at least 99 % are polite", whole.value >= 0.99)],
+        )
+```
+
+A line in `SUITES` of `evals/__main__.py` makes it a command. What the suite need not care for: choosing cases
+(`--only`, `--limit`, `--seed`), concurrency, progress, the journal of finished cases, going on after a stop, failures
+(an exception in `run_case` makes a record with the status "failed", its reason and no values; `rate` counts it as a
+miss), the forms of the terminal's and the HTML report, and what each figure must say: n, interval, planner, models,
+date, commit, rungs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from argparse import ArgumentParser
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from gecko_graph.state import JsonObject
+
+if TYPE_CHECKING:
+    from .figures import Figure
+    from .options import Options
+
+Tools = Literal["real", "simulated", "none"]
+"""Whose answers a score was reached with: the real tools', simulated ones, or no tool's at all."""
+
+Status = Literal["done", "failed", "unreached"]
+"""What became of a case: `failed` where it raised, `unreached` where a model did not answer (it is run again)."""
+
+
+class EvalError(Exception):
+    """The user's mistake: a missing data set, an option that makes no sense. Exit code 2; it says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing to measure.
+
+    Args:
+        id: Its name, unique in the suite and the same in every run.
+        data: Whatever `run_case` needs; it is not written down.
+        group: Its category, for tables and for `--only`.
+        facts: What is known of it before it runs, as plain JSON; kept with its record, also where it fails.
+        unit: What `--limit` counts: cases of one unit are taken or left together (the arms of one task); else the id.
+    """
+
+    id: str
+    data: Any = None
+    group: str = ""
+    facts: JsonObject = field(default_factory=dict)
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a case came to.
+
+    Args:
+        id: The case's.
+        group: The case's.
+        facts: The case's.
+        status: `done`, `failed` or `unreached`.
+        reason: Why it is not done; else empty.
+        seconds: How long it took.
+        tools: Whose answers it was reached with.
+        values: What `run_case` returned; empty where it is not done.
+    """
+
+    id: str
+    group: str
+    facts: JsonObject
+    status: Status
+    reason: str
+    seconds: float
+    tools: Tools
+    values: JsonObject
+
+    @property
+    def done(self) -> bool:
+        """True if the case ran to its end."""
+        return self.status == "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Something that must hold of the whole run; one that does not makes the exit code 1."""
+
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run says.
+
+    Args:
+        figures: Tables and plots in their order (`figures.py`).
+        expectations: What must hold.
+        notes: Sentences to print below: what was left out, disagreements explained.
+    """
+
+    figures: Sequence[Figure]
+    expectations: Sequence[Expectation] = ()
+    notes: Sequence[str] = ()
+
+
+class Suite(ABC):
+    """A measurement. Made once a run, with its options; the module's docstring shows one.
+
+    `__init__` may read small data and build what all cases share; it and `cases` raise EvalError for a user's mistake.
+
+    Attributes:
+        name: The command's word.
+        tools: Whose answers its scores are reached with, unless a record says otherwise under `tools`.
+        planner: Who plans where the user names nobody: `ground-truth`, or None for a suite without a planner.
+        planners: The kinds of planner that it knows: `ground-truth`, `recorded`, `model`.
+        examples: Options worth trying, for `--help`.
+        asides: Names of own options that do not change a record: how many rows to list, what to plot.
+        failures: Share of cases that may fail before the exit code is 1.
+        at_once: Cases at once where the user does not say; None: 8 with a live model, else 1.
+    """
+
+    name: ClassVar[str]
+    tools: ClassVar[Tools] = "none"
+    planner: ClassVar[str | None] = None
+    planners: ClassVar[Sequence[str]] = ("ground-truth", "recorded", "model")
+    examples: ClassVar[Sequence[str]] = ()
+    asides: ClassVar[Sequence[str]] = ()
+    failures: ClassVar[float] = 0.0
+    at_once: ClassVar[int | None] = None
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """Add the suite's own options; they are read as `self.options.own.<name>`. Most suites have none."""
+        return
+
+    @abstractmethod
+    def cases(self) -> Iterable[Case]:
+        """All cases, lazily, in an order that never changes."""
+
+    @abstractmethod
+    def run_case(self, case: Case) -> JsonObject | Awaitable[JsonObject]:
+        """Run one case and tell what came of it as plain JSON; what it raises makes the case a failed one."""
+
+    @abstractmethod
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        """Tables, plots and expectations from the records, which are in the order of the cases."""
+
+    def tell(self, record: Record) -> str:
+        """One line on a record for the report's list of cases."""
+        told = {key: value for key, value in record.values.items() if isinstance(value, str | int | float)}
+        return ", ".join(f"{key} {value}" for key, value in told.items())
+
+
+def by_group(records: Iterable[Record], *, key: str = "") -> Mapping[str, list[Record]]:
+    """Records by their group, or by one of their facts, in the order in which they come."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(str(record.facts[key]) if key else record.group, []).append(record)
+    return groups
