@@ -1,4 +1,4 @@
-"""The attempt graph with nodes that do nothing: what LangGraph itself costs for as many supersteps."""
+"""The attempt graph with nodes that do nothing: what LangGraph itself costs for the same keys and as many supersteps."""
 
 from __future__ import annotations
 
@@ -6,35 +6,38 @@ from collections.abc import Callable
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
-from typing_extensions import TypedDict
 
+from gecko_graph.channels import AttemptState
+from gecko_graph.graph import after_planner, after_state_updater, after_validator
 
-class Empty(TypedDict, total=False):
-    """A counter of planner messages, and nothing else."""
-
-    said: int
+CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
 
 
 def create_empty(calls: int) -> Callable[[], Any]:
     """A run of begin, and planner, validator, simulator, state_updater for each call, and judge; all empty."""
 
-    def planner(state: Empty) -> Empty:
-        return {"said": state.get("said", 0) + 1}
+    def planner(state: AttemptState) -> dict[str, Any]:
+        asked = state.get("asked", {}).get("planner", 0)
+        return {"pending": [CALL] if asked < calls else [], "asked": {"planner": 1}}
 
-    def nothing(state: Empty) -> Empty:
-        return {"said": state.get("said", 0)}
+    def simulator(state: AttemptState) -> dict[str, Any]:
+        return {"pending": []}
 
-    builder = StateGraph(Empty)
+    def nothing(state: AttemptState) -> dict[str, Any]:
+        return {"stop_reason": ""}
+
+    builder = StateGraph(AttemptState)
     builder.add_node("planner", planner)
-    for name in ("begin", "validator", "simulator", "state_updater", "judge"):
+    builder.add_node("simulator", simulator)
+    for name in ("begin", "validator", "state_updater", "judge"):
         builder.add_node(name, nothing)
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")
-    builder.add_conditional_edges("planner", lambda state: "validator" if state["said"] <= calls else "judge", ["validator", "judge"])
-    builder.add_conditional_edges("validator", lambda _: "simulator", ["simulator"])
+    builder.add_conditional_edges("planner", after_planner)
+    builder.add_conditional_edges("validator", after_validator)
     builder.add_edge("simulator", "state_updater")
-    builder.add_conditional_edges("state_updater", lambda _: "planner", ["planner"])
+    builder.add_conditional_edges("state_updater", after_state_updater)
     builder.add_edge("judge", END)
     graph = builder.compile()
     limit = 4 * calls + 20
-    return lambda: graph.invoke({"said": 0}, {"recursion_limit": limit})
+    return lambda: graph.invoke({"number": 1, "task": ""}, {"recursion_limit": limit})

@@ -219,3 +219,15 @@ class AttemptState(TypedDict, total=False):
     """`judge`."""
     change: Patch
     """`judge`: the net change of the task state."""
+
+
+class Pending(TypedDict):
+    """What the attempt's routers read: a router is given the keys of its annotation, and each costs time."""
+
+    pending: list[Call]
+
+
+class Over(TypedDict):
+    """What the router after `decide` reads."""
+
+    over: bool

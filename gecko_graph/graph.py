@@ -24,7 +24,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Send
 
-from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState
+from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
 from .context import GeckoContext
 from .errors import ToolkitError
 from .models.factory import Models
@@ -128,21 +128,21 @@ def after_start_round(state: GeckoState) -> Literal["attempt"] | list[Send]:
     return [Send("attempt", {**state, "number": first + index}) for index in range(state["width"])]
 
 
-def after_decide(state: GeckoState) -> Literal["retry", "finish"]:
+def after_decide(state: Over) -> Literal["retry", "finish"]:
     """Another round, or the end."""
     return "finish" if state["over"] else "retry"
 
 
-def after_planner(state: AttemptState) -> Literal["validator", "judge"]:
+def after_planner(state: Pending) -> Literal["validator", "judge"]:
     """Calls are validated; no calls means that the planner has answered, or that the attempt was stopped."""
     return "validator" if state["pending"] else "judge"
 
 
-def after_validator(state: AttemptState) -> Literal["simulator", "planner"]:
+def after_validator(state: Pending) -> Literal["simulator", "planner"]:
     """Calls that passed are answered; complaints alone go back to the planner."""
     return "simulator" if state["pending"] else "planner"
 
 
-def after_state_updater(state: AttemptState) -> Literal["simulator", "planner"]:
+def after_state_updater(state: Pending) -> Literal["simulator", "planner"]:
     """The next call of the same planner message, or the planner again."""
     return "simulator" if state["pending"] else "planner"
