@@ -108,6 +108,7 @@ class ModelCall:
 
     runnable: Runnable[Any, Any]
     messages: list[BaseMessage]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 Dialogue: TypeAlias = Generator[ModelCall, Any, Reply]
@@ -183,7 +184,7 @@ async def _aanswer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -
 
 def _invoke(call: ModelCall, config: RunnableConfig) -> Any:
     try:
-        return call.runnable.invoke(call.messages, config)
+        return call.runnable.invoke(call.messages, config, **call.options)
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they raise becomes data
@@ -192,7 +193,7 @@ def _invoke(call: ModelCall, config: RunnableConfig) -> Any:
 
 async def _ainvoke(call: ModelCall, config: RunnableConfig) -> Any:
     try:
-        return await call.runnable.ainvoke(call.messages, config)
+        return await call.runnable.ainvoke(call.messages, config, **call.options)
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they raise becomes data

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+from pydantic import SecretStr
 
 from ..errors import ModelError
 from ..state import ROLES, Role
@@ -116,15 +117,15 @@ def _openai(name: str, base_url: str | None) -> BaseChatModel:
         raise ModelError(
             f"model 'openai:{name}' needs a key: set OPENAI_API_KEY, or give base_url for a server that needs none"
         )
-    options = {} if name.startswith(_FIXED_TEMPERATURE) else {"temperature": 0}
+    options: dict[str, Any] = {} if name.startswith(_FIXED_TEMPERATURE) else {"temperature": 0}
     return ChatOpenAI(
         model=name,
         base_url=base_url,
-        api_key=key or "none",  # type: ignore[arg-type]
+        api_key=SecretStr(key or "none"),
         timeout=TIMEOUT_S,
         max_retries=MAX_RETRIES,
         stream_usage=True,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
 
 

@@ -67,7 +67,8 @@ class RecordedModel(BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Bind tools; `with_structured_output` works through it."""
-        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+        told = [convert_to_openai_tool(tool) for tool in tools]
+        return self.bind(tools=told, tool_chars=len(json.dumps(told, ensure_ascii=False)), **kwargs)
 
     def _generate(
         self,
@@ -208,8 +209,7 @@ def _said(reply: Json, tools: Any) -> AIMessage:
 
 
 def _prompt_tokens(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> int:
-    bound = json.dumps(kwargs["tools"], ensure_ascii=False) if kwargs.get("tools") else ""
-    return (sum(len(str(each.text)) + _calls_chars(each) for each in messages) + len(bound)) // CHARS_A_TOKEN
+    return (sum(_chars(message) for message in messages) + int(kwargs.get("tool_chars", 0))) // CHARS_A_TOKEN
 
 
 def _reply_tokens(message: AIMessage, table: Mapping[str, int | Sequence[int]], role: str, question: int) -> int:
@@ -219,13 +219,14 @@ def _reply_tokens(message: AIMessage, table: Mapping[str, int | Sequence[int]], 
         kind, times = role, 1
     given = table.get(kind)
     if given is None:
-        return max(1, (len(str(message.text)) + _calls_chars(message)) // CHARS_A_TOKEN)
+        return max(1, _chars(message) // CHARS_A_TOKEN)
     return times * (given if isinstance(given, int) else given[min(question, len(given) - 1)])
 
 
-def _calls_chars(message: BaseMessage) -> int:
+def _chars(message: BaseMessage) -> int:
+    text = len(message.content) if isinstance(message.content, str) else len(str(message.text))
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    return sum(len(call["name"]) + len(json.dumps(call["args"], ensure_ascii=False)) for call in calls)
+    return text + sum(len(call["name"]) + len(str(call["args"])) for call in calls)
 
 
 def _chunks(message: AIMessage, run_manager: _RunManager | None) -> list[ChatGenerationChunk]:
