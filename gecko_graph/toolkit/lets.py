@@ -15,6 +15,9 @@ from ..world.value import ITEM, Place, Value
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
 
+MAX_CHAIN = 60
+"""Lets that may need one another in a row: each takes a few levels of Python's stack."""
+
 Lets = Mapping[str, Value]
 
 
@@ -75,26 +78,22 @@ def _needs(lets: Lets, name: str) -> Iterator[str]:
 
 
 def _refuse_circles(lets: Lets) -> None:
-    done: set[str] = set()
+    depths: dict[str, int] = {}
     for start in lets:
-        _follow(lets, start, (), done)
+        _depth(lets, start, (), depths)
 
 
-def _follow(lets: Lets, name: str, path: tuple[str, ...], done: set[str]) -> None:
+def _depth(lets: Lets, name: str, path: tuple[str, ...], depths: dict[str, int]) -> int:
+    """How many lets in a row this one needs, itself included; `depths` holds those that are known."""
     if name in path:
         circle = " -> ".join((*path[path.index(name) :], name))
         raise ContractError(f"{lets[name].where}: lets need one another in a circle: {circle}")
-    if name in done:
-        return
-    if len(path) > _MAX_CHAIN:
-        raise ContractError(f"{lets[name].where}: more than {_MAX_CHAIN} lets that each need the next")
-    for other in _needs(lets, name):
-        _follow(lets, other, (*path, name), done)
-    done.add(name)
-
-
-_MAX_CHAIN = 60
-"""Lets that may need one another in a row: each takes a few levels of Python's stack."""
+    if name not in depths:
+        below = (_depth(lets, other, (*path, name), depths) for other in _needs(lets, name))
+        depths[name] = 1 + max(below, default=0) if len(path) < MAX_CHAIN else MAX_CHAIN + 1
+    if depths[name] > MAX_CHAIN:
+        raise ContractError(f"{lets[name].where}: more than {MAX_CHAIN} lets that each need the next")
+    return depths[name]
 
 
 class Names(dict[str, Any]):

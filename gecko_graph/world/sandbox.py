@@ -20,6 +20,7 @@ MAX_INT = 2**64
 MAX_DEPTH = 100
 """Levels that a value may be nested; the task state has the same limit."""
 
+_ESCAPED_SPACES = "\n\t\r"
 _ITEM = 64
 """Bytes that one item of a list or object is taken to need: its reference and a small value."""
 
@@ -34,12 +35,13 @@ class Limits:
 
     Args:
         seconds: Time of one evaluation, or of one phase of a contract (its requirements, its effects, its ensures).
+            The rest of 250 ms is for what no clock interrupts: one operation in C, one collection of garbage.
         memory: Bytes of text and items that may be built in one scope, estimated from above.
         items: Members of one list.
         operations: Patch operations of one contract.
     """
 
-    seconds: float = 0.25
+    seconds: float = 0.2
     memory: int = 40_000_000
     items: int = 100_000
     operations: int = 1_000
@@ -201,19 +203,31 @@ def measure(scope: Scope, value: Json, depth: int = 0) -> None:
         Fault: It is too large, too deep, or holds something undefined.
     """
     if isinstance(value, str):
-        scope.take_text(value, "''")
+        scope.take(2 * _printed_size(value))
     elif isinstance(value, dict | list):
         if depth >= MAX_DEPTH:
             raise Fault(f"a value nested more than {MAX_DEPTH} levels deep")
         scope.tick()
         scope.take(8 * len(value) + 8)
         for key in value if isinstance(value, dict) else ():
-            scope.take_text(key, "'': ")
+            scope.take(2 * _printed_size(key))
         for member in value.values() if isinstance(value, dict) else value:
             measure(scope, member, depth + 1)
     else:
         scope.take(24)
         given(value)
+
+
+def _printed_size(value: str) -> int:
+    """Bytes that a text may need inside a printed value, where quotes and what is not printable are escaped."""
+    width = 1 if value.isascii() else 4
+    plain = value
+    for space in _ESCAPED_SPACES:
+        plain = plain.replace(space, "")
+    if not plain.isprintable():
+        return 10 * width * len(value) + 2
+    escapes = len(value) - len(plain) + sum(value.count(quote) for quote in "\\'\"")
+    return width * (len(value) + escapes + 2)
 
 
 def text(scope: Scope, value: Any) -> str:
@@ -249,7 +263,9 @@ def settle(scope: Scope, value: Any, depth: int = 0) -> Json:
     if isinstance(value, dict):
         _enter(scope, value, depth)
         return {key: settle(scope, member, depth + 1) for key, member in value.items()}
-    return given(value)
+    if type(given(value)) in _KINDS:
+        return value
+    raise Fault(f"{type(value).__name__} is no JSON value")
 
 
 def _enter(scope: Scope, value: list[Json] | dict[str, Json], depth: int) -> None:

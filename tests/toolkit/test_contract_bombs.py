@@ -1,0 +1,251 @@
+"""Contracts that would take all time or all memory: each ends within 250 ms and 100 MB.
+
+Run as a script, this file sets off every bomb under a limit of address space and prints what became of them; the tests
+read that. Time is the thread's own, because other tests may have the processor meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gecko_graph.documents import parse_document
+from gecko_graph.errors import EvaluationFailed, ToolkitError
+from gecko_graph.toolkit.contract import Contract
+
+SECONDS = 0.25
+SLACK = 0.10
+"""Seconds for loading the contract and for the one operation in C that the clock finds running."""
+MEMORY = 100_000_000
+MILLION = 1_000_000
+
+STATE = {
+    "text": "x" * MILLION,
+    "other": "x" * (MILLION - 1) + "y",
+    "wide": "ä" * MILLION,
+    "numbers": list(range(50_000)),
+    "words": ["word"] * 50_000,
+    "tree": {str(one): {str(two): {"n": two} for two in range(100)} for one in range(300)},
+}
+
+
+def doubling(step: str, start: str, times: int = 40, end: str = "{{ last }}") -> dict:
+    """A contract whose lets each put two of the one before together; `V` stands for that one."""
+    lets = {"v0": start} | {f"v{n}": step.replace("V", f"v{n - 1}") for n in range(1, times + 1)}
+    return {"let": {**lets, "last": f"{{{{ v{times} }}}}"}, "returns": end}
+
+
+def twins(end: str) -> dict:
+    """Two values alike, each doubled 40 times, so that nothing of one is the same object as in the other."""
+    one, two = (doubling("{{ [V, V] }}", "{{ [1] }}")["let"] for _ in range(2))
+    renamed = {name.replace("v", "w").replace("last", "twin"): value.replace("v", "w") for name, value in two.items()}
+    return {"let": {**one, **renamed}, "returns": end}
+
+
+def many(step: str, times: int = 15) -> dict:
+    """A list of 2**16 long texts that are all alike, and what is done with it as `last`."""
+    return doubling("{{ V + V }}", "{{ [state.text, state.other] }}", times, step)
+
+
+def loops(depth: int) -> dict:
+    """`for_each` in `for_each`, over 50,000 items each."""
+    value: dict | str = "{{ n0 }}"
+    for n in reversed(range(depth)):
+        value = {"for_each": "state.numbers", "as": f"n{n}", "value": value}
+    return {"returns": value}
+
+
+def returning(source: str) -> dict:
+    return {"returns": f"{{{{ {source} }}}}"}
+
+
+BOMBS: dict[str, dict] = {
+    "text doubled by ~": doubling("{{ V ~ V }}", "x"),
+    "text doubled by +": doubling("{{ V + V }}", "x"),
+    "text doubled by a text": doubling("{{ V }}{{ V }}", "x"),
+    "text doubled by join": doubling("{{ [V, V] | join }}", "x"),
+    "text doubled by replace": doubling("{{ V | replace('x', 'xx') }}", "x"),
+    "text doubled by replacing nothing": doubling("{{ V | replace('', 'x') }}", "x"),
+    "text grown by upper": doubling("{{ (V | upper) ~ (V | lower) }}", "ß"),
+    "text doubled by map": doubling("{{ [V, V] | map('string') | join }}", "x"),
+    "text doubled by tojson": doubling("{{ [V, V] | tojson }}", "\\"),
+    "text doubled by printing": doubling("{{ [V, V] | string }}", "'"),
+    "list doubled by +": doubling("{{ V + V }}", "{{ [1] }}"),
+    "list doubled by interleave": doubling("{{ V | interleave(1) }}", "{{ [1, 2] }}"),
+    "list of itself, returned": doubling("{{ [V, V] }}", "{{ [1] }}"),
+    "list of itself, as data": {**doubling("{{ [V, V] }}", "{{ [1] }}"), "returns": {"a": ["{{ last }}"]}},
+    "object of itself, returned": doubling("{{ {'a': V, 'b': V} }}", "{{ {} }}"),
+    "list of itself, printed": doubling("{{ [V, V] }}", "{{ [1] }}", end="{{ last ~ '' }}"),
+    "list of itself, printed in a text": doubling("{{ [V, V] }}", "{{ [1] }}", end="it is {{ last }}"),
+    "list of itself, as string": doubling("{{ [V, V] }}", "{{ [1] }}", end="{{ last | string }}"),
+    "list of itself, as JSON": doubling("{{ [V, V] }}", "{{ [1] }}", end="{{ last | tojson }}"),
+    "list of itself, joined": doubling("{{ [V, V] }}", "{{ [1] }}", end="{{ last | join }}"),
+    "list of itself, walked": doubling("{{ [V, V] }}", "{{ [1] }}", end="{{ walk(last) | length }}"),
+    "list of itself, as a path": doubling("{{ [V, V] }}", "{{ ['a'] }}", end="{{ at(state, last, 1) }}"),
+    "empty list of itself, as a path": doubling("{{ [V, V] }}", "{{ [] }}", end="{{ at(state, last, 1) }}"),
+    "twins compared": twins("{{ last == twin }}"),
+    "twins compared by !=": twins("{{ last != twin }}"),
+    "twins compared by in": twins("{{ last in [twin] }}"),
+    "twins compared by a test": twins("{{ last is eq twin }}"),
+    "twins compared by select": twins("{{ [last] | select('eq', twin) }}"),
+    "twins compared by index": twins("{{ index([last], twin) }}"),
+    "twins compared in objects": twins("{{ {'a': last} == {'a': twin} }}"),
+    "twins in a check": {**twins("x"), "requires": [{"check": "last == twin", "error": "x"}]},
+    "range": returning("range(1000000000)"),
+    "range of huge numbers": returning("range(4611686018427387904)"),
+    "range, just too long": returning("range(100001)"),
+    "ranges in a list": returning("[" + ", ".join(["range(100000)"] * 100) + "]"),
+    "select in a big list": returning("range(100000) | map('string') | select('in', range(100000) | map('string'))"),
+    "select in a big list of texts": returning("range(10000) | map('string') | select('in', state.words)"),
+    "map of maps": returning("range(100000)" + " | map('string')" * 40 + " | length"),
+    "text multiplied": returning("'a' * 100000000"),
+    "list multiplied": returning("[0] * 100000000"),
+    "text formatted": returning("'%99999999d' % 1"),
+    "number multiplied up": doubling("{{ V * V }}", "{{ 9 }}"),
+    "float multiplied up": doubling("{{ V * V }}", "{{ 9.0 }}"),
+    "fixed with many places": returning("1.5 | fixed(100000000)"),
+    "round to many places": returning("1.5 | round(100000000)"),
+    "long number read": returning("state.text | replace('x', '9') | int"),
+    "long float read": returning("state.text | replace('x', '9') | float"),
+    "split into letters": returning("(state.text | replace('x', 'x ')).split(' ') | length"),
+    "split by nothing": returning("(state.text | replace('x', ' x')).split() | length"),
+    "letters of a long text": returning("state.text | list | length"),
+    "lines of many ends": returning('state.text | replace("x", "\\n") | lines | length'),
+    "strip with many letters": returning("state.text.strip(state.other)"),
+    "strip with some letters, repeated": {
+        "returns": {"for_each": "state.numbers", "value": "{{ state.text.strip('" + "b" * 99 + "x') }}"}
+    },
+    "long text in many long texts": many("{{ (state.other ~ '') in last }}"),
+    "long text looked for in many": many("{{ index(last, state.text ~ '') }}"),
+    "many long texts sorted": many("{{ last | sort | length }}"),
+    "many long texts sorted with case": many("{{ last | sort(case_sensitive=true) | length }}"),
+    "many long texts made unique": many("{{ last | unique | length }}"),
+    "smallest of many long texts": many("{{ last | min | length }}"),
+    "many long texts joined": many("{{ last | join | length }}"),
+    "many long texts in capitals": many("{{ last | map('upper') | length }}"),
+    "many long texts searched": many("{{ last | select('containing', 'xy') | length }}"),
+    "many long texts measured": many("{{ last | map('bytes') | sum }}"),
+    "many long texts returned": many("{{ last }}"),
+    "wide text upper": returning("[state.wide] | map('upper') | map('lower') | map('upper') | join ~ state.wide"),
+    "slices of a long text": {"returns": {"for_each": "state.numbers", "value": "{{ state.text[::-1] | length }}"}},
+    "walk of walks": returning("walk(walk(walk(state.tree))) | length"),
+    "walks in a loop": {"returns": {"for_each": "state.numbers", "value": "{{ walk(state.tree) | length }}"}},
+    "zip with itself": returning("zip(" + ", ".join(["state.numbers"] * 100) + ") | length"),
+    "items of everything": {"returns": {"for_each": "state.numbers", "value": "{{ state.tree | items }}"}},
+    "loop in a loop": loops(2),
+    "loop in a loop in a loop": loops(3),
+    "state in a list, many times": {"returns": {"for_each": "state.numbers", "value": "{{ state }}"}},
+    "too many operations": {"effects": [{"op": "add", "path": ["a"], "value": 1, "for_each": "state.numbers"}]},
+    "too many operations, guarded": {
+        "effects": [{"for_each": "state.numbers", "do": [{"op": "test", "path": [], "value": "{{ state }}"}]}]
+    },
+    "loops that do nothing": {
+        "effects": [{"for_each": "state.numbers", "as": "a", "do": [
+            {"for_each": "state.numbers", "as": "b", "when": "a + b < 0", "op": "remove", "path": ["x"]}
+        ]}]
+    },
+    "copies that double the state": {
+        "effects": [
+            {"op": "copy", "from": [], "path": [f"c{n}"]} for n in range(60)
+        ]
+    },
+    "huge values added": {
+        "effects": [{"op": "add", "path": ["{{ item }}"], "for_each": "range(900)", "value": "{{ state }}"}]
+    },
+    "many lets in a row": doubling("{{ V }}", "x", 300),
+    "error as long as can be": {"requires": [{"check": "false", "error": "{{ state.text }}" * 100}]},
+    "ensures that loop": {"ensures": [{"check": "state.numbers | select('in', state.words)", "error": "x"}]},
+    "parentheses": returning("(" * 4000 + "1" + ")" * 4000),
+    "brackets": returning("[" * 4000 + "1" + "]" * 4000),
+    "negations": returning("not " * 2400 + "1"),
+    "signs": returning("-" * 9000 + "1"),
+    "additions": returning("1" + " + 1" * 2400),
+    "keys": returning("state" + ".a" * 4900),
+    "filters": returning("state" + " | list" * 1400),
+    "conditions": returning("1 if 1 else " * 800 + "1"),
+    "arguments": returning("zip(" + "state, " * 1400 + "state)"),
+    "long literal": returning("'" + "x" * MILLION + "'"),
+    "long number": returning("9" * 9000),
+    "deep data": {"returns": json.loads("[" * 300 + "]" * 300)},
+    "YAML aliases": "let:\n  a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"  {chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
+    ),
+    "YAML aliases in a path": "let:\n  a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"  {chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 10)}]\n" for n in range(4)
+    ),
+    "YAML brackets": "returns: " + "[" * 100_000,
+    "YAML dashes": "returns:\n  " + "- " * 100_000,
+}  # fmt: skip
+
+HARMLESS = frozenset(
+    (
+        "long text in many long texts",
+        "long text looked for in many",
+        "many long texts measured",
+        "many long texts searched",
+    )
+)
+"""Bombs that may also end well, where the machine is fast enough."""
+
+
+def set_off(bomb: dict | str) -> tuple[str, str]:
+    """Load and run a contract; the word for how it ended, and what was said."""
+    try:
+        data = parse_document(bomb, where="f") if isinstance(bomb, str) else bomb
+        run = Contract.load(data, where="f: tool t").open(
+            args={}, parameters={}, state=STATE, call={"id": "1", "name": "t", "args": {}}, now=None, seed=0
+        )
+        done = run.refusal(), run.answer(), run.broken(1, STATE)
+    except ToolkitError as error:
+        return "refused at load", str(error)
+    except EvaluationFailed as failure:
+        return "failed", str(failure)
+    return "ended", repr(done)[:100]
+
+
+def set_off_all() -> None:
+    """Set off every bomb in little memory and print name, seconds, ending and message as JSON."""
+    set_off({"returns": "{{ 1 }}"})
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    ended = {}
+    for name, bomb in BOMBS.items():
+        started = time.thread_time()
+        try:
+            how, said = set_off(bomb)
+        except MemoryError:
+            how, said = "out of memory", ""
+        ended[name] = (time.thread_time() - started, how, said[:500])
+    print(json.dumps(ended))
+
+
+@pytest.fixture(scope="session")
+def ended() -> dict[str, tuple[float, str, str]]:
+    if not Path("/proc/self/statm").is_file():
+        pytest.skip("memory is limited and measured as on Linux")
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-P", __file__], cwd=root, env={"PYTHONPATH": str(root)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_ends_in_time_and_memory(name, ended):
+    seconds, how, said = ended[name]
+    assert how in (("refused at load", "failed", "ended") if name in HARMLESS else ("refused at load", "failed")), said
+    assert "too much memory" not in said
+    assert said.startswith("f") or how == "ended"
+    assert seconds < SECONDS + SLACK, f"{seconds:.3f} s: {how} {said}"
+    assert len(said) < 500
+
+
+if __name__ == "__main__":
+    set_off_all()
