@@ -21,7 +21,7 @@ from ..state import Json, JsonObject
 from .dialect import Direction, SchemaReader
 from .examples import as_json
 from .names import numbered, path_variables
-from .references import Documents, Place, a_list, an_object, broken
+from .references import Documents, Place, a_list, an_object, broken, member
 from .simplify import PREFIX, defs_of, simplify
 from .subschemas import ANNOTATIONS
 
@@ -105,7 +105,7 @@ class ArgumentReader:
     def _parameters(self, holder: JsonObject, place: Place) -> dict[tuple[str, str], Argument]:
         here = place / "parameters"
         found: dict[tuple[str, str], Argument] = {}
-        for index, one in enumerate(a_list(holder.get("parameters") or [], here)):
+        for index, one in enumerate(a_list(member(holder, "parameters", []), here)):
             argument = self._parameter(*self._documents.follow(one, here / index))
             found[argument.place, argument.wire] = argument
         return found
@@ -165,7 +165,7 @@ class ArgumentReader:
 
     def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Body | None:
         """The best of the media types that a body comes in: JSON, then forms and text, then anything."""
-        content = an_object(holder.get("content") or {}, place / "content")
+        content = an_object(member(holder, "content", {}), place / "content")
         if not content:
             return None
         name = min(content, key=lambda one: _preference(one, list(content)))

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from ..state import JsonObject
 from .keywords import TYPES, check_keyword
-from .references import Documents, Place, a_list, an_object, broken, kind
+from .references import Documents, Place, a_list, an_object, broken, kind, member
 from .simplify import PREFIX, in_place_defs, simplify, with_defs
 from .subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
 
@@ -304,7 +304,7 @@ class SchemaReader:
         name = an_object(discriminator, here).get("propertyName")
         if not isinstance(name, str):
             raise broken(here, "must have a propertyName, which is text")
-        given = self._mapped(an_object(discriminator.get("mapping") or {}, here / "mapping"), here / "mapping")
+        given = self._mapped(an_object(member(discriminator, "mapping", {}), here / "mapping"), here / "mapping")
         for index, branch in enumerate(schema[key]):
             if isinstance(branch, dict) and isinstance(branch.get("$ref"), str):
                 target = self._documents.resolve(branch["$ref"], place / key / index)

@@ -29,7 +29,7 @@ from .contract import Contract, Invariant
 from .dialect import SchemaReader, Version
 from .examples import paired_examples
 from .names import VALID, numbered, path_name, valid_name
-from .references import Documents, Place, a_list, an_object, broken, kind
+from .references import Documents, Place, a_list, an_object, broken, kind, member
 from .spec import Effect, HttpBinding, ToolExample, ToolSpec
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -99,7 +99,7 @@ class _DocumentReader:
         self._version = version
         self._schemas = SchemaReader(documents, version=version)
         self._arguments = ArgumentReader(documents, self._schemas, keys=self._credentials())
-        self._lets = an_object(root.get("x-contract-let") or {}, self._place / "x-contract-let")
+        self._lets = an_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
 
     def read(self) -> OpenApiTools:
         """Every operation of every path."""
@@ -115,7 +115,7 @@ class _DocumentReader:
                 operations.append((path, method))
                 given.append(operation)
         named = [replace(tool, name=name) for tool, name in zip(tools, _names(given, operations), strict=True)]
-        order = [str(name) for name in a_list(self._root.get("x-gecko-order") or [], self._place / "x-gecko-order")]
+        order = [str(name) for name in a_list(member(self._root, "x-gecko-order", []), self._place / "x-gecko-order")]
         ranked = sorted(zip(named, operations, strict=True), key=lambda one: _rank(one[0].name, order))
         return OpenApiTools(
             title=self._title(),
@@ -126,14 +126,14 @@ class _DocumentReader:
         )
 
     def _title(self) -> str:
-        info = an_object(self._root.get("info") or {}, self._place / "info")
+        info = an_object(member(self._root, "info", {}), self._place / "info")
         return str(info.get("x-gecko-title", info.get("title") or ""))
 
     def _credentials(self) -> list[tuple[str, str]]:
         """Place and name of the parameters that carry API keys."""
-        components = an_object(self._root.get("components") or {}, self._place / "components")
+        components = an_object(member(self._root, "components", {}), self._place / "components")
         here = self._place / "components" / "securitySchemes"
-        schemes = an_object(components.get("securitySchemes") or {}, here)
+        schemes = an_object(member(components, "securitySchemes", {}), here)
         followed = (self._documents.follow(one, here / name)[0] for name, one in schemes.items())
         return [
             (str(one.get("in")), str(one.get("name")).lower())
@@ -173,7 +173,7 @@ class _DocumentReader:
 
     def _invariants(self) -> tuple[Invariant, ...]:
         here = self._place / "x-contract-invariants"
-        given = a_list(self._root.get("x-contract-invariants") or [], here)
+        given = a_list(member(self._root, "x-contract-invariants", []), here)
         return tuple(
             Invariant.load(an_object(one, here / index), lets=self._lets, where=str(here / index))
             for index, one in enumerate(given)
@@ -232,7 +232,7 @@ class _DocumentReader:
     def _response(self, operation: JsonObject, place: Place) -> Body | None:
         """Schema and examples of a success; None where the document does not say."""
         here = place / "responses"
-        responses = an_object(operation.get("responses") or {}, here)
+        responses = an_object(member(operation, "responses", {}), here)
         codes = sorted((one for one in responses if re.fullmatch(r"2(\d\d|XX|xx)", one)), key=str.upper)
         found: list[Body] = []
         for code in codes or [one for one in responses if one == "default"]:

@@ -70,6 +70,12 @@ def a_list(value: Any, place: Place) -> list[Any]:
     return value
 
 
+def member(holder: JsonObject, key: str, default: Json) -> Json:
+    """What an object holds under a key; the default where that is missing or null, as in YAML's `parameters:`."""
+    value = holder.get(key)
+    return default if value is None else value
+
+
 def as_document(value: Any, place: Place) -> Json:
     """A copy of a Python value as plain JSON.
 
