@@ -1,0 +1,146 @@
+"""The example's file system is BFCL's: recorded calls of its ground truth and of real models, replayed by contract."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openapi_spec_validator import validate
+
+from evals.contracts import FILES, TOOLKIT, Recorded, recorded_calls, replay, replay_all, run, table, total_of
+from gecko_graph import Toolkit
+from gecko_graph.documents import read_document
+from gecko_graph.toolkit.schema import complaints, faults
+
+NAMES = [
+    "cat", "cd", "cp", "diff", "du", "echo", "find", "grep", "ls", "mkdir", "mv", "pwd", "rm", "rmdir", "sort", "tail",
+    "touch", "wc",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tools() -> Toolkit:
+    return Toolkit.from_openapi(TOOLKIT)
+
+
+@pytest.fixture(scope="module")
+def replayed(shared_data):
+    return replay_all(shared_data)
+
+
+def test_the_document_is_valid_and_leaves_nothing_unsaid(tools):
+    validate(read_document(TOOLKIT))
+    assert sorted(tools.names) == NAMES
+    assert tools.problems == []
+    assert tools.state_keys == {"tree", "cwd"}
+    assert all(tool.contract.arguments <= set(tool.parameters["properties"]) for tool in tools)
+
+
+def test_names_and_parameters_are_bfcl_s_and_descriptions_are_not(tools, shared_data):
+    theirs = json.loads((shared_data / "bfcl_multiturn_func_docs.json").read_text())
+    types = {"string": "string", "boolean": "boolean", "integer": "integer"}
+    for tool in tools:
+        parameters = theirs[tool.name]["parameters"]
+        properties = tool.parameters["properties"]
+        assert {name: types[rule["type"]] for name, rule in parameters["properties"].items()} == {
+            name: rule["type"] for name, rule in properties.items()
+        }
+        assert set(parameters["required"]) == set(tool.parameters.get("required", []))
+        assert set(theirs[tool.name]["response"]["properties"]) == set(_results(tool.result))
+        assert tool.description not in theirs[tool.name]["description"]
+
+
+def _results(schema) -> dict:
+    return {
+        name: one for part in [schema, *schema.get("oneOf", [])] for name, one in part.get("properties", {}).items()
+    }
+
+
+def test_recorded_calls_come_to_the_same(replayed):
+    rows, raised = replayed
+    total = total_of(rows)
+    differences = [text for row in rows.values() for text in row.differences]
+    assert (total.calls, raised) == (1510, 25)
+    assert total.errors == 380
+    assert min(total.outcome, total.result, total.state) >= 0.995 * total.calls, differences
+    assert not differences
+
+
+def test_the_table_tells_every_tool(replayed):
+    printed = table(replayed[0])
+    assert "| mv | 89 | 29 | 89 | 89 | 89 |" in printed
+    assert "| all | 1510 | 380 |" in printed
+
+
+def test_results_keep_to_their_schemas(tools, shared_data):
+    for name in FILES:
+        for one in list(recorded_calls(shared_data / name))[:400]:
+            tool = tools[one.call["name"]]
+            if one.raised or complaints(tool, one.call["args"]):
+                continue
+            got = replay(tool, one)
+            assert got.status == "error" or faults(tool.result, got.result) == []
+
+
+def test_a_difference_is_counted_and_listed(shared_data, capsys, monkeypatch):
+    monkeypatch.setattr("evals.contracts.recorded_calls", lambda _: iter([
+        Recorded("t", {"id": "1", "name": "pwd", "args": {}}, STATE, STATE, {"current_working_directory": "/b"}, None)
+    ]))  # fmt: skip
+    assert run(["--data", str(shared_data)]) == 1
+    assert (
+        "t: pwd({}): {'current_working_directory': '/a'}, not {'current_working_directory': '/b'}"
+        in capsys.readouterr().out
+    )
+
+
+def test_without_the_recordings_the_eval_says_so(tmp_path, capsys):
+    assert run(["--data", str(tmp_path)]) == 2
+    assert "no recordings" in capsys.readouterr().err
+
+
+# What the recordings do not show: any names, any order of calls. A contract always has an answer, and the state stays a
+# file system.
+
+STATE = {"tree": {"a": {"type": "directory", "contents": {
+    "d": {"type": "directory", "contents": {"f": {"type": "file", "content": "x\ny"}}},
+    "f": {"type": "file", "content": "y\nz"},
+    "content": {"type": "directory", "contents": {"contents": {"type": "file", "content": "é\n"}}},
+}}}, "cwd": ["a"]}  # fmt: skip
+
+PROPERTIES = {tool.name: tool.parameters["properties"] for tool in Toolkit.from_openapi(TOOLKIT)}
+
+names = st.sampled_from(
+    ["d", "f", "g", "content", "contents", "type", ".", "..", "/", "d/f", "a", "", "./d", "/d/", "x*", ".h"]
+)
+
+
+@st.composite
+def calls(draw):
+    tool = draw(st.sampled_from(NAMES))
+    values = {"string": names, "boolean": st.booleans(), "integer": st.integers(-3, 12)}
+    return tool, {name: draw(values[rule["type"]]) for name, rule in PROPERTIES[tool].items()}
+
+
+def is_file_system(node) -> bool:
+    if node["type"] == "file":
+        return isinstance(node["content"], str) and set(node) == {"type", "content"}
+    return set(node) == {"type", "contents"} and all(map(is_file_system, node["contents"].values()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(calls(), min_size=1, max_size=8))
+def test_any_calls_leave_a_file_system(tools, made):
+    state = STATE
+    for number, (name, args) in enumerate(made):
+        call = {"id": str(number), "name": name, "args": args}
+        got = replay(tools[name], Recorded("any", call, state, None, None, None))
+        assert got.status != "none", got.result
+        assert got.status == "error" or faults(tools[name].result, got.result) == []
+        if tools[name].reads or got.status == "error":
+            assert got.after == state
+        state = got.after
+        (root,) = state["tree"].values()
+        assert is_file_system(root)
+        assert state["cwd"][0] == "a"
