@@ -3,28 +3,87 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
+from types import ModuleType
+from typing import NamedTuple
+
+from .suite import EvalError, Suite
+
+
+class Entry(NamedTuple):
+    """A suite: its module, imported when it is asked for and holding it as `SUITE`, and what it measures."""
+
+    module: str
+    about: str
+
 
 SUITES = {
-    "speed": "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time",
-    "contracts": "recorded calls of BFCL's file system against the example's contracts: outcome, result, state, by tool",
-    "validation": "recorded calls of real models against the argument rules: false refusals, recall by error type",
-    "view": "what a prompt's view of a padded state still holds of what the real tools touch",
+    "speed": Entry("evals.speed", "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time"),
+    "validation": Entry("evals.validation", "recorded calls of real models against the argument rules, by error type"),
+    "view": Entry("evals.view", "what a prompt's view of a padded state still holds of what the real tools touch"),
+    "contracts": Entry("evals.contracts", "recorded calls of BFCL's file system against the example's contracts"),
 }
 
+HELP = """usage: python -m evals SUITE [options]
 
-def main(argv: list[str]) -> int:
-    """Run one suite; returns its exit code, 2 for a suite that does not exist."""
+Measures gecko_graph on real tasks, real tools and real models' calls. Suites:
+
+{suites}
+
+  python -m evals validation                                       without a model, a key or a network
+  python -m evals bfcl --planner openai:gpt-5-mini --limit 20      a model plans twenty tasks
+  python -m evals judge --role-model judge=openai:gpt-5-mini       a model for one role
+
+A run that was stopped goes on when the same command is given again. Journal, summary and report lie under evals/out/.
+`python -m evals SUITE --help` tells a suite's options; a suite of your own is `package.module:ClassName`.
+Exit code 0: all holds; 1: an expectation of the suite does not; 2: something is missing or wrong in the command."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one suite; returns its exit code."""
     if not argv or argv[0] in {"-h", "--help"}:
-        print("usage: python -m evals SUITE [options]\n")
-        print("\n".join(f"  {name:<11} {about}" for name, about in SUITES.items()))
-        print("\n`python -m evals SUITE --help` tells a suite's options.")
+        width = max(map(len, SUITES))
+        print(HELP.format(suites="\n".join(f"  {name:<{width}}  {each.about}" for name, each in SUITES.items())))
         return 0
-    if argv[0] not in SUITES:
-        print(f"no suite is called {argv[0]!r}; suites: {', '.join(SUITES)}", file=sys.stderr)
+    try:
+        suite = find(argv[0])
+    except EvalError as mistake:
+        print(f"error: {mistake}", file=sys.stderr)
         return 2
-    code = import_module(f"evals.{argv[0]}").run(argv[1:])
-    return int(code)
+    if isinstance(suite, ModuleType):
+        return int(suite.run(list(argv[1:])))
+    from .command import run  # here, because a wrong name should be told at once
+
+    return run(suite, argv[1:], called=argv[0])
+
+
+def find(name: str) -> type[Suite] | ModuleType:
+    """The suite of this name, or a module with a `run(argv)` of its own.
+
+    Raises:
+        EvalError: There is none.
+    """
+    if ":" in name:
+        module, _, attribute = name.partition(":")
+    elif name in SUITES:
+        module, attribute = SUITES[name].module, "SUITE"
+    else:
+        near = "".join(f"; did you mean {each}?" for each in get_close_matches(name, SUITES, 1))
+        raise EvalError(f"no suite is called {name!r}{near} Suites: {', '.join(SUITES)}")
+    try:
+        loaded = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
+            raise EvalError(f"there is no module {module}") from None
+        raise EvalError(f"suite {name} needs the package {error.name}: pip install '.[evals]'") from None
+    found = getattr(loaded, attribute, None)
+    if isinstance(found, type) and issubclass(found, Suite):
+        return found
+    if ":" in name or not hasattr(loaded, "run"):
+        raise EvalError(f"{module} has no suite {attribute}")
+    return loaded
 
 
 if __name__ == "__main__":

@@ -1,0 +1,57 @@
+"""Measured values in words: for the terminal, Markdown and HTML alike."""
+
+from __future__ import annotations
+
+from math import isfinite, isnan
+
+from .figures import Cell, Form, Measured, Published
+
+_UNITS = {"percent": " %", "number": "", "seconds": " s", "dollars": " $", "bytes": " B"}
+
+
+def tell(cell: Cell) -> str:
+    """A cell in one line: the value, its interval, and its n."""
+    if cell is None:
+        return ""
+    if isinstance(cell, Measured):
+        return tell_measured(cell)
+    if isinstance(cell, Published):
+        return f"{tell_value(cell.value, cell.form)} ({cell.source})"
+    return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
+
+
+def tell_measured(cell: Measured) -> str:
+    """Value, interval and n: `97.5 % [95.4, 98.7] 390/400`, `3.20 s [2.90, 3.50] n=40`."""
+    if cell.n == 0:
+        return "none n=0"
+    n = f"{cell.hits:,}/{cell.n:,}" if cell.hits is not None else f"n={cell.n:,}"
+    return f"{tell_value(cell.value, cell.form)} {tell_interval(cell)} {n}"
+
+
+def tell_interval(cell: Measured) -> str:
+    """The interval in brackets; one value has none."""
+    if not (isfinite(cell.low) and isfinite(cell.high)):
+        return "[?]"
+    low, high = (tell_value(end, cell.form, unit=False) for end in (cell.low, cell.high))
+    return f"[{low}, {high}]"
+
+
+def tell_value(value: float, form: Form, *, unit: bool = True) -> str:
+    """A value in its form; NaN is none."""
+    if isnan(value):
+        return "none"
+    text = f"{100 * value:.1f}" if form == "percent" else significant(value)
+    return text + (_UNITS[form] if unit else "")
+
+
+def significant(value: float) -> str:
+    """Three significant digits, without an exponent where a reader does not need one."""
+    size = abs(value)
+    if value == 0 or not isfinite(value):
+        return "0" if value == 0 else str(value)
+    if size >= 1000:
+        return f"{value:,.0f}" if size < 1e9 else f"{value:.3g}"
+    if size < 0.001:
+        return f"{value:.2g}"
+    digits = 2 if size >= 1 else 3
+    return f"{value:.{max(0, digits - (size >= 10) - (size >= 100))}f}"

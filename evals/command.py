@@ -1,0 +1,261 @@
+"""One suite's command: its options, its run, what it shows, its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import inspect
+import json
+import shlex
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from rich.console import Console
+
+from gecko_graph.errors import GeckoError
+from gecko_graph.state import ROLES, JsonObject, Role
+
+from . import datasets, provenance
+from .journal import VERSION, Head, Journal
+from .options import Options, Planner
+from .progress import progress
+from .report import write_report
+from .result import Result
+from .runner import Selection, run_cases, select, to_run
+from .suite import EvalError, Suite
+from .terminal import show
+
+LIVE_AT_ONCE = 8
+INTERRUPTED = 130
+
+
+def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
+    """Run a suite from its command line.
+
+    Args:
+        kind: The suite.
+        argv: Its options.
+        called: What the user calls it.
+
+    Returns:
+        0; 1 where an expectation does not hold; 2 for a user's mistake; 130 where the user stopped it.
+    """
+    given = parser_of(kind, called).parse_args(argv)
+    command = shlex.join(["python", "-m", "evals", called, *argv])
+    try:
+        return _run(kind, given, command=command)
+    except (EvalError, GeckoError) as mistake:
+        print(f"error: {mistake}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nstopped; what is finished is kept, and the same command goes on from there", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
+    options = options_of(kind, given)
+    options.speakers()  # a model that cannot be built is told before anything runs
+    suite = kind(options)
+    chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
+    if given.list:
+        print("\n".join(f"{case.id}\t{case.group}".rstrip() for case in chosen.cases))
+        return 0
+    ran = measure(suite, chosen, given=given, command=command)
+    pages = [options.out / "report.html", *([given.report] if given.report else [])]
+    write_report(ran, pages)
+    if given.json:
+        _write_json(ran.as_json(), given.json)
+    if given.json != "-":
+        show(ran, Console(), where=pages[-1])
+    return ran.exit_code
+
+
+def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, command: str) -> Result:
+    """Run what the journal does not settle, and summarise."""
+    options = suite.options
+    head = head_of(suite, command=command)
+    path = options.out / "cases.jsonl"
+    if given.fresh:
+        path.unlink(missing_ok=True)
+    journal = Journal(path, head, mixed=given.resume)
+    try:
+        waiting = to_run(chosen.cases, journal.finished, retry_failed=given.retry_failed)
+        settled = len(chosen.cases) - len(waiting)
+        console = Console(stderr=True)
+        if settled:
+            console.print(f"{settled} of {len(chosen.cases)} cases are finished already in {path}", highlight=False)
+        with progress(console, suite.name, total=len(chosen.cases), settled=settled) as shown:
+            session = run_cases(suite, waiting, at_once=at_once(suite), journal=journal, progress=shown)
+            records = {**journal.finished, **asyncio.run(session)}
+    finally:
+        journal.close()
+    kept = [records[case.id] for case in chosen.cases]
+    return Result.of_run(suite, kept, of=chosen.of, sessions=journal.sessions)
+
+
+def at_once(suite: Suite) -> int:
+    """How many cases run at once."""
+    return suite.options.at_once or suite.at_once or (LIVE_AT_ONCE if suite.options.model_names() else 1)
+
+
+def head_of(suite: Suite, *, command: str) -> Head:
+    """The first line of the run's journal."""
+    options, made = suite.options, provenance.here()
+    return {
+        "v": VERSION,
+        "suite": suite.name,
+        "options": identity(type(suite), options),
+        "planner": str(options.planner),
+        "models": options.model_names(),
+        "command": command,
+        "commit": made.commit,
+        "code": made.code,
+        "date": made.date,
+    }
+
+
+def identity(kind: type[Suite], options: Options) -> JsonObject:
+    """The options that a record depends on; a run is not gone on with under others."""
+    own = {name: _plain(value) for name, value in vars(options.own).items() if name not in kind.asides}
+    return {
+        "planner": str(options.planner),
+        "model": options.model,
+        "role_models": dict(options.role_models),
+        "base_url": options.base_url,
+        "max_retries": options.max_retries,
+        "seed": options.seed,
+        **({} if options.data == datasets.SHARED else {"data": str(options.data)}),
+        **own,
+    }
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value, default=str))
+
+
+def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
+    """The parsed options.
+
+    Raises:
+        EvalError: A planner that the suite does not know, a model of no role.
+    """
+    own = _own_names(kind)
+    options = Options(
+        planner=_planner(kind, given),
+        model=given.model,
+        role_models=dict(map(_role_model, given.role_model)),
+        base_url=given.base_url,
+        max_retries=given.max_retries,
+        seed=given.seed,
+        at_once=given.at_once,
+        only=tuple(part for each in given.only for part in each.split(",") if part),
+        limit=given.limit,
+        data=given.data,
+        patience_s=given.patience,
+        own=argparse.Namespace(**{name: getattr(given, name) for name in own}),
+    )
+    return replace(options, out=given.out or default_out(kind, options))
+
+
+def default_out(kind: type[Suite], options: Options) -> Path:
+    """A folder for each set of options that records depend on, so that two runs do not meet."""
+    whole = json.dumps(identity(kind, options), sort_keys=True).encode()
+    return datasets.OUT / f"{kind.name}-{hashlib.sha256(whole).hexdigest()[:8]}"
+
+
+def _planner(kind: type[Suite], given: argparse.Namespace) -> Planner:
+    if kind.planner is None:
+        return Planner("none")
+    live = given.model if "model" in kind.planners else None
+    planner = Planner.parse(given.planner or live or kind.planner)
+    if planner.kind not in kind.planners:
+        raise EvalError(f"suite {kind.name} knows no planner {planner}; it knows: {', '.join(kind.planners)}")
+    return planner
+
+
+def _role_model(text: str) -> tuple[Role, str]:
+    role, _, model = text.partition("=")
+    if role == "planner":
+        raise EvalError(f"--role-model {text}: the planner's model is given with --planner")
+    if role not in ROLES or not model:
+        raise EvalError(f"--role-model {text}: write ROLE=provider:model; roles: {', '.join(ROLES)}")
+    return role, model
+
+
+def _own_names(kind: type[Suite]) -> list[str]:
+    parser = argparse.ArgumentParser(add_help=False)
+    kind.add_options(parser)
+    return [action.dest for action in parser._actions if action.dest != argparse.SUPPRESS]
+
+
+def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
+    """The suite's parser: common options, its own, and examples."""
+    examples = "\n".join(f"  python -m evals {called} {each}" for each in kind.examples)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m evals {called}",
+        description=textwrap.dedent(inspect.getdoc(kind) or ""),
+        epilog=f"examples:\n{examples}" if examples else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_cases(parser.add_argument_group("which cases"))
+    _add_models(parser.add_argument_group("who speaks"), kind)
+    _add_output(parser.add_argument_group("how it runs and what it leaves"))
+    own = parser.add_argument_group("the suite's own options")
+    kind.add_options(cast("argparse.ArgumentParser", own))
+    return parser
+
+
+def _add_cases(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--only", action="append", default=[], metavar="PATTERN", help="ids or groups, like 'simple_*,multiple_3'")
+    add("--limit", type=_at_least(1), metavar="N", help="so many cases, drawn by the seed")
+    add("--seed", type=int, default=0, metavar="N", help="of sampling and of everything made up (0)")
+    add("--data", type=Path, default=datasets.SHARED, metavar="DIR", help="folder of the recorded data")
+    add("--list", action="store_true", help="list the cases and run none")
+
+
+def _add_models(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
+    add = group.add_argument
+    words = {"ground-truth": "ground-truth", "recorded": "recorded:FILE", "model": "provider:model"}
+    if kind.planner is not None:
+        told = " | ".join(words[each] for each in kind.planners)
+        add("--planner", metavar="WHO", help=f"{told} ({kind.planner}, or the model where --model is given)")
+    add("--model", metavar="MODEL", help="speaks for every role without one of its own: 'openai:gpt-5-mini'")
+    add("--role-model", action="append", default=[], metavar="ROLE=MODEL", help="a model for one role; repeatable")
+    add("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    add("--max-retries", type=_at_least(0), metavar="N", help="rounds after the first one (3)")
+    add("--patience", type=float, default=600.0, metavar="SECONDS", help="for an endpoint in trouble, a question (600)")
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--at-once", type=_at_least(1), metavar="N", help=f"cases at once ({LIVE_AT_ONCE} with a live model)")
+    add("--out", type=Path, metavar="DIR", help="folder of journal, summary and report (evals/out/SUITE-...)")
+    add("--fresh", action="store_true", help="forget the finished cases and begin anew")
+    add("--resume", action="store_true", help="go on with finished cases that ran with other code")
+    add("--retry-failed", action="store_true", help="run failed cases again")
+    add("--report", type=Path, metavar="FILE.html", help="write the report there as well")
+    add("--json", nargs="?", const="-", metavar="FILE", help="write the summary as JSON (to the terminal)")
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text} is less than {least}")
+        return int(text)
+
+    return number
+
+
+def _write_json(summary: JsonObject, place: str) -> None:
+    text = json.dumps(summary, ensure_ascii=False, indent=1)
+    if place == "-":
+        print(text)
+    else:
+        Path(place).write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,184 @@
+"""The result of a run: its figures, what must hold, and the line that every figure carries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+from gecko_graph.models.usage import total
+from gecko_graph.state import JsonObject, Usage
+
+from .figures import Bars, Figure, Lines, Measured, Table, rungs_of
+from .journal import Head
+from .rehearsed import add_all
+from .suite import Expectation, Record, Suite, Tools
+
+REASONS_SHOWN = 8
+
+_TOOLS = {"real": "real tools", "simulated": "simulated tools", "none": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A run that is over.
+
+    Args:
+        suite: The suite's name.
+        about: What it measures, in one line.
+        sessions: Heads of the sessions that made the records; more than one after a stop.
+        records: In the order of the cases.
+        told: One line on each record.
+        of: How many cases there were to choose from.
+        figures: The suite's, then what the models cost.
+        expectations: The suite's, then what every run must hold.
+        notes: The suite's, then failures by reason.
+    """
+
+    suite: str
+    about: str
+    sessions: Sequence[Head]
+    records: Sequence[Record]
+    told: Sequence[str]
+    of: int
+    figures: Sequence[Figure]
+    expectations: Sequence[Expectation]
+    notes: Sequence[str]
+
+    @classmethod
+    def of_run(cls, suite: Suite, records: Sequence[Record], *, of: int, sessions: Sequence[Head]) -> Result:
+        """Summarise a run.
+
+        Args:
+            suite: The suite.
+            records: In the order of the cases.
+            of: How many cases there were to choose from.
+            sessions: Heads of the sessions that made the records.
+        """
+        made = suite.summarise(records)
+        usage = add_all(record.values["usage"] for record in records if record.values.get("usage"))
+        return cls(
+            suite=suite.name,
+            about=next(iter((suite.__doc__ or suite.name).strip().splitlines())),
+            sessions=sessions,
+            records=records,
+            told=[suite.tell(record) if record.done else record.reason for record in records],
+            of=of,
+            figures=[*made.figures, *([cost_table(usage)] if usage else [])],
+            expectations=[*made.expectations, *_common(suite, records)],
+            notes=[*made.notes, *failures(records)],
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """0 where everything holds that must, else 1."""
+        return 0 if all(each.holds for each in self.expectations) else 1
+
+    @property
+    def command(self) -> str:
+        """The command that made it."""
+        return str(self.sessions[-1]["command"])
+
+    def carried(self, tools: Tools) -> str:
+        """What every figure says: n, planner, models, date, commit, whose tools, and the answers' share by rung."""
+        head = self.sessions[-1]
+        kept = [record for record in self.records if tools == "none" or record.tools in {tools, "none"}]
+        n = f"n = {len(kept):,}" + (f" of {self.of:,} cases" if self.of != len(kept) else " cases")
+        models = ", ".join(f"{role} {name}" for role, name in head["models"].items() if role != "planner") or "none"
+        commits = ", ".join(dict.fromkeys(each["commit"] for each in self.sessions))
+        parts = [
+            n + (f", seed {head['options']['seed']}" if len(kept) < self.of else ""),
+            f"planner {head['planner']}",
+            f"models: {models}",
+            head["date"][:10],
+            f"commit {commits}",
+            _TOOLS[tools],
+            tell_rungs(rungs_of(kept)),
+        ]
+        return " · ".join(filter(None, parts))
+
+    def as_json(self) -> JsonObject:
+        """The summary as plain JSON: every figure with what it carries."""
+        counts = Counter(record.status for record in self.records)
+        return {
+            "suite": self.suite,
+            "command": self.command,
+            "sessions": list(self.sessions),
+            "cases": {"of": self.of, "n": len(self.records), **counts},
+            "holds": self.exit_code == 0,
+            "expectations": [asdict(each) for each in self.expectations],
+            "figures": [figure_json(each) | {"carries": self.carried(each.tools)} for each in self.figures],
+            "notes": list(self.notes),
+        }
+
+
+def tell_rungs(rungs: Mapping[str, int]) -> str:
+    """Shares of the answers by rung; empty where no call was answered."""
+    whole = sum(rungs.values())
+    if not whole:
+        return ""
+    shares = ", ".join(f"{rung} {100 * count / whole:.3g} %" for rung, count in rungs.items())
+    return f"{whole:,} answers: {shares}"
+
+
+def cost_table(usage: Usage) -> Table:
+    """What the models cost, by role."""
+    table = Table("Model calls", ["role", "calls", "input tokens", "output tokens", "cost"])
+    for role, each in [*usage.items(), ("all", total(usage))]:
+        cost = "unknown price" if each["cost"] is None else f"{each['cost']:.4f} $"
+        table.add(role, each["calls"], each["input_tokens"], each["output_tokens"], cost)
+    return table
+
+
+def failures(records: Sequence[Record]) -> Iterator[str]:
+    """Cases that failed or were not reached, by reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        if not record.done:
+            reasons.setdefault((record.status, record.reason), []).append(record.id)
+    most = sorted(reasons.items(), key=lambda each: -len(each[1]))
+    for (status, reason), ids in most[:REASONS_SHOWN]:
+        word = "not reached" if status == "unreached" else status
+        yield f"{len(ids)} {word}: {reason} ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})"
+    if len(most) > REASONS_SHOWN:
+        yield f"{len(most) - REASONS_SHOWN} more reasons of failures are in the report's list of cases"
+
+
+def _common(suite: Suite, records: Sequence[Record]) -> Iterator[Expectation]:
+    counts = Counter(record.status for record in records)
+    if counts["failed"] or counts["unreached"]:
+        allowed = int(suite.failures * len(records))
+        lost = counts["failed"] + counts["unreached"]
+        yield Expectation(
+            f"{lost} of {len(records)} cases failed or were not reached, allowed {allowed}", lost <= allowed
+        )
+    elif not records:
+        yield Expectation("there is a case", holds=False)
+
+
+def figure_json(figure: Figure) -> JsonObject:
+    """A figure as plain JSON."""
+    made: JsonObject = {"title": figure.title, "tools": figure.tools, "note": figure.note}
+    if isinstance(figure, Table):
+        return made | {
+            "kind": "table",
+            "columns": list(figure.columns),
+            "rows": [[_cell(cell) for cell in row] for row in figure.rows],
+        }
+    if isinstance(figure, Bars):
+        series = {name: [_cell(cell) for cell in cells] for name, cells in figure.series.items()}
+        return made | {"kind": "bars", "categories": list(figure.categories), "series": series}
+    assert isinstance(figure, Lines)
+    lines = {name: [[x, _cell(cell)] for x, cell in points] for name, points in figure.series.items()}
+    return made | {"kind": "lines", "x": figure.x, "y": figure.y, "series": lines}
+
+
+def _cell(cell: Any) -> Any:
+    if cell is None or isinstance(cell, str | int):
+        return cell
+    made = asdict(cell)
+    if isinstance(cell, Measured):
+        made["rungs"] = dict(cell.rungs)
+    return {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in made.items()}
