@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
 from typing import Any, Protocol
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -50,6 +51,7 @@ class LiveTree:
         self._console = console
         self._story = Story()
         self._open: dict[int, Draft] = {}
+        self._lock = Lock()  # the picture is drawn by a thread of its own
         self._spinner = Spinner("dots", style="dim")
         self._live = Live(
             get_renderable=self._picture,
@@ -70,11 +72,14 @@ class LiveTree:
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
-        draft = self._story.take(event)
-        number = draft["number"]
-        if not is_over(draft):
-            self._open[number] = draft
-        elif self._open.pop(number, None) is not None and is_whole(draft):
+        with self._lock:
+            draft = self._story.take(event)
+            if not is_over(draft):
+                self._open[draft["number"]] = draft
+                return
+            was_open = self._open.pop(draft["number"], None) is not None
+        if was_open and is_whole(draft):
+            self._live.refresh()  # what is printed goes above the last picture, which must not hold it any more
             self._console.print(attempt_tree(draft))
 
     def sum_up(self, rehearsal: Rehearsal) -> None:
@@ -86,7 +91,10 @@ class LiveTree:
         self._console.print(closing(rehearsal))
 
     def _picture(self) -> RenderableType:
-        drafts = list(self._open.values())
+        with self._lock:
+            return self._drawn(list(self._open.values()))
+
+    def _drawn(self, drafts: list[Draft]) -> RenderableType:
         waiting = "; ".join(dict.fromkeys(filter(None, map(waits_for, drafts))))
         doing = f"waiting for {words.clean(words.cut(waiting, 60))}" if waiting else "thinking"
         self._spinner.update(text=Text(doing, "dim"), style="dim")
