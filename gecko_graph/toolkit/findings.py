@@ -221,6 +221,8 @@ _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
     "additionalProperties": _always("nothing of this name"),
     "unevaluatedProperties": _always("an object without members that the schema does not define"),
     "oneOf": _always("a value that fits exactly one of the alternatives, not several"),
-    "not": _always("a value other than those that the schema excludes"),
+    "not": lambda error: (
+        "a value other than those that the schema excludes" if error.validator_value else "nothing here"
+    ),
     "None": _always("nothing here"),
 }

@@ -25,7 +25,7 @@ from .formats import fits_format
 from .pattern import compile_pattern
 from .tidy import mentions, tidy
 
-MAX_CHECKS = 100_000
+MAX_CHECKS = 50_000
 """Type checks and references that one value may cost. What is left after them is not checked."""
 
 Errors = Iterator[ValidationError]

@@ -23,6 +23,9 @@ _COUNTS = (
     "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
 )  # fmt: skip
 
+_TURNING = frozenset({"not", "oneOf", "if", "contains"})
+"""Where less of a rule inside can mean more of it outside: these stay whole or go."""
+
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
@@ -67,14 +70,17 @@ def tidy(schema: Any) -> Any:
     """
     if not isinstance(schema, dict):
         return schema if isinstance(schema, bool) else True
-    return {key: _tidy_value(key, value) for key, value in schema.items() if _keeps(key, value)}
+    clean = {key: _tidy_value(key, value) for key, value in schema.items() if _keeps(key, value)}
+    return {key: value for key, value in clean.items() if key not in _TURNING or value == schema[key]}
 
 
 def _keeps(key: object, value: Any) -> bool:
     if not isinstance(key, str) or (key == "$schema" and isinstance(value, str)):
         return False
+    if key in _SINGLE and not isinstance(value, dict | bool):
+        return False
     if key in _LISTS:
-        return isinstance(value, list) and bool(value)
+        return isinstance(value, list) and bool(value) and all(isinstance(each, dict | bool) for each in value)
     if key in _MAPS:
         return isinstance(value, dict)
     shape = _SHAPES.get(key)
@@ -89,10 +95,15 @@ def _tidy_value(key: str, value: Any) -> Any:
     if key in _LISTS:
         return [tidy(each) for each in value]
     if key in _MAPS:
-        return {name: tidy(each) for name, each in value.items() if _names(key, name)}
+        return {name: _member(each) for name, each in value.items() if _names(key, name)}
     if key in _SINGLE:
         return tidy(value)
     return _elsewhere(value)
+
+
+def _member(schema: Any) -> Any:
+    # `false` says the same, but jsonschema's error about it does not know the place
+    return {"not": {}} if schema is False else tidy(schema)
 
 
 def _names(key: str, name: object) -> bool:

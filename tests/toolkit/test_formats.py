@@ -1,0 +1,92 @@
+"""Formats, against what their RFCs say."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gecko_graph.toolkit.formats import EXPECTED, FORMATS, INTEGER_BITS, fits_format
+
+GOOD = {
+    "date": ["2024-02-29", "1999-12-31", "0001-01-01"],
+    "date-time": ["2024-02-29T10:00:00Z", "2024-02-29t10:00:00.123z", "1998-12-31T15:59:60-08:00"],
+    "time": ["23:59:60Z", "09:30:00+02:00", "00:29:60+00:30"],
+    "email": ["ann@example.com", "a.b+c@x-y.example", '"odd name"@example.com', "a@[192.0.2.1]", "a@[IPv6:::1]"],
+    "uri": ["https://example.com/a?b=c#d", "urn:isbn:123", "http://u:p@h:80/", "mailto:a@b.c", "http://[::1]:80/x"],
+    "uri-reference": ["/a/b", "a", "", "//host/x", "?q=1", "#top"],
+    "uuid": ["2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2EB8AA08-AA98-11EA-B4AA-73B441D16380"],
+    "hostname": ["localhost", "a-b.example.com", "1.example"],
+    "ipv4": ["0.0.0.0", "192.0.2.255"],
+    "ipv6": ["::1", "2001:db8::1", "::ffff:192.0.2.1"],
+    "duration": ["P1Y2M3DT4H5M6S", "P1W", "PT36H", "P1DT12H", "P0D"],
+}
+BAD = {
+    "date": ["2023-02-29", "2024-2-1", "24-02-01", "2024-02-01T00:00:00Z", "20240201", "२०२४-०१-०१", "2024-02-01\n"],
+    "date-time": ["2024-02-29", "2024-02-29 10:00:00Z", "2024-02-29T10:00:00", "2024-02-29T24:00:00Z", "T10:00:00Z"],
+    "time": ["10:00", "10:00:00", "10:60:00Z", "22:59:60Z", "10:00:00+2", "10:00:00Z\n"],
+    "email": ["ann", "ann@", "@example.com", "a b@example.com", "a..b@example.com", "a@-x.com", "a@b@c", "a@[1.2.3]"],
+    "uri": [
+        "example.com",
+        "//host/x",
+        "/a",
+        "http://a b",
+        "http://%zz",
+        "http://[::1",
+        "http://h:port/",
+        "1http://x",
+        "",
+    ],
+    "uri-reference": ["a b", "\\", "%2", "http://a#b#c", "/a[b"],
+    "uuid": ["2eb8aa08", "2eb8aa08aa9811eab4aa73b441d16380", "2eb8aa08-aa98-11ea-b4aa-73b441d1638g"],
+    "hostname": ["-a", "a_b", "a..b", "a" * 64, ".", "", "a." * 130],
+    "ipv4": ["256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4.5"],
+    "ipv6": ["1::2::3", "::1%eth0", "12345::", "1.2.3.4"],
+    "duration": ["P", "PT", "1D", "P1", "P1D2H", "P1.5D", "P1Y1W", "PT1D"],
+}
+
+
+def pairs(table):
+    return [(name, text) for name, texts in table.items() for text in texts]
+
+
+@pytest.mark.parametrize(("name", "text"), pairs(GOOD))
+def test_has_the_format(name, text):
+    assert fits_format(name, text)
+
+
+@pytest.mark.parametrize(("name", "text"), pairs(BAD))
+def test_has_it_not(name, text):
+    assert not fits_format(name, text)
+
+
+def test_every_format_is_tested_and_explained():
+    assert set(GOOD) == set(BAD) == set(FORMATS)
+    assert set(EXPECTED) == {*FORMATS, *INTEGER_BITS}
+
+
+@pytest.mark.parametrize(("value", "fits"), [((1 << 31) - 1, True), (1 << 31, False), (-(1 << 31), True), (True, True)])
+def test_whole_numbers(value, fits):
+    assert fits_format("int32", value) is fits
+
+
+@given(st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-8)), timezone(timedelta(minutes=330))])))
+def test_what_python_writes_is_read(moment: datetime):
+    assert fits_format("date-time", moment.isoformat())
+    assert fits_format("date", moment.date().isoformat())
+    assert fits_format("time", moment.timetz().isoformat())
+
+
+@given(st.uuids(), st.ip_addresses(v=4), st.ip_addresses(v=6))
+def test_what_the_library_writes_is_read(uuid: UUID, four, six):
+    assert fits_format("uuid", str(uuid))
+    assert fits_format("ipv4", str(four))
+    assert fits_format("ipv6", str(six))
+
+
+@given(st.sampled_from(sorted(FORMATS)), st.text(max_size=40))
+def test_any_text_gets_an_answer(name, text):
+    assert fits_format(name, text) in (True, False)

@@ -1,0 +1,445 @@
+"""Argument and result rules: what they refuse, what they say of it, and what they must never do."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from gecko_graph.toolkit.findings import json_path, value_at
+from gecko_graph.toolkit.schema import complaints, faults, malformed, undecided, unknown_tool
+from gecko_graph.toolkit.spec import ToolSpec
+from tests.schemas import JSON, PARAMETERS, SCHEMAS, fitting, spoiled
+
+
+def tool(**properties):
+    required = [name for name, rule in properties.items() if isinstance(rule, dict) and rule.pop("must", False)]
+    return ToolSpec(name="t", parameters={"type": "object", "properties": properties, "required": required})
+
+
+def told(spec, args):
+    return [(each["path"], each["expected"], each["got"]) for each in complaints(spec, args)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "expected"),
+    [
+        ({"type": "integer"}, 10.0, "an integer"),
+        ({"type": "integer"}, True, "an integer"),
+        ({"type": "number"}, True, "a number"),
+        ({"type": "number"}, "1.5", "a number"),
+        ({"type": ["string", "null"]}, 3, "a string or null"),
+        ({"type": "string", "enum": ["a", "b"]}, "A", "one of the 2 values that the schema lists"),
+        ({"enum": ["a"]}, "b", "the one value that the schema lists"),
+        ({"const": {"k": 1}}, {"k": 2}, "the one value that the schema fixes"),
+        ({"minimum": 3}, 2, "a number of at least 3"),
+        ({"exclusiveMaximum": 3}, 3, "a number less than 3"),
+        ({"multipleOf": 0.1}, 0.35, "a number that is a multiple of 0.1"),
+        ({"minLength": 1}, "", "a string of at least 1 character"),
+        ({"maxLength": 2}, "abc", "a string of at most 2 characters"),
+        ({"pattern": "^[a-z]+$"}, "A1", "a string that matches the pattern ^[a-z]+$"),
+        ({"pattern": "^(red|blue)$"}, "Red", "a string of the form that the schema prescribes"),
+        ({"format": "date"}, "2023-02-29", "a date in the form YYYY-MM-DD"),
+        ({"format": "int32"}, 1 << 31, "a whole number of 32 bits"),
+        ({"minItems": 2}, [1], "an array of at least 2 items"),
+        ({"uniqueItems": True}, [{"a": 1}, {"a": 1.0}], "an array whose items all differ"),
+        ({"maxProperties": 1}, {"a": 1, "b": 2}, "an object of at most 1 member"),
+        ({"contains": {"const": 1}}, [2], "an array with an item of the kind that the schema asks for"),
+        ({"prefixItems": [{}], "items": False}, [1, 2], "an array without further items"),
+        ({"not": {"type": "string"}}, "a", "a value other than those that the schema excludes"),
+        ({"oneOf": [{}, {"minimum": 3}]}, 4, "a value that fits exactly one of the alternatives, not several"),
+        ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "a", "an integer or a boolean"),
+        (False, 1, "nothing here"),
+    ],
+)
+def test_a_rule_says_what_it_expects(rule, value, expected):
+    assert told(tool(x=rule), {"x": value}) == [("$.x", expected, json.dumps(value))]
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ({"type": "number"}, 10),
+        ({"type": "integer"}, 10),
+        ({"multipleOf": 0.1}, 0.3),
+        ({"multipleOf": 0.01}, 19.99),
+        ({"multipleOf": 0.1}, 1e308),
+        ({"multipleOf": 1e-300}, 1e300),
+        ({"enum": [1]}, 1.0),
+        ({"format": "unheard-of"}, "whatever"),
+        ({"format": "date"}, 7),
+        ({"uniqueItems": True}, [1, True, "1"]),
+        ({"default": 7, "enum": [1, 2]}, 1),
+    ],
+)
+def test_what_a_rule_lets_pass(rule, value):
+    assert complaints(tool(x=rule), {"x": value}) == []
+
+
+def test_defaults_are_not_filled_in():
+    assert complaints(tool(x={"type": "string", "enum": ["a"], "default": "outside"}), {}) == []
+
+
+def test_missing_arguments_are_told_with_their_kind():
+    assert told(tool(x={"type": "string", "must": True}), {}) == [("$.x", "a string; it is required", "nothing")]
+
+
+def test_nested_places():
+    rule = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"odd name": {"type": "integer"}}, "required": ["q"]},
+    }
+    assert told(tool(items=rule), {"items": [{"q": 1}, {"odd name": "x"}]}) == [
+        ('$.items[1]["odd name"]', "an integer", '"x"'),
+        ("$.items[1].q", "a value; it is required", "nothing"),
+    ]
+
+
+def test_the_alternative_that_fits_best_is_told():
+    card = {
+        "type": "object",
+        "properties": {"kind": {"const": "card"}, "digits": {"type": "string"}},
+        "required": ["digits"],
+    }
+    cash = {"type": "object", "properties": {"kind": {"const": "cash"}, "notes": {"type": "integer"}}}
+    for way in ("anyOf", "oneOf"):
+        found = told(tool(pay={way: [cash, card, {"type": "null"}]}), {"pay": {"kind": "card", "digits": 4}})
+        assert found == [("$.pay.digits", "a string", "4")]
+
+
+class TestUnknownArguments:
+    def test_a_top_level_without_a_word_on_it_is_closed(self):
+        assert told(tool(x={}), {"x": 1, "y": 2}) == [("$.y", "no argument of this name", "2")]
+
+    def test_a_tool_without_parameters_takes_none(self):
+        assert [path for path, *_ in told(ToolSpec(name="t"), {"a": 1})] == ["$.a"]
+        assert [path for path, *_ in told(ToolSpec(name="t", parameters={"type": "object"}), {"a": 1})] == ["$.a"]
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {},
+            {"type": "object", "additionalProperties": True},
+            {"type": "object", "additionalProperties": {"type": "integer"}},
+            {"type": "object", "properties": {"x": {}}, "patternProperties": {"^y": {}}},
+            {"allOf": [{"properties": {"x": {}}}, {"properties": {"y": {}}}]},
+            {"properties": {"x": {}}, "$ref": "#/$defs/more", "$defs": {"more": {"properties": {"y": {}}}}},
+            {"properties": {"x": {}}, "anyOf": [{"$ref": "elsewhere.json"}]},
+        ],
+    )
+    def test_what_opens_it(self, parameters):
+        assert complaints(ToolSpec(name="t", parameters=parameters), {"y": 1}) == []
+
+    def test_allof_does_not_open_it(self):
+        parameters = {"allOf": [{"properties": {"x": {}}}, {"properties": {"y": {}}}]}
+        assert [path for path, *_ in told(ToolSpec(name="t", parameters=parameters), {"z": 1})] == ["$.z"]
+
+    def test_closed_in_its_own_words(self):
+        parameters = {"type": "object", "properties": {"x": {}}, "additionalProperties": False}
+        assert told(ToolSpec(name="t", parameters=parameters), {"y": [1]}) == [("$.y", "nothing of this name", "[1]")]
+
+    def test_nested_objects_are_open_as_json_schema_has_them(self):
+        assert complaints(tool(x={"type": "object", "properties": {"a": {}}}), {"x": {"b": 1}}) == []
+
+    def test_no_name_is_suggested(self):
+        assert "user_name" not in str(complaints(tool(user_name={}), {"username": 1}))
+
+
+def test_an_unknown_tool_and_malformed_arguments():
+    call = {"id": "1", "name": "mkdri", "args": {}}
+    assert unknown_tool(call)["got"] == '"mkdri"'
+    assert malformed({**call, "malformed": '{"a": '})["got"] == json.dumps('{"a": ')
+    assert complaints(tool(), ["not", "an", "object"])[0]["path"] == "$"
+
+
+def test_what_was_got_is_cut():
+    (complaint,) = complaints(tool(x={"type": "integer"}), {"x": {"k": ["v" * 500] * 1000}})
+    assert len(complaint["got"]) == 80
+    assert complaint["got"].endswith("…")
+
+
+REF = {
+    "type": "object",
+    "properties": {"tree": {"$ref": "#/$defs/node"}},
+    "$defs": {
+        "node": {
+            "type": "object",
+            "properties": {
+                "value": {"type": "integer"},
+                "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+            },
+            "required": ["value"],
+        }
+    },
+}
+
+
+def test_circular_references():
+    args = {"tree": {"value": 1, "children": [{"value": 2, "children": [{"value": "3"}, {}]}]}}
+    assert [path for path, *_ in told(ToolSpec(name="t", parameters=REF), args)] == [
+        "$.tree.children[0].children[0].value",
+        "$.tree.children[0].children[1].value",
+    ]
+
+
+def nested(depth, value=1):
+    for _ in range(depth):
+        value = {"value": 1, "children": [value]}
+    return value
+
+
+class TestBadArguments:
+    def test_deep(self):
+        spec = ToolSpec(name="t", parameters=REF)
+        assert complaints(spec, {"tree": nested(25, {"value": 1})}) == []
+        (complaint,) = complaints(spec, {"tree": nested(5_000)})
+        assert complaint["expected"] == "at most 64 levels of nesting"
+
+    def test_every_allowed_depth_is_really_checked(self):
+        (complaint,) = complaints(ToolSpec(name="t", parameters=REF), {"tree": nested(30, {"value": "wrong"})})
+        assert complaint["path"].endswith(".children[0].value")
+
+    def test_circular(self):
+        args: dict = {"x": []}
+        args["x"].append(args)
+        assert complaints(tool(x={}), args)[0]["expected"] == "at most 64 levels of nesting"
+
+    @pytest.mark.parametrize(
+        "value", [float("nan"), float("inf"), 1 << 70, pytest.param(10**6000, id="huge"), {1: 2}, (1,), {1}, object()]
+    )
+    def test_what_no_json_document_holds(self, value):
+        assert len(complaints(tool(x={}), {"x": [value]})) == 1
+
+    def test_big(self):
+        started = time.perf_counter()
+        args = {"x": [{"value": index} for index in range(30_000)]}
+        assert complaints(tool(x={"type": "array", "items": {"type": "object"}}), args) == []
+        assert len(complaints(tool(x={"items": {"type": "string"}}), args)) == 20
+        assert complaints(tool(x={"uniqueItems": True}), args) == []
+        assert time.perf_counter() - started < 10
+
+
+class TestBadSchemas:
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            {"type": "dict"},
+            {"type": ["string", 7]},
+            {"minimum": "5"},
+            {"exclusiveMinimum": True},
+            {"required": True},
+            {"required": "abc"},
+            {"enum": "abc"},
+            {"enum": []},
+            {"properties": ["a"]},
+            {"items": [{"type": "string"}]},
+            {"pattern": "([a-z"},
+            {"pattern": r"(a)\1"},
+            {"multipleOf": 0},
+            {"minLength": "x"},
+            {"allOf": {}},
+            {"anyOf": []},
+            {"$ref": "#/nowhere"},
+            {"$ref": "https://example.com/schema.json"},
+            {"$ref": 7},
+            {"$ref": "#/$defs/%"},
+            {"$id": 7, "$schema": 7},
+            {"not": 7},
+            {"not": {"type": "dict"}},
+            {"oneOf": [{"type": "dict"}, {}]},
+            {"dependentRequired": {"a": "b"}},
+            {"minContains": "x", "contains": {}},
+            "no schema",
+            None,
+        ],
+    )
+    @pytest.mark.parametrize("value", [5, "abc", {"a": 1}, ["abc"], None])
+    def test_what_is_malformed_is_no_rule(self, rule, value):
+        assert complaints(tool(x=rule), {"x": value}) == []
+        assert faults(rule, value) == []
+
+    def test_the_rest_of_a_malformed_schema_still_rules(self):
+        assert faults({"type": "string", "minLength": "three", "maxLength": 2}, "abc") != []
+
+    def test_another_dialect_is_read_as_2020_12(self):
+        schema = {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": {"n": {"type": "integer"}, "again": {"$ref": "#"}},
+        }
+        assert faults(schema, {"again": {"n": 10.0}}) == ["at $.again.n: expected an integer, got 10.0"]
+
+    def test_a_property_may_be_called_like_a_keyword(self):
+        schema = {
+            "properties": {"$schema": {"type": "string"}, "required": {"type": "integer"}, "enum": {"type": "null"}}
+        }
+        assert faults(schema, {"$schema": 1, "required": "a", "enum": 1}) == [
+            'at $["$schema"]: expected a string, got 1',
+            'at $.required: expected an integer, got "a"',
+            "at $.enum: expected null, got 1",
+        ]
+
+    @pytest.mark.parametrize(
+        "schema",
+        [
+            {"$ref": "#"},
+            {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
+            {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
+            {"items": {"oneOf": [{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]}},
+            {"pattern": "(a+)+$"},
+            {"pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"},
+            {"patternProperties": {"(x+x+)+y": {}}, "unevaluatedProperties": False},
+            {"propertyNames": {"pattern": "(x+x+)+y"}},
+            {"pattern": "(" * 5_000 + ")" * 5_000},
+            {"pattern": "((a{1,500}){1,500}){1,500}"},
+        ],
+    )
+    def test_nothing_hangs(self, schema):
+        started = time.perf_counter()
+        deep: list = []
+        for _ in range(30):
+            deep = [deep, deep] if len(str(deep)) < 500 else [deep]
+        for value in ("a" * 3_000 + "!", deep, {"x" * 3_000: 1}):
+            faults(schema, value)
+            complaints(ToolSpec(name="t", parameters={"properties": {"x": schema}}), {"x": value})
+        assert time.perf_counter() - started < 8
+
+    def test_a_schema_that_contains_itself(self):
+        schema: dict = {"type": "object"}
+        schema["properties"] = {"again": schema}
+        assert faults(schema, {"again": 1}) == []
+
+
+@given(st.data())
+def test_arguments_that_fit_pass_and_spoiled_ones_do_not(data):
+    parameters = data.draw(PARAMETERS)
+    args = data.draw(fitting(parameters))
+    spec = ToolSpec(name="t", parameters=parameters)
+    assert complaints(spec, args) == []
+    wrong, name = data.draw(spoiled(parameters, args))
+    found = complaints(spec, wrong)
+    assert found
+    assert any(complaint["path"].startswith(json_path((name,))) for complaint in found)
+
+
+@given(SCHEMAS, JSON)
+def test_the_rules_agree_with_the_reference(schema, value):
+    plain = json.loads(json.dumps(schema).replace('"format"', '"title"').replace('"multipleOf": 0.1', '"minimum": 0'))
+    assert (faults(plain, value) == []) == Draft202012Validator(plain).is_valid(value)
+
+
+@given(st.data())
+def test_no_complaint_holds_a_right_value(data):
+    secrets = data.draw(st.lists(st.from_regex("secret-[a-z]{6}", fullmatch=True), min_size=1, max_size=4, unique=True))
+    rule = data.draw(
+        st.sampled_from(
+            [
+                {"enum": secrets},
+                {"const": secrets[0]},
+                {"pattern": f"^({'|'.join(secrets)})$"},
+                {"anyOf": [{"const": secret} for secret in secrets]},
+                {"oneOf": [{"enum": secrets}, {"type": "null"}]},
+                {"type": "array", "items": {"enum": secrets}, "minItems": 1, "contains": {"const": secrets[0]}},
+                {"not": {"type": "string"}, "default": secrets[0]},
+                {"type": "integer", "examples": secrets},
+            ]
+        )
+    )
+    found = complaints(tool(x=rule), {"x": "Other"})
+    assert found
+    assert not any(secret in json.dumps(found) for secret in secrets)
+
+
+def places(value, path=()):
+    yield path, value
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for token, inner in members:
+        yield from places(inner, (*path, token))
+
+
+@given(JSON)
+def test_a_json_path_leads_back(value):
+    for path, there in places(value):
+        assert value_at(value, json_path(path)) is there
+
+
+def test_a_call_costs_well_under_a_millisecond():
+    rules = {f"p{index}": {"type": "string", "maxLength": 40} for index in range(8)}
+    spec = tool(
+        **rules, when={"type": "string", "format": "date-time"}, items={"type": "array", "items": {"$ref": "#/x"}}
+    )
+    args = {name: "some text" for name in rules} | {"when": "2024-05-01T10:00:00Z", "items": [1, 2, 3]}
+    complaints(spec, args)
+    times = []
+    for _ in range(30):
+        started = time.perf_counter()
+        complaints(spec, args)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 1e-3
+
+
+class TestUndecided:
+    @pytest.mark.parametrize(
+        ("rule", "value"),
+        [
+            ({"type": "boolean"}, True),
+            ({"type": ["string", "null"]}, None),
+            ({"enum": ["a", "b"]}, "a"),
+            ({"const": 3}, 3),
+            ({"type": "string", "format": "date"}, "2024-01-01"),
+            ({"type": "integer", "minimum": 0, "maximum": 9}, 3),
+            ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 9}, 3.5),
+            ({"allOf": [{"minimum": 0}, {"maximum": 3}]}, 2),
+            ({"anyOf": [{"type": "integer"}, {"enum": ["all"]}]}, "all"),
+            ({"type": "array", "items": {"enum": ["a"]}}, ["a", "a"]),
+            ({"type": "string", "default": "metric"}, "metric"),
+            ({"$ref": "#/$defs/mode"}, "fast"),
+            ({"type": "array"}, []),
+        ],
+    )
+    def test_what_a_rule_decides(self, rule, value):
+        parameters = {"type": "object", "properties": {"x": rule}, "$defs": {"mode": {"enum": ["fast"]}}}
+        assert undecided(parameters, {"x": value}) == []
+
+    @pytest.mark.parametrize(
+        ("rule", "value"),
+        [
+            ({"type": "string"}, "Seattle"),
+            ({"type": "string", "format": "unheard-of"}, "a"),
+            ({"type": "integer", "minimum": 0}, 3),
+            ({"type": "number"}, 3.5),
+            ({"anyOf": [{"type": "integer"}, {"enum": ["all"]}]}, 7),
+            ({}, "a"),
+        ],
+    )
+    def test_what_none_decides(self, rule, value):
+        assert undecided({"type": "object", "properties": {"x": rule}}, {"x": value}) == ["$.x"]
+
+    def test_places_inside(self):
+        item = {"type": "object", "properties": {"name": {"type": "string"}, "ok": {"type": "boolean"}}}
+        parameters = {"properties": {"people": {"type": "array", "items": item}, "odd name": {}}}
+        args = {"people": [{"name": "Ann", "ok": True, "more": "x"}, {"ok": False}], "odd name": 1}
+        assert undecided(parameters, args) == ["$.people[0].name", "$.people[0].more", '$["odd name"]']
+
+    def test_many_places_are_named_by_the_whole(self):
+        assert undecided({"properties": {"x": {"items": {"type": "string"}}}}, {"x": ["a"] * 100}) == ["$.x"]
+
+    @given(st.data())
+    def test_every_place_is_there(self, data):
+        parameters = data.draw(PARAMETERS)
+        args = data.draw(fitting(parameters))
+        for place in undecided(parameters, args):
+            assert value_at(args, place) is not None
+
+
+def test_faults_are_one_line_each():
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}, "required": ["b"]}
+    assert faults(schema, {"a": ["x"]}) == [
+        'at $.a[0]: expected an integer, got "x"',
+        "at $.b: expected a value; it is required, got nothing",
+    ]
+    assert faults(schema, {"b": 1, "further": 2}) == []
