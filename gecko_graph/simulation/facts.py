@@ -24,10 +24,10 @@ def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]
 def tell_facts(facts: Iterable[SupposedFact], *, about: str, budget: int) -> str:
     """The facts as lines of JSON for a prompt, those of the tool `about` first, as many as `budget` characters hold."""
     lines: list[str] = []
-    left = budget
+    left = budget + 1  # the last line ends without a break
     for fact in sorted(facts, key=lambda fact: fact["tool"] != about):
         told = {"call": {"name": fact["tool"], "args": fact["args"]}, "result": fact["result"]}
-        line = tell_json(told, budget=min(budget, FACT_CHARS))
+        line = tell_json(told, budget=min(budget // 3, FACT_CHARS))
         if len(line) < left:
             lines.append(line)
             left -= len(line) + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +43,8 @@ def python_rung(question: Question) -> Generator[list[Work], list[Reply], Said]:
 def as_json(value: Any) -> Said:
     """A function's return value as an answer that changes nothing: Pydantic models, dates and the like become JSON."""
     try:
+        # taken here, not by pydantic: one that never ends would abort the process in Rust when it exits
+        value = list(value) if isinstance(value, Iterator) else value
         return Answer("ok", to_jsonable_python(value), [])
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         return Pass(f"the function's return value is no JSON: {error}")

@@ -1,0 +1,84 @@
+"""The planner's conversation is one that every provider takes."""
+
+from __future__ import annotations
+
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.tool import invalid_tool_call, tool_call
+
+from gecko_graph.models.conversation import paired, recent, under, with_calls
+
+
+def called(*ids, text="", **more):
+    return AIMessage(text, tool_calls=[tool_call(name="look", args={}, id=each) for each in ids], **more)
+
+
+def result(identifier):
+    return ToolMessage("seen", tool_call_id=identifier)
+
+
+def kinds(messages):
+    return [message.type for message in messages]
+
+
+def test_several_system_messages_become_one_with_our_instructions_last():
+    conversation = [
+        HumanMessage("a"),
+        SystemMessage("first"),
+        AIMessage("b"),
+        SystemMessage("second"),
+        HumanMessage("c"),
+    ]
+    seen = under("ours", conversation, budget=1_000)
+    assert kinds(seen) == ["system", "human", "ai", "human"]
+    assert seen[0].text == "first\n\nsecond\n\nours"
+
+
+def test_a_long_conversation_begins_at_a_human_turn_and_says_what_is_left_out():
+    turns = [
+        message
+        for n in range(9)
+        for message in (HumanMessage(f"ask {n}"), called(f"c{n}"), result(f"c{n}"), AIMessage("x" * 90))
+    ]
+    seen = under("ours", [SystemMessage("policy"), *turns, HumanMessage("now")], budget=700)
+    assert seen[1].type == "human"
+    assert seen[-1].text == "now"
+    left_out = len(turns) + 1 - (len(seen) - 1)
+    assert left_out > 0
+    assert seen[0].text == f"policy\n\nours\n\n(The first {left_out} messages of this conversation are left out.)"
+
+
+def test_the_task_is_never_left_out_however_long():
+    task = HumanMessage("t" * 9_000)
+    assert recent([HumanMessage("x"), AIMessage("y"), task], budget=100) == [task]
+    assert recent([AIMessage("y" * 200)], budget=100) == [AIMessage("y" * 200)]
+    assert recent([], budget=100) == []
+
+
+def test_calls_without_results_and_results_without_calls_are_not_shown():
+    messages = [HumanMessage("a"), result("lost"), called("1", "2", text="both"), result("1"), called("3")]
+    seen = paired(messages)
+    assert kinds(seen) == ["human", "ai", "tool"]
+    assert [call["id"] for call in seen[1].tool_calls] == ["1"]
+    assert seen[1].text == "both"
+    assert [call["id"] for call in messages[2].tool_calls] == ["1", "2"], "the caller's message is not changed"
+
+
+def test_whole_exchanges_are_handed_over_as_they_are():
+    messages = [HumanMessage("a"), called("1"), result("1"), AIMessage("done")]
+    assert all(a is b for a, b in zip(paired(messages), messages, strict=True))
+
+
+def test_the_provider_s_raw_calls_go_with_the_calls():
+    raw = {"tool_calls": [{"id": "1", "function": {"name": "look", "arguments": "{}"}}], "other": 1}
+    blocks = [{"type": "text", "text": "so"}, {"type": "tool_use", "id": "1", "name": "look", "input": {}}]
+    message = called("1", "2").model_copy(update={"content": blocks, "additional_kwargs": raw})
+    kept = with_calls(message, message.tool_calls[1:])
+    assert kept.content == [{"type": "text", "text": "so"}]
+    assert kept.additional_kwargs == {"other": 1}
+    assert [call["id"] for call in kept.tool_calls] == ["2"]
+
+
+def test_invalid_calls_go_too():
+    broken = AIMessage("x", invalid_tool_calls=[invalid_tool_call(name="look", args="{", id="1")])
+    assert with_calls(broken, []).invalid_tool_calls == []
+    assert with_calls(AIMessage("same"), []).text == "same"

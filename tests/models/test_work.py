@@ -1,0 +1,199 @@
+"""Users' functions: in time, off the event loop, and whatever they raise is theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import subprocess
+import sys
+import threading
+import time
+from contextvars import ContextVar
+
+import pytest
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
+
+from gecko_graph.models.work import Done, Work, aperform, perform
+
+HERE: ContextVar[str] = ContextVar("HERE", default="nowhere")
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request):
+    """`await run(work)`: the same test over `perform` and over `aperform`."""
+
+    async def run(work):
+        return perform(work) if request.param == "sync" else await aperform(work)
+
+    return run
+
+
+def work(function, *args, timeout_s=5.0, then=None, **kwargs):
+    return Work(function=function, args=args, kwargs=kwargs, timeout_s=timeout_s, then=then)
+
+
+async def later(value):
+    await asyncio.sleep(0)
+    return value
+
+
+class Callable:
+    async def __call__(self, value):
+        return await later(value)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda value: value, later, functools.partial(later), Callable(), lambda value: later(value)]
+)
+async def test_plain_and_coroutine_functions_give_their_value(run, function):
+    assert await run(work(function, 7)) == Done(7)
+
+
+async def test_keyword_arguments_and_then(run):
+    assert await run(work(lambda a, b: a + b, 1, b=2, then=str)) == Done("3")
+    assert await run(work(later, 3, then=str)) == Done("3")
+
+
+class Rude(BaseException):
+    pass
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("not even this")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError("no tray"), "ValueError: no tray"),
+        (KeyError(), "KeyError"),
+        (TimeoutError("its own"), "TimeoutError: its own"),
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (asyncio.CancelledError("mine"), "CancelledError: mine"),
+        (Rude("bye"), "Rude: bye"),
+        (Mute(), "Mute"),
+        (ValueError("half \ud800"), "ValueError: half ?"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["plain", "coroutine"])
+async def test_whatever_a_function_raises_is_its_own_error(run, kind, error, told):
+    def plain():
+        raise error
+
+    async def coroutine():
+        raise error
+
+    done = await run(work(plain if kind == "plain" else coroutine))
+    assert done == Done(failure=told)
+
+
+async def test_what_is_made_of_the_value_is_guarded_too(run):
+    assert (await run(work(lambda: 1, then=lambda value: value / 0))).failure == "ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize("error", [GraphBubbleUp("up"), GraphInterrupt(())])
+async def test_langgraph_s_control_flow_goes_through(run, error):
+    def plain():
+        raise error
+
+    async def coroutine():
+        raise error
+
+    for function in (plain, coroutine):
+        with pytest.raises(GraphBubbleUp):
+            await run(work(function))
+
+
+async def stubborn():
+    for _ in range(10):
+        try:
+            await asyncio.sleep(0.05)
+        except asyncio.CancelledError:
+            continue
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        work(time.sleep, 0.5, timeout_s=0.05),
+        work(asyncio.sleep, 5, timeout_s=0.05),
+        work(stubborn, timeout_s=0.05),
+        work(lambda: asyncio.sleep(0.5), timeout_s=0.05),
+        work(lambda: 1, then=lambda _: time.sleep(0.5), timeout_s=0.05),
+    ],
+    ids=["function", "coroutine", "ignores cancelling", "returns a coroutine", "its value"],
+)
+async def test_what_hangs_is_left_behind(run, late):
+    start = time.perf_counter()
+    done = await run(late)
+    assert done == Done(failure="did not answer within 0.05 s", late=True)
+    assert time.perf_counter() - start < 0.4
+
+
+async def test_64_that_hang_and_64_that_do_not_at_once():
+    start = time.perf_counter()
+    hanging = [work(time.sleep, 1, timeout_s=0.2) for _ in range(64)]
+    quick = [work(lambda n=n: n) for n in range(64)]
+    done = await asyncio.gather(*map(aperform, [*hanging, *quick]))
+    assert all(each.late for each in done[:64])
+    assert [each.value for each in done[64:]] == list(range(64))
+    assert time.perf_counter() - start < 0.9
+
+
+async def test_the_event_loop_goes_on_while_a_function_works():
+    beats = 0
+
+    async def heart():
+        nonlocal beats
+        while True:
+            beats += 1
+            await asyncio.sleep(0.01)
+
+    beating = asyncio.create_task(heart())
+    await aperform(work(time.sleep, 0.15))
+    beating.cancel()
+    assert beats > 5
+
+
+async def test_cancelled_from_outside_is_cancelled():
+    stopped = threading.Event()
+
+    async def waits():
+        try:
+            await asyncio.sleep(5)
+        finally:
+            stopped.set()
+
+    for function in (waits, functools.partial(time.sleep, 0.3)):
+        task = asyncio.create_task(aperform(work(function)))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await asyncio.sleep(0)
+    assert stopped.is_set()
+
+
+async def test_context_variables_are_seen_and_not_changed(run):
+    def function():
+        seen = HERE.get()
+        HERE.set("there")
+        return seen
+
+    HERE.set("here")
+    assert (await run(work(function))).value == "here"
+    assert HERE.get() == "here"
+
+
+def test_a_function_that_hangs_does_not_keep_the_process_from_ending():
+    code = (
+        "import asyncio, time\n"
+        "from gecko_graph.models.work import Work, aperform, perform\n"
+        "hang = Work(function=time.sleep, args=(60,), timeout_s=0.05)\n"
+        "assert perform(hang).late and asyncio.run(aperform(hang)).late\n"
+    )
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+    assert time.perf_counter() - start < 20

@@ -1,0 +1,197 @@
+"""What may change the task state, and what may not (ToolGate, section 3.4)."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gecko_graph.simulation.commit import commit, race_of, refuse
+from gecko_graph.toolkit.contract import Invariant
+from gecko_graph.world.patch import apply_patch
+
+ADD = [{"op": "add", "path": "/trays/bills", "value": []}]
+
+
+def outcome(patch=None, *, status="ok", result="done", rung="python"):
+    return {"status": status, "result": result, "patch": patch, "rung": rung, "simulated": True, "passed": []}
+
+
+def invariant(check, error="the rule is broken"):
+    return Invariant.load({"check": check, "error": error}, where="test")
+
+
+def test_a_change_is_committed_and_the_state_that_was_given_stays(question, state):
+    before = copy.deepcopy(state)
+    booked = commit(question(), outcome(ADD))
+    assert booked.state["trays"] == {"letters": ["from mum"], "bills": []}
+    assert booked.outcome == outcome(ADD)
+    assert state == before
+
+
+def test_no_patch_changes_nothing(question, state):
+    booked = commit(question(), outcome(None))
+    assert booked.state is state
+    assert booked.outcome["patch"] == []
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        [*ADD, {"op": "remove", "path": "/none"}],
+        [*ADD, {"op": "test", "path": "/count", "value": 5}],
+        [{"op": "add", "path": "", "value": []}],
+        [{"op": "add", "path": "/x", "value": float("nan")}],
+        [{"op": "add", "path": "/x", "value": 2**70}],
+        [{"op": "add", "path": "no pointer", "value": 1}],
+        [{"op": "fly", "path": "/x"}],
+        ["nonsense"],
+    ],
+)
+def test_a_change_that_does_not_apply_is_refused_whole(question, state, patch):
+    booked = commit(question(), outcome(patch))
+    assert booked.state is state
+    assert booked.outcome["status"] == "error"
+    assert booked.outcome["patch"] == []
+    assert booked.outcome["refused"].startswith("the change does not apply: ")
+    assert booked.outcome["result"] == f"not done: {booked.outcome['refused']}"
+
+
+def test_a_read_changes_nothing_whoever_answered(question, state):
+    booked = commit(question(effect="read"), outcome(ADD, rung="contract"))
+    assert booked.state is state
+    assert booked.outcome["status"] == "ok"
+    assert booked.outcome["patch"] == []
+    assert booked.outcome["refused"] == "a read changes nothing: 1 operations were dropped"
+
+
+@pytest.mark.parametrize("rung", ["real", "python", "example", "model", "schema"])
+def test_an_error_changes_nothing(question, state, rung):
+    booked = commit(question(), outcome(ADD, status="error", rung=rung))
+    assert booked.state is state
+    assert booked.outcome["patch"] == []
+
+
+def test_an_error_changes_what_the_contract_declares(question):
+    assert commit(question(), outcome(ADD, status="error", rung="contract")).state["trays"]["bills"] == []
+
+
+ENSURES = {"ensures": [{"check": "'bills' in state.trays and result == 'done'", "error": "no tray was added"}]}
+
+
+def test_a_postcondition_gates_the_commit(question, state):
+    assert commit(question(contract=ENSURES), outcome(ADD)).state["trays"]["bills"] == []
+    for refused in (outcome([]), outcome(ADD, result="else")):
+        booked = commit(question(contract=ENSURES), refused)
+        assert booked.state is state
+        assert booked.outcome["result"] == "not done: no tray was added"
+
+
+def test_a_postcondition_is_not_asked_of_an_error(question):
+    booked = commit(question(contract=ENSURES), outcome([], status="error", result="locked"))
+    assert booked.outcome == outcome([], status="error", result="locked")
+
+
+def test_a_postcondition_that_cannot_be_evaluated_is_not_relied_on(question, state):
+    booked = commit(question(contract={"ensures": [{"check": "1 / state.count", "error": "no"}]}), outcome(ADD))
+    assert booked.state is state
+    assert booked.outcome["refused"].startswith("a postcondition cannot be evaluated: ")
+
+
+def test_invariants_gate_every_change_and_no_standing_still(question, state):
+    few = invariant("(state.trays | length) < 2", "a desk has one tray")
+    booked = commit(question(), outcome(ADD), invariants=[invariant("true"), few])
+    assert booked.state is state
+    assert booked.outcome["refused"] == "a desk has one tray"
+    broken = invariant("1 / state.count")
+    assert commit(question(), outcome([]), invariants=[broken]).outcome["status"] == "ok"
+    booked = commit(question(), outcome(ADD), invariants=[broken])
+    assert booked.outcome["refused"].startswith("an invariant cannot be evaluated: ")
+
+
+def test_an_invariant_sees_the_state_before(question):
+    grows = invariant("(state.trays | length) >= (before.trays | length)", "trays stay")
+    removal = outcome([{"op": "remove", "path": "/trays/letters"}])
+    assert commit(question(), removal, invariants=[grows]).outcome["refused"] == "trays stay"
+
+
+def test_an_invariant_holds_of_an_error_s_own_effects_too(question, state):
+    few = invariant("(state.trays | length) < 2", "a desk has one tray")
+    booked = commit(question(), outcome(ADD, status="error", rung="contract"), invariants=[few])
+    assert booked.state is state
+
+
+def test_a_call_is_committed_to_the_state_that_others_left_but_answers_for_itself_only(question, state):
+    one_more = {
+        "ensures": [{"check": "(state.trays | length) == (before.trays | length) + 1", "error": "not one more"}]
+    }
+    now = apply_patch(state, [{"op": "add", "path": "/trays/other", "value": []}])
+    booked = commit(question(contract=one_more), outcome(ADD), now=now)
+    assert set(booked.state["trays"]) == {"letters", "other", "bills"}
+    few = invariant("(state.trays | length) < 3", "two are enough")
+    assert commit(question(contract=one_more), outcome(ADD), now=now, invariants=[few]).state is now
+
+
+def test_what_was_refused_keeps_its_rung():
+    assert refuse(outcome(ADD, rung="model"), "why")["rung"] == "model"
+
+
+A = {"id": "a", "name": "put", "args": {}}
+
+
+def test_races_name_call_and_places(state):
+    append = [{"op": "add", "path": "/trays/letters/-", "value": 1}]
+    assert race_of([(A, append)], append, state=state) == ["put (a) at /trays/letters/-"]
+    assert race_of([(A, append)], ADD, state=state) == []
+    assert race_of([(A, [])], append, state=state) == []
+
+
+def test_items_of_one_list_race(state):
+    first, second = ([{"op": "add", "path": f"/trays/letters/{index}", "value": 1}] for index in (0, 1))
+    assert race_of([(A, first)], second, state=state)
+
+
+def test_a_patch_that_is_none_races_with_nothing(state):
+    assert race_of([(A, ADD)], [{"op": "add", "path": "x", "value": 1}], state=state) == []
+    assert race_of([(A, ADD)], [{"op": "add"}], state=state) == []
+
+
+OPERATIONS = st.fixed_dictionaries(
+    {
+        "op": st.sampled_from(["add", "remove", "replace", "test", "move", "copy", "x"]),
+        "path": st.sampled_from(
+            ["", "/trays", "/trays/letters", "/trays/letters/-", "/trays/letters/0", "/count", "/z", "q"]
+        ),
+    },
+    optional={
+        "value": st.sampled_from([1, [], {}, None, "x"]),
+        "from": st.sampled_from(["/trays", "/count", "/none", ""]),
+    },
+)
+
+
+@given(
+    patch=st.lists(OPERATIONS, max_size=4),
+    status=st.sampled_from(["ok", "error"]),
+    effect=st.sampled_from(["read", "write"]),
+)
+def test_any_patch_is_committed_whole_or_not_at_all(patch, status, effect):
+    from gecko_graph import GeckoContext
+    from gecko_graph.models.ask import Where
+    from gecko_graph.simulation.rung import Question
+    from gecko_graph.toolkit.spec import ToolSpec
+
+    state = {"trays": {"letters": ["from mum"]}, "count": 0}
+    asked = Question(
+        tool=ToolSpec(name="put", effect=effect), call=A, state=state, facts={}, context=GeckoContext(), where=Where()
+    )
+    booked = commit(asked, outcome(patch, status=status))
+    assert state == {"trays": {"letters": ["from mum"]}, "count": 0}
+    assert isinstance(booked.state, dict)
+    assert booked.state == apply_patch(state, booked.outcome["patch"])
+    if booked.outcome["status"] == "error" or effect == "read":
+        assert booked.state is state
+    else:
+        assert booked.outcome["patch"] == patch

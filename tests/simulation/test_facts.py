@@ -1,0 +1,66 @@
+"""Supposed facts: found again for the same read in the same state, told within a budget."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gecko_graph.simulation.facts import fact_key, merge_facts, tell_facts
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda each: st.lists(each, max_size=2)
+)
+ARGS = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
+
+
+def fact(tool="rate", args=None, result=1):
+    return {"tool": tool, "args": args or {}, "status": "ok", "result": result, "rung": "model", "digest": "d"}
+
+
+@given(ARGS, ARGS)
+def test_equal_arguments_have_equal_keys_in_any_order_and_others_have_not(a, b):
+    def key(args):
+        return fact_key({"id": "1", "name": "rate", "args": args}, "d")
+
+    assert key(a) == key(dict(reversed(a.items())))
+    assert (key(a) == key(b)) == (json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True))
+
+
+def test_type_tool_and_state_tell_keys_apart():
+    def key(args, name="rate", digest="d"):
+        return fact_key({"id": "1", "name": name, "args": args}, digest)
+
+    keys = {
+        key({"a": 1}),
+        key({"a": 1.0}),
+        key({"a": True}),
+        key({"a": "1"}),
+        key({"a": 1}, "other"),
+        key({"a": 1}, digest="e"),
+    }
+    assert len(keys) == 6
+
+
+def test_what_was_supposed_first_stays():
+    assert merge_facts({"k": fact(result=1)}, {"k": fact(result=2), "l": fact(result=3)}) == {
+        "k": fact(result=1),
+        "l": fact(result=3),
+    }
+
+
+def test_facts_are_told_within_the_budget_the_tool_s_own_first():
+    facts = [fact("other", {"n": n}, "x" * 50) for n in range(100)] + [fact("rate", {"currency": "EUR"}, 1.25)]
+    told = tell_facts(facts, about="rate", budget=1_000)
+    assert len(told) <= 1_000
+    lines = told.splitlines()
+    assert json.loads(lines[0]) == {"call": {"name": "rate", "args": {"currency": "EUR"}}, "result": 1.25}
+    assert len(lines) > 5
+
+
+def test_a_huge_fact_is_cut_and_hides_no_other():
+    told = tell_facts([fact("rate", {}, "x" * 100_000), fact("rate", {"n": 2}, "small")], about="rate", budget=3_000)
+    assert len(told) <= 3_000
+    assert "small" in told
+    assert tell_facts([], about="rate", budget=100) == ""

@@ -1,0 +1,320 @@
+"""Each rung by itself: what it answers, when it passes, and that it never touches the state it was shown."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import decimal
+import math
+import time
+
+import pytest
+from pydantic import BaseModel
+
+from gecko_graph.models.ask import Reply
+from gecko_graph.models.roles import SimulatedEffect, SimulatedResponse
+from gecko_graph.simulation.contract import Gate
+from gecko_graph.simulation.example import example_rung
+from gecko_graph.simulation.model import model_rung
+from gecko_graph.simulation.python import python_rung
+from gecko_graph.simulation.real import real_rung
+from gecko_graph.simulation.rung import Answer, Pass, clock
+from gecko_graph.toolkit.spec import ToolExample
+
+ADD = [{"op": "add", "path": "/trays/letters/-", "value": "bill"}]
+
+
+class Receipt(BaseModel):
+    at: datetime.date
+    total: decimal.Decimal
+
+
+# python
+
+
+def put(state, tray, paper):
+    state["trays"][tray].append(paper)
+    return {"papers": state["trays"][tray]}
+
+
+def test_python_answers_with_the_change_it_made_on_a_copy(question, told, state):
+    asked = question(simulate=put, args={"tray": "letters", "paper": "bill"})
+    before = copy.deepcopy(state)
+    answer = told(python_rung(asked)).value
+    assert answer == Answer(
+        "ok", {"papers": ["from mum", "bill"]}, [{"op": "add", "path": "/trays/letters/1", "value": "bill"}]
+    )
+    assert state == before
+
+
+def test_a_python_tool_that_raises_changes_nothing(question, told):
+    def put(state):
+        state["trays"].clear()
+        raise ValueError("the desk is locked")
+
+    assert told(python_rung(question(simulate=put))).value == Answer("error", "ValueError: the desk is locked", [])
+
+
+def test_arguments_are_a_copy_too(question, told):
+    asked = question(simulate=lambda state, papers: papers.append("x"), args={"papers": ["a"]})
+    told(python_rung(asked))
+    assert asked.call["args"] == {"papers": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        (None, None),
+        (Receipt(at=datetime.date(2026, 3, 1), total=decimal.Decimal("1.50")), {"at": "2026-03-01", "total": "1.50"}),
+        (datetime.datetime(2026, 3, 1, 8, tzinfo=datetime.UTC), "2026-03-01T08:00:00Z"),
+        ((1, {2}, frozenset()), [1, [2], []]),
+        ({datetime.date(2026, 3, 1): b"text"}, {"2026-03-01": "text"}),
+        ((n for n in range(3)), [0, 1, 2]),
+    ],
+)
+def test_what_python_returns_becomes_json(question, told, value, result):
+    assert told(python_rung(question(simulate=lambda state: value))).value == Answer("ok", result, [])
+
+
+def looped():
+    loop = []
+    loop.append(loop)
+    return loop
+
+
+@pytest.mark.parametrize("value", [object(), {"f": len}, b"\xff\xfe", looped()])
+def test_what_is_no_json_passes_with_the_reason(question, told, value):
+    said = told(python_rung(question(simulate=lambda state: value))).value
+    assert isinstance(said, Pass)
+    assert "no JSON" in said.reason
+
+
+@pytest.mark.parametrize("left", [math.nan, {1, 2}, (1,), datetime.date(2026, 3, 1), 2**70, {1: 2}])
+def test_a_state_that_is_no_json_passes_with_the_place(question, told, left):
+    def put(state):
+        state["trays"]["letters"] = left
+
+    said = told(python_rung(question(simulate=put))).value
+    assert isinstance(said, Pass)
+    assert "$.trays.letters" in said.reason
+
+
+def test_a_tool_that_hangs_or_returns_what_takes_too_long_passes(question, told):
+    def slowly(state):
+        return (time.sleep(0.01) for _ in range(100))
+
+    for function in (slowly, lambda state: time.sleep(1)):
+        said = told(python_rung(question(simulate=function, tool_timeout_s=0.05))).value
+        assert said == Pass("the simulate function did not answer within 0.05 s")
+
+
+def test_a_coroutine_function_simulates_too(question, told):
+    async def put(state):
+        state["count"] += 1
+        return "done"
+
+    expected = Answer("ok", "done", [{"op": "replace", "path": "/count", "value": 1}])
+    assert told(python_rung(question(simulate=put))).value == expected
+
+
+def test_without_a_simulate_function_python_passes(question, told):
+    assert told(python_rung(question(real=put))).value == Pass("the tool has no simulate function")
+
+
+# real
+
+
+def test_real_runs_opened_reads_only(question, told):
+    ran = []
+    real = {"real": lambda **args: ran.append(args) or {"rate": 1.25}, "args": {"currency": "EUR"}}
+    assert isinstance(told(real_rung(question(effect="read", **real))).value, Pass)
+    assert isinstance(told(real_rung(question(effect="write", opened=True, **real))).value, Pass)
+    assert isinstance(told(real_rung(question(effect=None, opened=True, **real))).value, Pass)
+    assert isinstance(told(real_rung(question(effect="read", opened=True, simulate=put))).value, Pass)
+    assert ran == []
+    assert told(real_rung(question(effect="read", opened=True, **real))).value == Answer("ok", {"rate": 1.25}, [])
+    assert ran == [{"currency": "EUR"}]
+
+
+def test_real_errors_and_odd_values(question, told):
+    def fails():
+        raise LookupError("no such currency")
+
+    def asked(function):
+        return question(effect="read", opened=True, real=function, tool_timeout_s=0.05)
+
+    assert told(real_rung(asked(fails))).value == Answer("error", "LookupError: no such currency", [])
+    assert told(real_rung(asked(lambda: time.sleep(1)))).value == Pass("the real function did not answer within 0.05 s")
+    assert isinstance(told(real_rung(asked(object))).value, Pass)
+    assert told(real_rung(asked(lambda: datetime.date(2026, 3, 1)))).value == Answer("ok", "2026-03-01", [])
+
+
+# example
+
+
+def test_examples_answer_reads_with_exactly_these_arguments(question):
+    examples = (ToolExample({"n": 1}, {"x": [1]}), ToolExample({"n": 2}, "two"))
+    assert example_rung(question(effect="read", examples=examples, args={"n": 2})) == Answer("ok", "two", [])
+    for args in ({"n": 1.0}, {"n": True}, {}, {"n": 1, "m": 2}):
+        assert example_rung(question(effect="read", examples=examples, args=args)) == Pass(
+            "no example has these arguments"
+        )
+    assert isinstance(example_rung(question(effect="write", examples=examples, args={"n": 2})), Pass)
+    assert isinstance(example_rung(question(effect="read", args={"n": 2})), Pass)
+
+
+def test_an_example_s_result_is_a_copy(question):
+    examples = (ToolExample({}, {"x": [1]}),)
+    answer = example_rung(question(effect="read", examples=examples))
+    answer.result["x"].append(2)
+    assert examples[0].result == {"x": [1]}
+
+
+# contract
+
+GUARDED = {
+    "requires": [
+        {
+            "check": "args.tray in state.trays",
+            "error": "no tray {{ args.tray }}",
+            "effects": [{"op": "replace", "path": ["count"], "value": "{{ state.count + 1 }}"}],
+        }
+    ],
+    "effects": [{"op": "add", "path": ["trays", "{{ args.tray }}", "-"], "value": "{{ args.paper }}"}],
+    "returns": {"papers": "{{ at(state.trays, [args.tray]) | length }}"},
+}
+
+
+def test_a_contract_answers(question):
+    gate = Gate(question(contract=GUARDED, args={"tray": "letters", "paper": "bill"}))
+    assert gate.refusal([]) is None
+    assert gate.answer() == Answer("ok", {"papers": 2}, ADD)
+
+
+def test_a_broken_precondition_is_the_tool_s_error_with_its_own_effects(question):
+    gate = Gate(question(contract=GUARDED, args={"tray": "bills", "paper": "bill"}))
+    change = [{"op": "replace", "path": "/count", "value": 1}]
+    assert gate.refusal([]) == Answer("error", "no tray bills", change)
+    assert gate.refusal([]) is None, "it is looked at once a call"
+
+
+def test_a_contract_that_only_guards_passes(question):
+    gate = Gate(question(contract={"requires": [{"check": "true", "error": "never"}]}))
+    assert gate.refusal([]) is None
+    assert gate.answer() == Pass("the contract only guards the call")
+
+
+@pytest.mark.parametrize(
+    "contract", [{"returns": "{{ 1 / state.count }}"}, {"effects": [{"op": "remove", "path": ["x"]}]}]
+)
+def test_a_contract_that_cannot_be_evaluated_passes(question, contract):
+    said = Gate(question(contract=contract)).answer()
+    assert isinstance(said, Pass)
+    assert said.reason.startswith("the contract cannot be evaluated: ")
+
+
+def test_a_precondition_that_cannot_be_evaluated_is_no_error_of_the_tool(question):
+    contract = {"requires": [{"check": "1 / state.count > 0", "error": "no"}], "returns": "x"}
+    gate, passed = Gate(question(contract=contract)), []
+    assert gate.refusal(passed) is None
+    assert passed[0]["rung"] == "contract"
+    assert "division by zero" in passed[0]["reason"]
+    assert gate.answer() == Pass(passed[0]["reason"])
+
+
+def test_no_contract(question):
+    gate = Gate(question())
+    assert gate.refusal([]) is None
+    assert gate.answer() == Pass("the tool has no contract")
+
+
+def test_the_clock_is_the_state_s():
+    assert clock({"now": "2026-03-01", "runtime_state": {"now": "2025-01-01"}}) == "2026-03-01"
+    assert clock({"now": 7, "runtime_state": {"now": "2025-01-01"}}) == "2025-01-01"
+    assert clock({"runtime_state": [1]}) is None
+    assert clock([1]) is None
+
+
+# model
+
+
+def test_no_model_passes_and_asks_nothing(question, told):
+    assert told(model_rung(question())) == (Pass("no model simulates"), [])
+
+
+def test_a_write_s_result_and_change_come_in_one_reply(question, told):
+    reply = {"status": "ok", "result": {"papers": 2}, "patch": ADD}
+    value, (ask,) = told(model_rung(question(has_simulator=True)), [reply])
+    assert value == Answer("ok", {"papers": 2}, ADD)
+    assert ask.reply is SimulatedEffect
+    assert ask.variables["wants"] == "effect"
+
+
+@pytest.mark.parametrize(("effect", "simulation", "patch"), [("read", "fused", []), ("write", "separate", None)])
+def test_reads_and_separate_simulation_ask_for_the_response_only(question, told, effect, simulation, patch):
+    asked = question(has_simulator=True, effect=effect, simulation=simulation)
+    value, (ask,) = told(model_rung(asked), [{"status": "ok", "result": 1}])
+    assert value == Answer("ok", 1, patch)
+    assert ask.reply is SimulatedResponse
+
+
+def test_an_error_changes_nothing(question, told):
+    reply = {"status": "error", "result": "no tray", "patch": ADD}
+    assert told(model_rung(question(has_simulator=True)), [reply]).value == Answer("error", "no tray", [])
+
+
+def test_a_read_with_a_patch_changes_nothing(question, told):
+    reply = SimulatedEffect(status="ok", result=1, patch=ADD)
+    assert told(model_rung(question(has_simulator=True, effect="read")), [reply]).value == Answer("ok", 1, [])
+
+
+RESULT = {"type": "object", "properties": {"papers": {"type": "integer"}}, "required": ["papers"]}
+
+
+@pytest.mark.parametrize(
+    ("first", "problem"),
+    [
+        ({"status": "ok", "result": {"papers": "two"}, "patch": []}, "$.papers"),
+        ({"status": "ok", "result": {"papers": 2}, "patch": [{"op": "remove", "path": "/none"}]}, "/none"),
+        ({"status": "ok", "result": {"papers": 2}, "patch": [{"op": "add", "path": "/a~2", "value": 1}]}, "~"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_repaired_once(question, told, first, problem):
+    good = {"status": "ok", "result": {"papers": 2}, "patch": ADD}
+    value, asks = told(model_rung(question(has_simulator=True, result=RESULT)), [first, good])
+    assert value == Answer("ok", {"papers": 2}, ADD)
+    assert asks[0].variables["problems"] == ""
+    assert problem in asks[1].variables["problems"]
+
+
+def test_an_answer_that_never_fits_passes(question, told):
+    bad = {"status": "ok", "result": {"papers": math.nan}, "patch": []}
+    said = told(model_rung(question(has_simulator=True, result=RESULT)), [bad, bad]).value
+    assert isinstance(said, Pass)
+    assert "does not fit" in said.reason
+
+
+def test_a_simulator_that_fails_passes_without_another_question(question, told):
+    value, asks = told(model_rung(question(has_simulator=True)), [Reply(None, "the server is down")])
+    assert value == Pass("the simulator gave no answer: the server is down")
+    assert len(asks) == 1
+
+
+def test_no_part_of_the_simulator_s_prompt_is_unbounded(question, told):
+    schema = {
+        "type": "object",
+        "properties": {f"a{n}": {"type": "string", "description": "d" * 200} for n in range(900)},
+    }
+    asked = question(
+        has_simulator=True,
+        given={"files": {f"f{n}": "x" * 500 for n in range(2_000)}},
+        args={"text": "y" * 500_000},
+        description="z" * 100_000,
+        parameters=schema,
+        result=schema,
+        facts={str(n): {"tool": "put", "args": {}, "result": "w" * 9_000} for n in range(99)},
+    )
+    fits = {"status": "ok", "result": {}}
+    (ask,) = told(model_rung(asked), [fits]).asks
+    assert sum(map(len, ask.variables.values())) < 45_000
+    assert {name for name, text in ask.variables.items() if len(text) > 500} == {"tool", "call", "state", "facts"}
