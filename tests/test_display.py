@@ -209,11 +209,7 @@ def nasty_run(text=NASTY):
     steps = [
         step(text, {text: text}, "error", {"error": text, text: 1}, [{"op": "add", "path": f"/{text}", "value": text}]),
         step("a", {}, result=text, refused=text, race=[text], passed=[{"rung": text, "reason": f"x: {text}"}]),
-        {
-            "v": 1,
-            "call": {"id": "m", "name": "m", "args": {}, "malformed": text},
-            "complaints": [complaint(text, text, text)],
-        },
+        {"v": 1, "call": broken, "complaints": [complaint(text, text, text)]},
     ]
     items = {"items": [{"id": "i", "description": text, "status": "failed", "reason": text, "by": "model"}]}
     judged = verdict(feedback=text) | items

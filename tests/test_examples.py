@@ -1,0 +1,238 @@
+"""The shipped examples: each runs as its README says, holds against its own rules, and is in the wheel."""
+
+from __future__ import annotations
+
+import ast
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gecko_graph import Contract, Toolkit
+from gecko_graph.scenario import examples, run_scenario, shipped
+from gecko_graph.world.digest import clone
+from gecko_graph.world.patch import apply_patch
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Example to its one turn's output and its events."""
+    told = {}
+    for name in examples():
+        events = []
+        (output,) = run_scenario(shipped(name), on_event=events.append)
+        told[name] = (output, events)
+    return told
+
+
+def attempts(run):
+    return run[0]["rehearsal"]["attempts"]
+
+
+def steps(attempt):
+    return [
+        (step["call"]["name"], step["outcome"]["status"] if "outcome" in step else "refused")
+        for step in attempt["steps"]
+    ]
+
+
+def test_files_a_wrong_folder_is_found_by_the_checklist_then_right(runs):
+    first, second = attempts(runs["files"])
+    assert steps(first) == [("mkdir", "ok"), ("cd", "ok"), ("mv", "error")]
+    assert first["verdict"]["word"] == "failed"
+    assert steps(second) == [("cd", "ok"), ("mkdir", "ok"), ("mv", "ok"), ("ls", "ok")]
+    assert second["verdict"]["word"] == "accepted"
+    assert first["start_digest"] == second["start_digest"]
+    workspace = runs["files"][0]["task_state"]["tree"]["workspace"]["contents"]
+    assert set(workspace) == {"document", "archive"}
+    assert set(workspace["document"]["contents"]["temp"]["contents"]) == {"final_report.pdf"}
+
+
+def test_shop_a_contract_refuses_an_overdraft_and_the_planner_recovers(runs):
+    (only,) = attempts(runs["shop"])
+    assert [status for _, status in steps(only)] == ["ok", "ok", "ok", "ok", "error", "ok", "ok"]
+    assert only["steps"][4]["outcome"]["result"]["code"] == "insufficient_credit"
+    assert only["verdict"]["word"] == "accepted"
+    state = runs["shop"][0]["task_state"]
+    assert (state["customer"]["credit"], state["cart"]) == (8.6, {})
+    assert (state["products"]["MUG-BLUE"]["stock"], state["products"]["COFFEE-500"]["stock"]) == (5, 11)
+
+
+def test_calendar_an_argument_breaks_a_rule_then_the_user_is_asked(runs):
+    (only,) = attempts(runs["calendar"])
+    assert steps(only) == [("listEvents", "refused"), ("listEvents", "ok"), ("findPeople", "ok")]
+    (complaint,) = only["steps"][0]["complaints"]
+    assert (complaint["path"], complaint["source"]) == ("$.date", "rule")
+    assert "2025-10-14" not in json.dumps(complaint), "a complaint never hands over the right value"
+    assert only["verdict"]["word"] == "needs_user"
+    assert only["answer"].endswith("?")
+    assert runs["calendar"][0]["task_state"]["events"] == shipped("calendar").state["events"]
+
+
+@pytest.mark.parametrize("name", examples())
+def test_everything_is_answered_by_contract(name, runs):
+    results = [event for event in runs[name][1] if event["type"] == "gecko.result"]
+    assert results
+    assert {event["rung"] for event in results} == {"contract"}
+
+
+@pytest.mark.parametrize("name", examples())
+def test_nothing_is_left_unsaid(name):
+    toolkit = shipped(name).toolkit()
+    assert toolkit.problems == []
+    assert all(tool.contract is not None for tool in toolkit)
+    read_back = Toolkit.from_openapi(toolkit.to_openapi())
+    assert {tool.name: tool.parameters for tool in read_back} == {tool.name: tool.parameters for tool in toolkit}
+
+
+@pytest.mark.parametrize("name", examples())
+def test_the_state_is_whole(name):
+    scenario = shipped(name)
+    assert scenario.toolkit().state_keys <= scenario.state.keys(), "else a model would be asked for what is missing"
+
+
+# the shop's books ------------------------------------------------------------------------------------
+
+SHOP = shipped("shop")
+SKUS = [*SHOP.state["products"], "NO-SUCH"]
+CALLS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("setCartLine"),
+            st.fixed_dictionaries({"sku": st.sampled_from(SKUS), "quantity": st.integers(0, 20)}),
+        ),
+        st.tuples(st.just("placeOrder"), st.just({})),
+        st.tuples(st.just("cancelOrder"), st.fixed_dictionaries({"order_id": st.sampled_from(["last", "none"])})),
+        st.tuples(st.just("showCart"), st.just({})),
+    ),
+    max_size=12,
+)
+
+
+def run_call(toolkit, state, number, name, args):
+    """State after a call under its contract, and its result or error; postconditions hold."""
+    if args.get("order_id") == "last":
+        args = {"order_id": next(reversed(state["orders"]), "none")}
+    tool = toolkit[name]
+    call = {"id": f"c{number}", "name": name, "args": args}
+    run = tool.contract.open(args=args, parameters=tool.parameters, state=state, call=call, now=state["now"], seed=0)
+    refusal = run.refusal()
+    if refusal is not None:
+        return apply_patch(state, refusal.patch), refusal.error
+    answer = run.answer()
+    after = apply_patch(state, answer.patch)
+    assert run.broken(answer.result, after) is None
+    return after, answer.result
+
+
+@settings(max_examples=60, deadline=None)
+@given(CALLS)
+def test_whatever_is_called_the_books_of_the_shop_add_up(calls):
+    toolkit, state = SHOP.toolkit(), clone({**SHOP.state, "customer": {"name": "Lena", "credit": 400.0}})
+    for number, (name, args) in enumerate(calls):
+        after, _ = run_call(toolkit, state, number, name, args)
+        if after is not state:
+            assert [invariant.broken(state, after) for invariant in toolkit.invariants] == [None] * 3
+        state = after
+    sold = sum(
+        line["quantity"]
+        for order in state["orders"].values()
+        if order["status"] == "placed"
+        for line in order["lines"].values()
+    )
+    left = sum(product["stock"] for product in state["products"].values())
+    assert left + sold == sum(product["stock"] for product in SHOP.state["products"].values())
+
+
+def test_an_order_can_be_cancelled_once():
+    toolkit, state = SHOP.toolkit(), clone(SHOP.state)
+    bought, _ = run_call(toolkit, state, 1, "setCartLine", {"sku": "TEA-100", "quantity": 2})
+    bought, order = run_call(toolkit, bought, 2, "placeOrder", {})
+    assert order["credit_left"] == 27.6
+    cancelled, result = run_call(toolkit, bought, 3, "cancelOrder", {"order_id": order["order_id"]})
+    assert result["credit"] == state["customer"]["credit"]
+    assert cancelled["products"] == state["products"]
+    _, error = run_call(toolkit, cancelled, 4, "cancelOrder", {"order_id": order["order_id"]})
+    assert error["code"] == "not_placed"
+
+
+def test_the_invariants_catch_what_a_careless_contract_lets_pass():
+    toolkit = SHOP.toolkit()
+    order = toolkit["placeOrder"]
+    careless = {**order.contract.data, "requires": order.contract.data["requires"][:1]}
+    contract = Contract.load(careless, lets=toolkit.lets, where="placeOrder")
+    careless_order = replace(order, contract=contract, result=None)  # its result schema would refuse it too
+    (output,) = run_scenario(replace(SHOP, tools=toolkit.replace(careless_order)))
+    overdraft = output["rehearsal"]["attempts"][0]["steps"][4]["outcome"]
+    assert overdraft["status"] == "error"
+    assert overdraft["refused"] == "the credit would fall below zero"
+    assert overdraft["patch"] == []
+
+
+# the calendar ----------------------------------------------------------------------------------------
+
+BOOKING = {
+    "title": "Move",
+    "date": "2025-10-14",
+    "start": "14:30",
+    "end": "15:00",
+    "attendees": ["dana.okafor@example.org"],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, None),
+        ({"start": "14:00"}, "At that time there is: Design review."),
+        ({"start": "09:00", "end": "18:00"}, "At that time there is: Stand-up, Design review."),
+        ({"start": "15:30"}, "An event ends after it begins."),
+        ({"attendees": ["dana@example.org"]}, "Not in the address book: dana@example.org."),
+        ({"date": "2025-10-15", "start": "09:30"}, None),
+    ],
+)
+def test_booking_an_event(change, message):
+    scenario = shipped("calendar")
+    after, said = run_call(scenario.toolkit(), scenario.state, 1, "createEvent", BOOKING | change)
+    if message is not None:
+        assert said == {"message": message}
+        assert after == scenario.state
+        return
+    assert after["events"][said["id"]] == BOOKING | change
+    gone, _ = run_call(scenario.toolkit(), after, 2, "cancelEvent", {"id": said["id"]})
+    assert gone == scenario.state
+
+
+# the notebook, the wheel -----------------------------------------------------------------------------
+
+
+def test_the_notebook_runs(capsys):
+    notebook = json.loads((ROOT / "examples" / "rehearse.ipynb").read_text(encoding="utf-8"))
+    namespace, shown = {}, []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        assert cell["outputs"] == [], "commit it without outputs"
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "rehearse.ipynb", "exec"), namespace)
+        if last is not None:
+            shown.append(eval(compile(ast.Expression(last.value), "rehearse.ipynb", "eval"), namespace))
+    printed = capsys.readouterr().out
+    assert "node  planner" in printed
+    assert "event placeOrder error" in printed
+    assert "accepted {'name': 'Lena Brandt', 'credit': 8.6} {}" in printed
+    (table,) = [value for value in shown if value is not None]
+    assert "insufficient_credit" in table._repr_html_()
+
+
+def test_the_wheel_holds_examples_and_prompts():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included == {"prompts": "gecko_graph/prompts", "examples": "gecko_graph/examples"}
