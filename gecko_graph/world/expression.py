@@ -132,6 +132,8 @@ class Expression:
             return settle(scope, value)
         except Fault as fault:
             raise self.failed(str(fault)) from None
+        except (RecursionError, MemoryError) as fault:
+            raise self.failed(_explain(fault)) from None
 
     def failed(self, why: str) -> EvaluationFailed:
         """The failure of this expression, with its place."""

@@ -47,11 +47,7 @@ def arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
     """An operator on two numbers and nothing else: no text is repeated or formatted."""
 
     def apply(scope: Scope, left: Any, right: Any) -> int | float:
-        if type(left) in NUMBERS and type(right) in NUMBERS:
-            return number(compute(left, right))
-        a_number(left, sign)
-        a_number(right, sign)
-        raise Fault(f"{sign} needs numbers")
+        return number(compute(a_number(left, sign), a_number(right, sign)))
 
     return apply
 

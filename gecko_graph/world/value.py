@@ -100,7 +100,7 @@ class Value:
         """The value as plain JSON, shared with nothing. Raises EvaluationFailed."""
         try:
             return settle(scope, self._raw(scope))
-        except (Fault, RecursionError) as fault:
+        except (Fault, RecursionError, MemoryError) as fault:
             raise EvaluationFailed(f"{self.where}: {fault}") from None
 
 

@@ -1,0 +1,187 @@
+"""Values with `{{ }}` filled in, and what the language has in common with Jinja2."""
+
+from __future__ import annotations
+
+import contextlib
+from itertools import pairwise
+
+import jinja2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gecko_graph.errors import ContractError, EvaluationFailed
+from gecko_graph.world.expression import Expression, Scope
+from gecko_graph.world.value import Place, Value
+
+STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo", "none": None, "flag": True}
+
+
+def fill(data, **values):
+    scope = Scope({"state": STATE, **values})
+    return Value.load(data, Place("f: tool t: here", frozenset(scope.values))).fill(scope)
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        ("plain", "plain"),
+        ("{{ state.cwd }}", ["a"]),
+        ("{{ 1 }}", 1),
+        ("{{- 1 -}}", 1),
+        ("{{ none }}", None),
+        (" {{ 1 }}", " 1"),
+        ("{{ 1 }}{{ 2 }}", "12"),
+        ("{{ {'a': {'b': 1}} }}", {"a": {"b": 1}}),
+        ("{{ '{{' }}x}}", "{{x}}"),
+        ("50 {{ '{%' }} off", "50 {% off"),
+        ("a\n{{ 1 }}\n", "a\n1\n"),
+        (["{{ 1 }}", {"{{ state._id }}": "{{ 2 }}"}, 3, None, True, 1.5], [1, {"k1": 2}, 3, None, True, 1.5]),
+        ({"for_each": "range(3)", "value": "{{ item * 2 }}"}, [0, 2, 4]),
+        ({"for_each": "range(6)", "when": "n > 3", "as": "n", "value": {"n": "{{ n }}"}}, [{"n": 4}, {"n": 5}]),
+        ({"for_each": "[[1, 2], [3]]", "value": {"for_each": "item", "value": "{{ item }}"}}, [[1, 2], [3]]),
+        (
+            {"for_each": "[1, 2]", "as": "x", "value": {"for_each": "[10, 20]", "as": "y", "value": "{{ x + y }}"}},
+            [[11, 21], [12, 22]],
+        ),
+        ({"cases": [{"when": "state.none", "value": 1}, {"when": "state.flag", "value": 2}, {"value": 3}]}, 2),
+        ({"cases": [{"when": "state.none", "value": 1}, {"value": {"x": "{{ state._id }}"}}]}, {"x": "k1"}),
+        ({"a": {"cases": [{"value": {"for_each": "[1]", "value": "{{ item }}"}}]}}, {"a": [1]}),
+        ("{{ {'cases': 1} }}", {"cases": 1}),
+        ({}, {}),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_values_are_filled_in(data, value):
+    assert fill(data) == value
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"a": ["x", "{{ nope }}"]}, "here.a[1]: unknown name 'nope'"),
+        ("{% set x = 1 %}", "only {{ }} is filled in"),
+        ("{{ 1 }}{% raw %}x{% endraw %}", "only {{ }} is filled in"),
+        ("{# note #}", "only {{ }} is filled in"),
+        ("{{ 1 ", "unexpected end"),
+        ("{{ 1 }}{{", "unexpected end"),
+        ({"{{ x }}": 1}, "unknown name 'x'"),
+        ({1: 2}, "the key 1 is no text"),
+        ({"for_each": "state.names"}, "'value' is missing"),
+        ({"for_each": ["a"], "value": 1}, "must be an expression, written as a text, not list"),
+        ({"for_each": "[1]", "as": "no name", "value": 1}, "must be a name"),
+        ({"for_each": "[1]", "as": "state", "value": 1}, "already the name"),
+        ({"for_each": "[1]", "as": "a", "value": "{{ item }}"}, "unknown name 'item'"),
+        ({"for_each": "[1]", "valu": 1, "value": 1}, "unknown key 'valu'; did you mean 'value'?"),
+        ({"cases": []}, "must be a list of {when, value}"),
+        ({"cases": [{"value": 1}, {"value": 2}]}, "here.cases[0]: `when` is missing"),
+        ({"cases": [{"when": "1"}]}, "'value' is missing"),
+        ({"cases": [1]}, "must be an object"),
+        ({"cases": [{"when": "1", "value": 1}], "else": 2}, "unknown key 'else'"),
+        ({1, 2}, "set is no JSON value"),
+        ("{{ " + "1 + " * 60 + "1 }}", "nested more than 50 levels"),
+    ],
+)
+def test_values_that_are_refused_at_load(data, why):
+    with pytest.raises(ContractError) as caught:
+        fill(data)
+    assert str(caught.value).startswith("f: tool t: here")
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ("{{ state.no }}", "state.no is undefined"),
+        ("x {{ state.no }}", "state.no is undefined"),
+        ({"a": {"b": "{{ state.no }}"}}, "here.a.b: state.no is undefined"),
+        (["{{ state.no }}"], "here[0]: state.no is undefined"),
+        ({"cases": [{"when": "false", "value": 1}]}, "when none holds"),
+        ({"{{ state.names }}": 1}, "a key must be a text"),
+        ({"for_each": "state.text", "value": 1}, "for_each needs a list, not a text"),
+        ({"for_each": "state", "value": 1}, "use `| keys`, `| values` or `| items`"),
+        ({"for_each": "state.no", "value": 1}, "state.no is undefined"),
+    ],
+)
+def test_values_that_cannot_be_filled_in(data, why):
+    with pytest.raises(EvaluationFailed) as caught:
+        fill(data)
+    assert str(caught.value).startswith("f: tool t: here")
+    assert why in str(caught.value)
+
+
+# The grammar is Jinja2's, and so is the meaning of what both have.
+
+literals = st.one_of(
+    st.integers(-50, 50), st.booleans(), st.none(), st.sampled_from(["a", "B", "a-b", "", "12"]),
+    st.lists(st.integers(0, 9), max_size=4), st.lists(st.sampled_from(["x", "Y", "z"]), max_size=4),
+)  # fmt: skip
+shared_forms = st.sampled_from(
+    [
+        "a ~ b", "a == b", "a != b", "a and b", "a or b", "not a", "a if b else c", "a in [b, c]", "[a, b, c] | length",
+        "a | string", "[a, b] | map('string') | join(',')", "{'k': a}.k", "[a, b, c][1:]", "[a, b][-1]",
+        "a is none", "a is string", "a is number", "a is mapping", "a is sequence", "a is boolean", "a is integer",
+        "a | default(b)", "a | default(b, true)", "[a, b, c] | select | list", "[a, b, c] | reject | list",
+        "[[a, 1], [b, 2]] | map(attribute=0) | list", "[{'x': a}, {'x': b}] | selectattr('x') | list",
+        "[{'x': a}, {'x': b}] | map(attribute='x') | list", "[a, b, c] | first", "[a, b, c] | last",
+        "[a, b, c] | select('eq', a) | list", "[a, b, c] | reject('in', [b]) | list", "n + m * 2 - n // 3", "n % 7",
+        "n < m", "n >= m > 0", "-n", "n | abs", "[n, m, 3] | sort | list", "[n, m] | sum", "[n, m] | max",
+        "[n, m] | min", "n | round(1)", "(n / 4) | round(1, 'floor')", "n is even", "n is divisibleby 3",
+        "s.upper() ~ s | lower", "s.split('-')", "s | replace('a', 'bc')", "s.startswith('a')", "s[::2]", "s[0:1]",
+        "t | sort | list", "t | sort(reverse=true) | list", "t | unique | list", "t | join('+')",
+        "t | map('upper') | list",
+        "t | sort(case_sensitive=true) | list", "'x' in t", "'-' in s", "s is lower",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(shared_forms, literals, literals, literals, st.integers(-20, 20), st.integers(1, 20), st.data())
+def test_what_jinja2_has_means_what_it_means_there(source, a, b, c, n, m, data):
+    values = {"a": a, "b": b, "c": c, "n": n, "m": m}
+    values["s"] = data.draw(st.sampled_from(["a-b", "Abc", "", "xyz-a"]))
+    values["t"] = data.draw(st.lists(st.sampled_from(["x", "Y", "z", "y"]), max_size=4))
+    expected = jinja2.Environment().compile_expression(source, undefined_to_none=False)(**values)
+    got = Expression.compile(source, names=values, where="t").evaluate(Scope(values))
+    assert got == expected
+    assert type(got) is type(expected)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60)
+@given(json_values)
+def test_a_state_comes_out_as_it_went_in(value):
+    scope = Scope({"state": value})
+    same = Expression.compile("state == other", names=("state", "other"), where="t")
+    assert Expression.compile("state", names=("state",), where="t").evaluate(scope) == value
+    assert same.evaluate(
+        Scope({"state": value, "other": Expression.compile("state", names=("state",), where="t").evaluate(scope)})
+    )
+    assert Expression.compile("state | string", names=("state",), where="t").evaluate(scope) == str(value)
+
+
+@settings(max_examples=60)
+@given(json_values)
+def test_walk_finds_everything_in_order_and_at_finds_it_again(value):
+    scope = Scope({"state": value})
+    found = Expression.compile("walk(state)", names=("state",), where="t").raw(scope)
+    at = Expression.compile("at(state, path)", names=("state", "path"), where="t")
+    for one in found:
+        assert at.raw(Scope({"state": value, "path": one["path"]})) is one["value"]
+        assert one["path"][-1] == one["key"]
+    parents = [one["path"] for one in found]
+    assert all(len(after) <= len(before) + 1 for before, after in pairwise(parents))
+
+
+@settings(max_examples=150)
+@given(st.text(st.sampled_from(list("{}%#|.()[]'\"_, +-*/~=<>!inabos123 ")), max_size=30))
+def test_any_source_is_an_expression_or_a_clear_refusal(source):
+    for compile_source in (Expression.compile, Expression.compile_text):
+        with contextlib.suppress(ContractError):
+            compile_source(source, names=("a", "b"), where="f: t")
