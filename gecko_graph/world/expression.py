@@ -83,7 +83,7 @@ class Expression:
         try:
             code = build(source)
         except SyntaxFault as fault:
-            raise ContractError(f"{where}: {fault}, in `{shorten(source)}`") from None
+            raise ContractError(f"{where}: {shorten(str(fault), 300)}, in `{shorten(source)}`") from None
         for name in sorted(code.names):
             if name not in names:
                 hint = did_you_mean(name, names) or f"; known here: {', '.join(sorted(names))}"
@@ -137,7 +137,7 @@ class Expression:
 
     def failed(self, why: str) -> EvaluationFailed:
         """The failure of this expression, with its place."""
-        return EvaluationFailed(f"{self.where}: {why}, in `{shorten(self.source)}`")
+        return EvaluationFailed(f"{self.where}: {shorten(why, 300)}, in `{shorten(self.source)}`")
 
 
 def _explain(fault: BaseException) -> str:

@@ -57,7 +57,7 @@ def at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
         if type(value) is Missing:
             if default is not UNSET:
                 return default
-            return document if document is value else Missing(f"{token!r} in the path")
+            return document if document is value else Missing(f"{token!r:.80} in the path")
     return value
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import ContractError, EvaluationFailed
 from ..state import Json
-from .expression import Expression
+from .expression import Expression, shorten
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, settle
 from .syntax import did_you_mean
 
@@ -262,5 +262,5 @@ def _text_key(key: Any) -> str:
 
 def _member(value: Any, place: Place) -> Any:
     if type(value) is Missing:
-        raise EvaluationFailed(f"{place.where}: {value.what} is undefined")
+        raise EvaluationFailed(f"{place.where}: {shorten(value.what, 300)} is undefined")
     return value

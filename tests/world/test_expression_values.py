@@ -110,6 +110,13 @@ def test_values_that_cannot_be_filled_in(data, why):
     assert why in str(caught.value)
 
 
+def test_what_an_expression_mentions():
+    source = "state.a.b ~ before['c'] ~ at(state, ['d', name]) ~ args.x ~ state[name] ~ at(state, name)"
+    found = Expression.compile(source, names=("state", "before", "args", "name"), where="t")
+    assert (found.state_keys, found.arguments) == ({"a", "c", "d"}, {"x"})
+    assert found.names == {"state", "before", "args", "name"}
+
+
 # The grammar is Jinja2's, and so is the meaning of what both have.
 
 literals = st.one_of(
