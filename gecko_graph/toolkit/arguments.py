@@ -96,7 +96,8 @@ class ArgumentReader:
             found.setdefault(("path", name), Argument("path", name, {"type": "string"}, True))
         given = [one for key, one in found.items() if not self._is_credential(*key)]
         body, rest = self._body(operation, place)
-        return _together([*given, *body], rest)
+        named = _named([*given, *body])
+        return Arguments(self._schemas.named(_together(named, rest)), named)
 
     def _is_credential(self, place: str, name: str) -> bool:
         plain = name.lower()
@@ -240,8 +241,7 @@ def _parts(examples: dict[str, Json], name: str) -> dict[str, Json]:
     return {key: value[name] for key, value in opened.items() if isinstance(value, dict) and name in value}
 
 
-def _together(arguments: list[Argument], rest: JsonObject) -> Arguments:
-    named = _named(arguments)
+def _together(named: dict[str, Argument], rest: JsonObject) -> JsonObject:
     defs: dict[str, Any] = {}
     properties: dict[str, Any] = {}
     for name, one in named.items():
@@ -255,7 +255,7 @@ def _together(arguments: list[Argument], rest: JsonObject) -> Arguments:
         body = [name for name, one in named.items() if one.place == "body"]
         needed = [name for name in body if named[name].wire in rest["dependentRequired"]]
         parameters["dependentRequired"] = {name: [one for one in needed if one != name] for name in body}
-    return Arguments(simplify({**parameters, "$defs": defs}), named)
+    return simplify({**parameters, "$defs": defs})
 
 
 def _without_defs(schema: Any, defs: dict[str, Any]) -> Any:

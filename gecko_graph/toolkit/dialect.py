@@ -22,8 +22,9 @@ from typing import Any, Literal
 
 from ..state import JsonObject
 from .keywords import TYPES, check_keyword
+from .names import numbered
 from .references import Documents, Place, a_list, an_object, broken, kind, member
-from .simplify import PREFIX, in_place_defs, simplify, with_defs
+from .simplify import PREFIX, as_object, in_place_defs, renamed, simplify, with_defs
 from .subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
 
 Direction = Literal["request", "response"]
@@ -71,6 +72,7 @@ class SchemaReader:
         self._types: dict[str, str | None] = {**{name: name for name in TYPES}, **(types or {})}
         self._names: dict[Place, str] = {}
         self._places: dict[str, Place] = {}
+        self._wishes: dict[str, str] = {}
         self._ending: set[tuple[str, Direction]] = set()
         self._bodies: dict[tuple[str, Direction], Any] = {}
 
@@ -80,13 +82,25 @@ class SchemaReader:
         Raises:
             ToolkitError: It is no schema, or a reference in it leads nowhere; the message names the place.
         """
-        body = self._schema(schema, place, direction)
-        if not isinstance(body, dict):
-            body = {} if body else {"not": {}}
+        body = as_object(self._schema(schema, place, direction))
         bodies = {name: one for (name, way), one in self._bodies.items() if way == direction}
         whole = with_defs(body, bodies)
         self._check_ends(whole.get("$defs", {}), direction)
         return simplify(whole)
+
+    def named(self, schema: JsonObject) -> JsonObject:
+        """The schema with its definitions under their own names, where two do not share one.
+
+        While a document is read, a name means one definition in all of it; a tool's schema has fewer of them.
+        """
+        defs = schema.get("$defs", {})
+        names = {name: name for name in defs if self._wishes[name] == name}
+        taken = {*names}
+        for name in defs:
+            if name not in names:
+                names[name] = numbered(self._wishes[name], taken)
+                taken.add(names[name])
+        return schema if all(name == given for name, given in names.items()) else renamed(schema, names)
 
     def _check_ends(self, defs: dict[str, Any], direction: Direction) -> None:
         """Refuse schemas that a value could be checked against without end."""
@@ -182,13 +196,9 @@ class SchemaReader:
         return str(given or (target.tokens[-1] if target.tokens else stem))
 
     def _name(self, key: Place, wanted: str) -> str:
-        wanted = name = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted) or "schema"
-        number = 1
-        while name in self._places:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._names[key] = name
-        self._places[name] = key
+        wanted = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted) or "schema"
+        name = self._names[key] = numbered(wanted, self._places)
+        self._places[name], self._wishes[name] = key, wanted
         return name
 
     def _plain(self, schema: JsonObject, place: Place, direction: Direction) -> JsonObject:

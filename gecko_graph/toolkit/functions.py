@@ -52,7 +52,7 @@ def spec_of(tool: Any, *, where: str) -> ToolSpec:
     if callable(tool) and not isinstance(tool, type):
         return _of_function(tool, where)
     raise ToolkitError(
-        f"{where}: a {type(tool).__name__} is no tool; give functions, LangChain tools, Pydantic classes, function "
+        f"{where}: {type(tool).__name__} is no tool; give functions, LangChain tools, Pydantic classes, function "
         "dicts or ToolSpecs"
     )
 

@@ -63,6 +63,26 @@ def with_defs(schema: JsonObject, defs: dict[str, Any]) -> JsonObject:
     return {**body, "$defs": {name: defs[name] for name in needed}} if needed else body
 
 
+def as_object(schema: Any) -> JsonObject:
+    """A schema that may be true or false, as an object."""
+    if isinstance(schema, bool):
+        return {} if schema else {"not": {}}
+    found: JsonObject = schema
+    return found
+
+
+def renamed(schema: Any, names: dict[str, str]) -> Any:
+    """The schema with its definitions, and the references to them, under other names."""
+    if not isinstance(schema, dict):
+        return schema
+    other = rebuild(schema, lambda one: renamed(one, names))
+    if "$ref" in schema and str(schema["$ref"]).removeprefix(PREFIX) in names:
+        other["$ref"] = PREFIX + names[schema["$ref"].removeprefix(PREFIX)]
+    if "$defs" in schema:
+        other["$defs"] = {names.get(name, name): one for name, one in other["$defs"].items()}
+    return other
+
+
 def simplify(schema: JsonObject) -> JsonObject:
     """A schema that means the same, with fewer definitions and without needless `allOf`."""
     schema = with_defs(schema, schema.get("$defs", {}))
@@ -86,7 +106,7 @@ def _inline(schema: JsonObject) -> JsonObject:
         if uses[name] == 1 or len(json.dumps(defs[name])) <= SMALL:
             gone[name] = defs[name]
     kept = {name: _filled(one, gone) for name, one in defs.items() if name not in gone}
-    return with_defs(_filled(body, gone), kept)
+    return with_defs(as_object(_filled(body, gone)), kept)
 
 
 def _leaves_first(defs: dict[str, Any]) -> list[str]:

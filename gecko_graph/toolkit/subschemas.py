@@ -53,10 +53,10 @@ def children(schema: JsonObject) -> Iterator[Any]:
 
 
 def walk(schema: Any) -> Iterator[JsonObject]:
-    """Each schema object in a schema, itself first."""
+    """Each schema object in a schema, itself first, in the order in which they are written."""
     waiting = [schema]
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):
             yield one
-            waiting.extend(children(one))
+            waiting.extend(reversed([*children(one)]))

@@ -1,0 +1,453 @@
+"""A toolkit as an OpenAPI 3.1 document that a validator accepts, and that reads back as the same tools."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from gecko_graph.errors import ToolkitError
+from gecko_graph.toolkit import ToolExample, Toolkit, ToolSpec
+from gecko_graph.toolkit.contract import Contract
+from gecko_graph.toolkit.spec import HttpBinding
+
+
+def as_data(tool: ToolSpec):
+    """Everything that a document can keep of a tool, as text: `True` and `1` are not the same there."""
+    binding = tool.binding
+    data = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "result": tool.result,
+        "effect": tool.effect,
+        "contract": tool.contract and [tool.contract.data, tool.contract.lets],
+        "examples": [[one.args, one.result] for one in tool.examples],
+        "binding": binding and [binding.method, binding.path, binding.places],
+    }
+    return json.loads(json.dumps(data, sort_keys=True), parse_int=str, parse_float=str)
+
+
+def check(toolkit: Toolkit, *, validate: bool = True):
+    """Write, validate, and read back."""
+    document = json.loads(json.dumps(toolkit.to_openapi()))
+    if validate:
+        errors = [f"{error.message[:200]} at {list(error.absolute_path)}" for error in errors_of(document)]
+        assert errors == []
+    back = Toolkit.from_openapi(document)
+    assert [as_data(tool) for tool in back] == [as_data(tool) for tool in toolkit]
+    assert back.title == toolkit.title
+    assert [one.data for one in back.invariants] == [one.data for one in toolkit.invariants]
+    return document
+
+
+def errors_of(document):
+    return OpenAPIV31SpecValidator(document).iter_errors()
+
+
+def own_words(document):
+    """How many operations need a key of ours, by key."""
+    operations = [one for item in document["paths"].values() for one in item.values()]
+    keys = [key for one in operations for key in one if key.startswith("x-gecko-")]
+    return {key: keys.count(key) for key in keys}
+
+
+# real tools ----------------------------------------------------------------------------------------------------------
+
+
+def test_real_documents_survive(shared_data):
+    tools = 0
+    for path in sorted((shared_data / "openapi").iterdir()):
+        try:
+            toolkit = Toolkit.from_openapi(path)
+        except ToolkitError:
+            continue
+        words = own_words(check(toolkit))
+        tools += len(toolkit)
+        assert sum(words.values()) <= len(toolkit) / 4 or len(toolkit) == 1, (path.name, words)
+    assert tools > 250
+
+
+def test_bfcl_and_tau_tools_survive(shared_data, read_jsonl):
+    multiturn = json.loads((shared_data / "bfcl_multiturn_func_docs.json").read_text("utf-8"))
+    tau = json.loads((shared_data / "tau_tools.json").read_text("utf-8"))
+    rows = read_jsonl("bfcl_tasks.jsonl.gz")
+    single = {one["name"]: one for row in rows for one in row["functions"]}
+    assert len(single) > 1000
+    for tools in (multiturn, tau["airline"], tau["retail"], list(single.values())):
+        words = own_words(check(Toolkit.from_tools(tools)))
+        assert words["x-gecko-binding"] == len(tools)
+        assert words.get("x-gecko-parameters", 0) <= len(tools) / 4
+
+
+def test_examples_of_our_own_survive(request):
+    folder = request.config.rootpath / "examples"
+    documents = sorted(folder.glob("*/*.openapi.yaml"))
+    assert documents
+    for path in documents:
+        assert own_words(check(Toolkit.from_openapi(path))) == {}
+
+
+# what plain OpenAPI says ---------------------------------------------------------------------------------------------
+
+PET = {"type": "object", "properties": {"name": {"type": "string", "description": "Its name."}}, "required": ["name"]}
+
+
+def test_a_bound_tool_is_written_where_it_lives():
+    tool = ToolSpec(
+        name="putPet",
+        description="Put a pet.",
+        effect="write",
+        parameters={
+            "type": "object",
+            "properties": {"id_path": {"type": "integer", "description": "Which."}, "id_body": {"type": "string"}},
+            "required": ["id_path", "id_body"],
+            "additionalProperties": False,
+        },
+        result=PET,
+        binding=HttpBinding("put", "/pets/{id}", {"id_path": ("path", "id"), "id_body": ("body", "id")}),
+    )
+    document = check(Toolkit([tool], title="Pets"))
+    assert document["info"] == {"title": "Pets", "version": "1"}
+    assert document["paths"] == {
+        "/pets/{id}": {
+            "put": {
+                "operationId": "putPet",
+                "description": "Put a pet.",
+                "parameters": [
+                    {
+                        "name": "id",
+                        "in": "path",
+                        "required": True,
+                        "description": "Which.",
+                        "schema": {"type": "integer"},
+                    }
+                ],
+                "requestBody": {
+                    "required": True,
+                    "content": {
+                        "application/json": {
+                            "schema": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+                        }
+                    },
+                },
+                "responses": {
+                    "200": {"description": "What the tool answers.", "content": {"application/json": {"schema": PET}}}
+                },
+            }
+        }
+    }
+
+
+def test_a_tool_without_a_place_gets_one():
+    document = check(Toolkit.from_tools([{"name": "math.hypot", "parameters": PET}], effects={"math.hypot": "read"}))
+    operation = document["paths"]["/tools/math.hypot"]["post"]
+    assert operation["operationId"] == "math_hypot"
+    assert operation["x-gecko-name"] == "math.hypot"
+    assert operation["x-effect"] == "read"
+    assert operation["x-gecko-binding"] is None
+    assert operation["requestBody"]["content"]["application/json"]["schema"] == {**PET, "additionalProperties": False}
+
+
+def test_definitions_become_components_and_come_back():
+    node = {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}}
+    other = {
+        "type": "object",
+        "properties": {"kids": {"type": "object", "additionalProperties": {"$ref": "#/$defs/Node"}}},
+    }
+    tools = [
+        ToolSpec(name=name, parameters={"type": "object", "properties": {"n": {"$ref": "#/$defs/Node"}},
+                                        "additionalProperties": False, "$defs": {"Node": one}}, result={})
+        for name, one in (("a", node), ("b", node), ("c", other))
+    ]  # fmt: skip
+    document = check(Toolkit(tools))
+    assert set(document["components"]["schemas"]) == {"Node", "Node_2"}
+    assert document["components"]["schemas"]["Node_2"]["x-gecko-name"] == "Node"
+    assert own_words(document) == {"x-gecko-binding": 3}
+
+
+def test_what_validators_refuse_is_set_aside():
+    parameters = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "enum": ["x"], "default": "y"},
+            "b": {"type": "string", "format": "date", "default": "today"},
+            "c": {"type": "string", "pattern": r"^\p{Lu}"},
+            "d": {"type": "integer", "default": 3},
+        },
+        "additionalProperties": False,
+    }
+    document = check(Toolkit([ToolSpec(name="t", parameters=parameters)]))
+    written = document["paths"]["/tools/t"]["post"]["requestBody"]["content"]["application/json"]["schema"][
+        "properties"
+    ]
+    assert written["a"]["x-gecko-default"] == "y"
+    assert written["b"]["x-gecko-default"] == "today"
+    assert written["c"]["x-gecko-pattern"] == r"^\p{Lu}"
+    assert written["d"]["default"] == 3
+
+
+def test_contracts_lets_and_invariants_survive():
+    lets = {"here": "{{ state.tree }}"}
+    toolkit = Toolkit.from_tools(
+        [{"name": "a"}, {"name": "b"}],
+        contracts={
+            "a": {"returns": "{{ here }}"},
+            "b": {"requires": [{"check": "here is mapping", "error": {"code": 3}}]},
+        },
+        lets=lets,
+        invariants=[{"check": "here is mapping", "error": "gone"}],
+    )
+    document = check(toolkit)
+    assert document["x-contract-let"] == lets
+    assert Toolkit.from_openapi(document).state_keys == {"tree"}
+    other = Contract.load({"returns": "{{ other }}"}, lets={"other": "{{ 1 }}"}, where="t")
+    mixed = toolkit.replace(replace(toolkit["b"], contract=other))
+    assert check(mixed)["paths"]["/tools/b"]["post"]["x-gecko-contract-let"] == {"other": "{{ 1 }}"}
+    check(Toolkit([replace(toolkit["a"], contract=other)]))
+
+
+def test_tools_that_share_a_place_or_come_in_another_order():
+    here = HttpBinding("get", "/x")
+    tools = [
+        ToolSpec(name="a", binding=here, effect="read"),
+        ToolSpec(name="b", binding=HttpBinding("get", "/tools/c"), effect="read"),
+        ToolSpec(name="c"),
+        ToolSpec(name="d", binding=here),
+        ToolSpec(name="e", binding=HttpBinding("post", "/x"), effect="write"),
+    ]
+    document = check(Toolkit(tools))
+    assert set(document["paths"]) == {"/x", "/tools/c", "/tools/c_", "/tools/d"}
+    assert document["x-gecko-order"] == list("abcde")
+
+
+@pytest.mark.parametrize("path", ["no-slash", "/a{b", "/a}b", "/{a:b}", "/{}", "/{a!r}", "/{a}/{b}"])
+@pytest.mark.parametrize("method", ["get", "GET", "query"])
+def test_odd_places_survive(method, path):
+    tool = ToolSpec(
+        name="t",
+        effect="read",
+        parameters={
+            "type": "object",
+            "properties": {"a": {}, "z": {}},
+            "required": ["a"],
+            "additionalProperties": False,
+        },
+        binding=HttpBinding(method, path, {"a": ("path", "a"), "z": ("path", "nowhere")}),
+    )
+    check(Toolkit([tool]))
+
+
+def test_functions_are_not_written():
+    tool = ToolSpec(name="t", real=len, simulate=len, opened=False, effect="read")
+    (back,) = Toolkit.from_openapi(Toolkit([tool]).to_openapi())
+    assert (back.real, back.simulate) == (None, None)
+
+
+def test_the_toolkit_is_not_changed_by_its_document():
+    toolkit = Toolkit([ToolSpec(name="t", parameters={"type": "object", "properties": {"a": {"enum": [1]}}})])
+    document = toolkit.to_openapi()
+    document["paths"]["/tools/t"]["post"]["x-gecko-parameters"]["properties"]["a"]["enum"].append(2)
+    assert toolkit["t"].parameters["properties"]["a"]["enum"] == [1]
+
+
+def test_a_tool_whose_schema_is_none_is_named():
+    with pytest.raises(ToolkitError, match=r"/tools/t|tools~1t.*type: 'x' is no type"):
+        Toolkit([ToolSpec(name="t", parameters={"type": "x"})]).to_openapi()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("x-gecko-parameters", [], "must be an object"),
+        ("x-gecko-result", 3, "must be an object"),
+        ("x-gecko-examples", [{"args": {}}], "x-gecko-examples/0: must have args and result"),
+        ("x-gecko-binding", {"method": "get"}, "must have method, path and places"),
+        (
+            "x-gecko-binding",
+            {"method": "get", "path": "/", "places": {"a": "query"}},
+            "must have method, path and places",
+        ),
+    ],
+)
+def test_own_keys_are_checked_when_read(key, value, message):
+    document = Toolkit([ToolSpec(name="t")]).to_openapi()
+    document["paths"]["/tools/t"]["post"][key] = value
+    with pytest.raises(ToolkitError, match=rf"#/paths/~1tools~1t/post/{key}.*|{message}"):
+        Toolkit.from_openapi(document)
+
+
+# any tools -----------------------------------------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from([0.5, 1e30, "", "a", "[1]", '{"a": 1}']),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["a", "b", "$ref"]), inner, max_size=2),
+    max_leaves=4,
+)
+WORDS = st.sampled_from(["a", "b", "id", "body", "x-y", "$ref", "a b", "ü", "nullable", "required", ""])
+ANNOTATIONS = {
+    "title": st.sampled_from(["", "T"]),
+    "description": st.sampled_from(["", " d ", "d"]),
+    "default": JSON,
+    "examples": st.lists(JSON, max_size=2),
+    "deprecated": st.booleans(),
+    "readOnly": st.booleans(),
+    "x-own": JSON,
+}
+LEAVES = st.fixed_dictionaries(
+    {},
+    optional={
+        **ANNOTATIONS,
+        "type": st.sampled_from(["string", "integer", "number", "boolean", "null", ["string", "null"], ["integer"]]),
+        "enum": st.lists(JSON, min_size=1, max_size=3),
+        "const": JSON,
+        "minimum": st.integers(-3, 3),
+        "exclusiveMaximum": st.floats(1, 9),
+        "maxLength": st.integers(0, 9),
+        "pattern": st.sampled_from(["^a", r"\p{L}", "(?<n>a)", "("]),
+        "format": st.sampled_from(["date", "email", "int32"]),
+        "nullable": st.booleans(),
+        "example": JSON,
+        "multipleOf": st.sampled_from([1, 0.5]),
+    },
+)
+REFERENCES = st.sampled_from([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B b", "description": "d"}, {"$ref": "#"}])
+
+
+def _around(inner):
+    objects = st.fixed_dictionaries(
+        {"type": st.just("object"), "properties": st.dictionaries(WORDS, inner, max_size=3)},
+        optional={
+            **ANNOTATIONS,
+            "required": st.lists(WORDS, unique=True, max_size=2),
+            "additionalProperties": inner,
+            "patternProperties": st.dictionaries(st.sampled_from(["^x", r"\p{L}"]), inner, max_size=1),
+            "minProperties": st.integers(0, 2),
+        },
+    )
+    lists = st.fixed_dictionaries(
+        {"type": st.just("array")}, optional={"items": inner, "prefixItems": st.lists(inner, min_size=1, max_size=2)}
+    )
+    several = st.sampled_from(["allOf", "anyOf", "oneOf"])
+    choices = st.builds(lambda key, parts: {key: parts}, several, st.lists(inner, min_size=1, max_size=2))
+    return objects | lists | choices | st.builds(lambda one: {"not": one}, inner)
+
+
+def _schemas(*, references):
+    leaves = LEAVES | st.booleans()
+    return st.recursive(leaves | REFERENCES if references else leaves, _around, max_leaves=4)
+
+
+PLAIN = _schemas(references=False)
+DEFS = st.fixed_dictionaries(
+    {
+        "A": PLAIN,
+        "B b": st.builds(
+            lambda one, two: {
+                "type": "object",
+                "properties": {"kids": {"items": {"$ref": "#/$defs/B b"}}, "a": one, "b": two},
+            },
+            PLAIN,
+            st.just({"$ref": "#/$defs/A"}) | PLAIN,
+        ),
+    }
+)
+PARAMETERS = st.builds(
+    lambda properties, required, more, defs: {
+        "type": "object",
+        "properties": properties,
+        **({"required": required} if required is not None else {}),
+        **more,
+        "$defs": defs,
+    },
+    st.dictionaries(WORDS, _schemas(references=True), max_size=4),
+    st.none() | st.lists(WORDS, unique=True, max_size=2),
+    st.fixed_dictionaries(
+        {}, optional={"additionalProperties": st.booleans(), "description": st.just("d"), "minProperties": st.just(1)}
+    ),
+    DEFS,
+)
+RESULTS = st.none() | st.builds(
+    lambda schema, defs: {**(schema if isinstance(schema, dict) else {}), "$defs": defs},
+    _schemas(references=True),
+    DEFS,
+)
+BINDINGS = st.none() | st.builds(
+    HttpBinding,
+    st.sampled_from(["get", "put", "post", "delete", "trace", "PATCH"]),
+    st.sampled_from(["/", "/x", "/x/{id}", "/x/{id}/{a}", "/tools/a", "x", "/{"]),
+    st.dictionaries(
+        WORDS, st.tuples(st.sampled_from(["path", "query", "header", "cookie", "body"]), WORDS), max_size=4
+    ),
+)
+EXAMPLES = st.lists(st.builds(ToolExample, st.dictionaries(WORDS, JSON, max_size=2), JSON), max_size=2).map(tuple)
+LETS = {"here": "{{ state.a }}"}
+CONTRACTS = st.sampled_from(
+    [
+        None,
+        Contract.load({}, where="t"),
+        Contract.load({"returns": {"a": "{{ args }}"}}, where="t"),
+        Contract.load({"requires": [{"check": "here == 1", "error": "no"}]}, lets=LETS, where="t"),
+    ]
+)
+SPECS = st.builds(
+    ToolSpec,
+    name=st.sampled_from(["a", "a_b", "a.b", "ü", "a b", "b" * 70, "A/{x}"]),
+    description=st.sampled_from(["", "d", " d\n", "Two.\n\nParts."]),
+    parameters=PARAMETERS,
+    result=RESULTS,
+    effect=st.sampled_from([None, "read", "write"]),
+    contract=CONTRACTS,
+    examples=EXAMPLES,
+    binding=BINDINGS,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.lists(SPECS, max_size=3, unique_by=lambda one: one.name), st.sampled_from([{}, LETS]), st.sampled_from(["", "T"])
+)
+def test_any_tools_survive(specs, lets, title):
+    check(Toolkit(specs, lets=lets, title=title), validate=False)
+
+
+SOBER = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["string", "integer", "number", "boolean", "null", ["string", "null"]]),
+        "description": st.just("d"),
+        "enum": st.lists(JSON, min_size=1, max_size=3),
+        "default": JSON,
+        "pattern": st.sampled_from(["^a", r"\p{L}", "("]),
+        "format": st.sampled_from(["date", "email", "int32"]),
+        "minimum": st.integers(-3, 3),
+    },
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            ToolSpec,
+            name=st.sampled_from(["a", "b", "a.b", "c"]),
+            parameters=st.builds(
+                lambda properties, required: {"type": "object", "properties": properties, "required": required},
+                st.dictionaries(WORDS.filter(bool), SOBER | _around(SOBER), max_size=4),
+                st.lists(WORDS, unique=True, max_size=2),
+            ),
+            result=st.none() | SOBER | _around(SOBER),
+            effect=st.sampled_from([None, "read", "write"]),
+            examples=EXAMPLES,
+            binding=BINDINGS,
+        ),
+        max_size=3,
+        unique_by=lambda one: one.name,
+    )
+)
+def test_any_tools_are_written_as_a_validator_wants_them(specs):
+    check(Toolkit(specs))

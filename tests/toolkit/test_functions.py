@@ -1,0 +1,504 @@
+"""Tools from Python functions, Pydantic classes, LangChain tools, and function dicts with BFCL's dialect."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import enum
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pytest
+from jsonschema import Draft202012Validator
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, tool
+from langgraph.prebuilt import InjectedState
+from langgraph.types import Command
+from pydantic import BaseModel, Field
+
+from gecko_graph.errors import ToolkitError
+from gecko_graph.toolkit import ToolExample, Toolkit, ToolSpec
+from gecko_graph.toolkit.docstrings import read_docstring
+from gecko_graph.toolkit.function_dicts import tool_descriptions
+from gecko_graph.toolkit.functions import spec_of
+from gecko_graph.toolkit.schema import faults
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Address(BaseModel):
+    street: str
+    zip_code: str = Field(description="Five digits.", title="ZIP")
+
+
+class Tree(BaseModel):
+    """A tree of numbers."""
+
+    value: int
+    kids: list[Tree] = []
+
+
+@dataclass
+class Point:
+    x: float
+    y: float = 0.0
+
+
+def spec(source) -> ToolSpec:
+    return spec_of(source, where="tools[0]")
+
+
+# functions -----------------------------------------------------------------------------------------------------------
+
+
+def search(
+    query: str, limit: int = 10, *, since: datetime.date | None = None, color: Color = Color.RED
+) -> dict[str, int]:
+    """Search the shelf.
+
+    Looks at every book.
+
+    Args:
+        query: What to look for,
+            in any language.
+        limit (int): How many: at most 100.
+        since: Not before this day.
+    Returns:
+        Title to number of copies.
+    """
+    raise AssertionError("a real function is not run")
+
+
+def test_a_function_with_its_docstring():
+    read = spec(search)
+    assert (read.name, read.description) == ("search", "Search the shelf.\n\nLooks at every book.")
+    assert read.parameters == {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "What to look for, in any language."},
+            "limit": {"type": "integer", "default": 10, "description": "How many: at most 100."},
+            "since": {
+                "anyOf": [{"type": "string", "format": "date"}, {"type": "null"}],
+                "default": None,
+                "description": "Not before this day.",
+            },
+            "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    assert read.result == {
+        "type": "object",
+        "additionalProperties": {"type": "integer"},
+        "description": "Title to number of copies.",
+    }
+    assert read.effect is None
+    assert read.real is search
+    assert read.simulate is None
+
+
+def test_models_enums_and_circles_in_a_signature():
+    def send(
+        home: Address, at: Point, tree: Tree, how: Literal["air", "sea"] = "sea", n: Annotated[int, Field(ge=1)] = 1
+    ) -> list[Address]:
+        """Send."""
+
+    read = spec(send)
+    properties = read.parameters["properties"]
+    assert properties["home"]["properties"]["zip_code"] == {
+        "type": "string",
+        "description": "Five digits.",
+        "title": "ZIP",
+    }
+    assert properties["at"]["required"] == ["x"]
+    assert properties["n"]["minimum"] == 1
+    assert properties["how"]["enum"] == ["air", "sea"]
+    good = {"home": {"street": "a", "zip_code": "1"}, "at": {"x": 1.5}, "tree": {"value": 1, "kids": [{"value": 2}]}}
+    assert faults(read.parameters, good) == []
+    assert faults(read.parameters, {**good, "tree": {"value": 1, "kids": [{"value": "2"}]}})
+    assert read.result["items"]["required"] == ["street", "zip_code"]
+
+
+def test_functions_without_a_word():
+    def bare(x, y=3): ...
+
+    read = spec(bare)
+    assert read.parameters["properties"] == {"x": {}, "y": {"default": 3}}
+    assert (read.description, read.result) == ("", None)
+
+
+def test_open_arguments_and_methods():
+    def loose(a: int, *more: int, **rest: str): ...
+
+    read = spec(loose)
+    assert (set(read.parameters["properties"]), read.parameters["additionalProperties"]) == ({"a"}, True)
+    assert read.parameters["required"] == ["a"]
+
+    class Desk:
+        def ask(self, what: str) -> str:
+            """Ask."""
+            return what
+
+    read = spec(Desk().ask)
+    assert set(read.parameters["properties"]) == {"what"}
+    assert read.real(what="a") == "a"
+
+
+def test_what_a_framework_injects_is_no_argument():
+    def lookup(
+        key: str,
+        user: Annotated[str, InjectedToolArg],
+        state: Annotated[dict, InjectedState],
+        config: RunnableConfig | None = None,
+    ) -> str:
+        """Look up."""
+
+    read = spec(lookup)
+    assert set(read.parameters["properties"]) == {"key"}
+    assert read.real is None, "a call does not carry what it needs"
+
+    def traced(key: str, config: RunnableConfig = None) -> str:
+        """Look up."""
+
+    assert spec(traced).real is traced
+
+
+@pytest.mark.parametrize(
+    ("annotation", "result"),
+    [
+        (None, {"type": "null"}), (str, {"type": "string"}), (Any, None), (object, None),
+        (list[int], {"type": "array", "items": {"type": "integer"}}),
+        (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+        (Command, None), (list[ToolMessage], None), (Command | str, None),
+        (Point, {"type": "object", "required": ["x"], "title": "Point",
+                 "properties": {"x": {"type": "number"}, "y": {"type": "number", "default": 0.0}}}),
+        (asyncio.Lock, None),
+    ],
+)  # fmt: skip
+def test_results_from_return_annotations(annotation, result):
+    def answer(): ...
+
+    answer.__annotations__["return"] = annotation
+    assert spec(answer).result == result
+
+
+def test_async_functions_and_generators_of_schemas_alike():
+    async def later(n: int) -> int:
+        """Later."""
+        return n
+
+    read = spec(later)
+    assert read.result == {"type": "integer"}
+    assert asyncio.run(read.real(n=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (3, "int is no tool"),
+        (int, "type is no tool"),
+        (lambda x: x, "a function without a name"),
+        (len, "positional only"),
+    ],
+)
+def test_what_is_no_tool(source, message):
+    with pytest.raises(ToolkitError, match=rf"tools\[0\].*{message}"):
+        spec(source)
+
+
+def test_names_that_nothing_defines():
+    def answer(): ...
+
+    answer.__annotations__["return"] = "Nowhere"
+    with pytest.raises(ToolkitError, match="its signature cannot be read: name 'Nowhere' is not defined"):
+        spec(answer)
+
+
+def test_arguments_that_are_no_json():
+    def lock(one: asyncio.Lock) -> int:
+        """Lock."""
+
+    with pytest.raises(ToolkitError, match=r"tools\[0\] \(lock\): an argument has a type that JSON does not know"):
+        spec(lock)
+
+
+@pytest.mark.parametrize(
+    ("text", "description", "arguments", "returns"),
+    [
+        (None, "", {}, ""),
+        ("One line.", "One line.", {}, ""),
+        ("A.\n\nB: c.\n", "A.\n\nB: c.", {}, ""),
+        ("A.\n\nArgs:\n  x: one\n  *y (int, optional): two\n\n     more\n\nRaises:\n  V: w", "A.",
+         {"x": "one", "y": "two more"}, ""),
+        ("A.\n:param x: one\n   more\n:param int y: two\n:returns: three\n:rtype: int", "A.",
+         {"x": "one more", "y": "two"}, "three"),
+        ("Args:\n    stray\n    x: one", "", {"x": "one"}, ""),
+    ],
+)  # fmt: skip
+def test_docstrings(text, description, arguments, returns):
+    read = read_docstring(text)
+    assert (read.description, read.arguments, read.returns) == (description, arguments, returns)
+
+
+# classes and LangChain tools -----------------------------------------------------------------------------------------
+
+
+def test_a_pydantic_class():
+    class FindBook(BaseModel):
+        """Find a book."""
+
+        title: str = Field(description="Its title.")
+        where: Address | None = None
+
+    read = spec(FindBook)
+    assert (read.name, read.description, read.real) == ("FindBook", "Find a book.", None)
+    assert read.parameters["required"] == ["title"]
+    assert "description" not in read.parameters
+    assert spec(type("Bare", (BaseModel,), {})).description == ""
+
+
+@tool
+def weather(city: str, days: int = 1) -> list[str]:
+    """Forecast the weather.
+
+    Args:
+        city: Name of a city.
+    """
+    return [city] * days
+
+
+@tool(parse_docstring=True)
+async def traffic(city: str) -> str:
+    """Look at the traffic.
+
+    Args:
+        city: Name of a city.
+    """
+    return f"{city} is jammed"
+
+
+@tool(response_format="content_and_artifact")
+def picture(name: str, state: Annotated[dict, InjectedState]) -> tuple[str, bytes]:
+    """Draw."""
+    return name, b""
+
+
+class Count(BaseTool):
+    name: str = "count"
+    description: str = "Count letters."
+
+    def _run(self, text: str) -> int:
+        return len(text)
+
+
+def test_langchain_tools():
+    toolkit = Toolkit.from_tools([weather, traffic, picture, Count()])
+    assert toolkit.names == ("weather", "traffic", "picture", "count")
+    assert toolkit["weather"].parameters["properties"] == {
+        "city": {"type": "string", "description": "Name of a city."},
+        "days": {"type": "integer", "default": 1},
+    }
+    assert toolkit["weather"].parameters["additionalProperties"] is False
+    assert toolkit["weather"].real(city="Ulm", days=2) == ["Ulm", "Ulm"]
+    assert asyncio.run(toolkit["traffic"].real(city="Ulm")) == "Ulm is jammed"
+    assert set(toolkit["picture"].parameters["properties"]) == {"name"}
+    assert toolkit["picture"].result == {"type": "string"}
+    assert toolkit["picture"].real is None
+    assert toolkit["count"].real(text="abc") == 3
+    assert toolkit["count"].result == {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "effect"),
+    [
+        (None, None), ({"readOnlyHint": True}, "read"), ({"readOnlyHint": False}, "write"),
+        ({"annotations": {"readOnlyHint": True}}, "read"), ({"readOnlyHint": "yes"}, None),
+    ],
+)  # fmt: skip
+def test_hints_of_mcp_tools(metadata, effect):
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "integer"}}}
+    read = spec(
+        StructuredTool.from_function(
+            name="mcp", description="d", func=lambda **args: args, args_schema=schema, metadata=metadata
+        )
+    )
+    assert read.effect == effect
+    assert read.parameters == {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    assert read.real(a=1) == {"a": 1}
+
+
+# function dicts ------------------------------------------------------------------------------------------------------
+
+
+def test_bfcl_documents_are_read_as_the_benchmark_means_them(read_jsonl):
+    functions = 0
+    for row in read_jsonl("bfcl_tasks.jsonl.gz"):
+        for function in row["functions"]:
+            assert spec(function).parameters == row["json_schemas"][function["name"]]
+            functions += 1
+    assert functions == 4574
+
+
+def test_bfcl_multiturn_documents_have_results(shared_data):
+    documents = json.loads((shared_data / "bfcl_multiturn_func_docs.json").read_text("utf-8"))
+    toolkit = Toolkit.from_tools(documents)
+    assert set(toolkit.names) == {one["name"] for one in documents.values()}
+    for one in toolkit:
+        Draft202012Validator.check_schema(one.parameters)
+        Draft202012Validator.check_schema(one.result)
+        assert one.result["type"] == "object"
+
+
+def test_tau_tools(shared_data):
+    documents = json.loads((shared_data / "tau_tools.json").read_text("utf-8"))
+    assert {name: len(Toolkit.from_tools(one)) for name, one in documents.items()} == {"airline": 14, "retail": 16}
+    assert len(tool_descriptions(documents, where="tau")) == 30
+
+
+def test_the_dialect_is_read_all_the_way_down():
+    read = spec(
+        {
+            "name": "a.b",
+            "parameters": {
+                "type": "dict",
+                "properties": {
+                    "type": {"type": "tuple", "items": {"type": "float"}},
+                    "any": {"type": "any", "description": "d"},
+                    "map": {"type": "HashMap", "additionalProperties": {"type": "float"}},
+                    "list": {"type": "array"},
+                    "must": {"type": "Boolean", "required": True, "optional": False},
+                    "pick": {"type": ["float", "none"], "enum": [1.5, None], "default": 3},
+                },
+                "required": ["list"],
+            },
+            "response": {"type": "dict", "properties": {"x": {"type": "any"}}},
+        }
+    )
+    assert read.parameters == {
+        "type": "object",
+        "properties": {
+            "type": {"type": "array", "items": {"type": "number"}},
+            "any": {"description": "d"},
+            "map": {"type": "object", "additionalProperties": {"type": "number"}},
+            "list": {"type": "array"},
+            "must": {"type": "boolean"},
+            "pick": {"type": ["number", "null"], "enum": [1.5, None], "default": 3},
+        },
+        "required": ["list", "must"],
+        "additionalProperties": False,
+    }
+    assert read.result == {"type": "object", "properties": {"x": {}}}
+    assert read.name == "a.b"
+
+
+@pytest.mark.parametrize("key", ["parameters", "input_schema", "inputSchema"])
+def test_wrapped_bare_and_foreign_dicts(key):
+    bare = {"name": "f", "description": " d ", key: {"type": "object", "properties": {"a": {"type": "string"}}}}
+    assert spec(bare) == spec({"type": "function", "function": bare})
+    assert spec(bare).description == "d"
+    assert spec(bare).parameters["additionalProperties"] is False
+
+
+def test_open_and_empty_parameters_are_left_as_said():
+    assert spec({"name": "f"}).parameters == {"type": "object", "properties": {}, "additionalProperties": False}
+    opened = {"type": "object", "properties": {}, "additionalProperties": True}
+    assert spec({"name": "f", "parameters": opened}).parameters == opened
+    choice = {"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}}]}
+    assert spec({"name": "f", "parameters": choice}).parameters == choice
+
+
+def test_mcp_dicts():
+    read = spec(
+        {"name": "f", "inputSchema": {}, "outputSchema": {"type": "string"}, "annotations": {"readOnlyHint": True}}
+    )
+    assert (read.result, read.effect) == ({"type": "string"}, "read")
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({}, "a tool must have a name"),
+        ({"name": "f", "parameters": []}, None),
+        ({"name": "f", "parameters": [1]}, r"\(f\), parameters: must be an object"),
+        ({"name": "f", "parameters": {"type": "string"}}, r"\(f\), parameters#/type: arguments must be an object"),
+        (
+            {"name": "f", "parameters": {"properties": {"a": {"type": "date"}}}},
+            r"parameters#/properties/a/type: 'date' is no",
+        ),
+        (
+            {"name": "f", "parameters": {"properties": {"a": {"$ref": "x.json"}}}},
+            "parameters#/properties/a: .*has no folder",
+        ),
+        ({"name": "f", "parameters": {"properties": {"a": {"$ref": "#/no"}}}}, "leads nowhere"),
+        ({"name": "f", "parameters": {1.5: {}}}, "the key 1.5 must be text"),
+    ],
+)
+def test_broken_dicts_name_tool_and_place(broken, message):
+    if message is None:
+        assert spec(broken).parameters["properties"] == {}
+        return
+    with pytest.raises(ToolkitError, match=rf"tools\[0\].*{message}"):
+        spec(broken)
+
+
+def test_files_of_descriptions():
+    one, two = {"name": "a"}, {"function": {"name": "b"}}
+    assert tool_descriptions(one, where="f") == [one]
+    assert tool_descriptions([one, two], where="f") == [one, two]
+    assert tool_descriptions({"x": [one], "y": {"z": two}}, where="f") == [one, two]
+    with pytest.raises(ToolkitError, match=r"f#/x/0: a tool description must be an object with a name, not text"):
+        tool_descriptions({"x": ["a"]}, where="f")
+
+
+# what is said beside the tools ---------------------------------------------------------------------------------------
+
+
+def test_contracts_functions_effects_and_examples_by_name():
+    toolkit = Toolkit.from_tools(
+        [search, {"name": "put", "parameters": {"properties": {"q": {}}}}],
+        contracts={"put": {"returns": "{{ here }}"}},
+        lets={"here": "{{ state.tree }}"},
+        invariants=[{"check": "state.tree is mapping", "error": "gone"}],
+        simulate={"search": lambda state, **args: {"found": 1}},
+        effects={"search": "read", "put": "write"},
+        examples={"search": [{"args": {"query": "a"}, "result": {}}, ToolExample({"query": "b"}, {})]},
+        title="Shelf",
+    )
+    assert toolkit["search"].simulate({}, query="a") == {"found": 1}
+    assert toolkit["search"].effect == "read"
+    assert toolkit["search"].examples == (ToolExample({"query": "a"}, {}), ToolExample({"query": "b"}, {}))
+    assert toolkit["put"].contract.data == {"returns": "{{ here }}"}
+    assert toolkit.state_keys == {"tree"}
+    assert (toolkit.title, toolkit.lets, len(toolkit.invariants)) == ("Shelf", {"here": "{{ state.tree }}"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"effects": {"nope": "read"}}, "effect for 'nope': there is no such tool; there are search"),
+        ({"simulate": {"nope": print}}, "simulate for 'nope'"),
+        ({"contracts": {"nope": {}}}, "contract for 'nope'"),
+        ({"examples": {"nope": []}}, "examples for 'nope'"),
+        ({"effects": {"search": "reads"}}, "must be 'read' or 'write', not 'reads'"),
+        ({"examples": {"search": [{"args": 1, "result": 2}]}}, "examples: each of 'search' must be"),
+        ({"contracts": {"search": {"reqires": []}}}, "contract of search"),
+    ],
+)
+def test_what_is_said_must_be_said_of_a_tool(said, message):
+    with pytest.raises(ToolkitError, match=message):
+        Toolkit.from_tools([search], **said)
+
+
+@pytest.mark.parametrize("tools", ["files.yaml", 3, b"x"])
+def test_tools_must_be_a_list(tools):
+    with pytest.raises(ToolkitError, match="tools must be a list"):
+        Toolkit.from_tools(tools)
