@@ -1,0 +1,52 @@
+"""`python -m evals bfcl --category ...`: the benchmark's categories, single-turn and multi-turn, behind one command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from ..suite import EvalError, Suite
+
+MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param")
+
+SINGLE_TURN = "evals.bfcl_single_turn"
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the suite that the categories belong to; returns its exit code."""
+    from ..command import run as run_suite
+
+    try:
+        kind = suite_of(categories(argv))
+    except EvalError as mistake:
+        print(f"error: {mistake}", file=sys.stderr)
+        return 2
+    return run_suite(kind, argv, called="bfcl")
+
+
+def categories(argv: Sequence[str]) -> list[str]:
+    """The categories that a command line names."""
+    named: list[str] = []
+    for index, word in enumerate(argv):
+        if word == "--category":
+            named += ",".join(argv[index + 1 : index + 2]).split(",")
+        elif word.startswith("--category="):
+            named += word.partition("=")[2].split(",")
+    return [name for name in named if name]
+
+
+def suite_of(named: Sequence[str]) -> type[Suite]:
+    """The suite for these categories; the multi-turn one where none is named.
+
+    Raises:
+        EvalError: Single-turn and multi-turn categories are mixed.
+    """
+    multi = [name for name in named if name.startswith("multi_turn")]
+    if multi and len(multi) < len(named):
+        raise EvalError(
+            "--category: single-turn and multi-turn categories are two suites; run the command once for each"
+        )
+    module = "evals.bfcl_multi_turn" if multi or not named else SINGLE_TURN
+    kind: type[Suite] = import_module(module).SUITE
+    return kind

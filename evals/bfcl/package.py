@@ -1,0 +1,68 @@
+"""The official package `bfcl-eval`: how it is reached, and what to do where it is missing.
+
+It is used in place: its data, its executable classes and its multi-turn checker; nothing of it is copied. Installed
+whole it brings 6.4 GB; what is used here needs the package itself and, for its MathAPI, mpmath: under 5 MB, one command.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module, metadata
+from pathlib import Path
+from types import ModuleType
+
+from ..suite import EvalError
+
+NAME = "bfcl-eval"
+VERSION = "2026.3.23"
+"""The version that everything here was measured with."""
+
+INSTALL = f"pip install --no-deps {NAME}=={VERSION} mpmath"
+"""The one command that makes the package usable here."""
+
+UTILS = "eval_checker.multi_turn_eval.multi_turn_utils"
+CHECKER = "eval_checker.multi_turn_eval.multi_turn_checker"
+BACKENDS = "constants.executable_backend_config"
+
+
+@cache
+def version() -> str:
+    """The installed version.
+
+    Raises:
+        EvalError: The package is missing, or of a version that was not measured.
+    """
+    try:
+        found = metadata.version(NAME)
+    except metadata.PackageNotFoundError:
+        raise EvalError(f"the official package {NAME} is not installed: {INSTALL}") from None
+    if found != VERSION:
+        raise EvalError(f"{NAME} {found} is installed, its classes and data may differ from {VERSION}: {INSTALL}")
+    return found
+
+
+def load(name: str) -> ModuleType:
+    """A module of the package by its name inside it: `load("eval_checker.multi_turn_eval.multi_turn_checker")`.
+
+    Raises:
+        EvalError: The package is missing, of another version, or lacks something that the module needs.
+    """
+    version()
+    try:
+        return import_module(f"bfcl_eval.{name.removeprefix('bfcl_eval.')}")
+    except ImportError as error:
+        raise EvalError(f"{NAME}'s module {name} cannot be imported ({error}): {INSTALL}") from None
+
+
+def data_file(name: str) -> Path:
+    """A file of the package's data folder, such as `BFCL_v4_simple_python.json`.
+
+    Raises:
+        EvalError: The package or the file is missing.
+    """
+    version()
+    root = load("constants").__path__[0]
+    path = Path(root).parent / "data" / name
+    if not path.is_file():
+        raise EvalError(f"{NAME} {VERSION} has no data file {name}: {INSTALL}")
+    return path
