@@ -42,6 +42,9 @@ from .sandbox import (
 
 Filter = Callable[..., Any]
 
+_REPLACEMENT: Final = 8
+"""Bytes that a replacement counts for besides its text: many small ones take time that no clock interrupts."""
+
 _LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _INTEGER = re.compile(r"\s*[-+]?[0-9]{1,40}\s*")
 _DECIMAL = re.compile(r"\s*[-+]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][-+]?[0-9]{1,5})?\s*")
@@ -217,7 +220,7 @@ def _replace(scope: Scope, value: Any, old: Any, new: Any, count: Any = None) ->
     if count is not None:
         times = min(times, max(a_small_int(count, "replace", 2**31), 0))
     width = 1 if source.isascii() and after.isascii() else 4
-    scope.take(width * (len(source) + times * len(after)))
+    scope.take(width * (len(source) + times * len(after)) + _REPLACEMENT * times)
     return source.replace(before, after, times)
 
 

@@ -203,14 +203,14 @@ def measure(scope: Scope, value: Json, depth: int = 0) -> None:
         Fault: It is too large, too deep, or holds something undefined.
     """
     if isinstance(value, str):
-        scope.take(2 * _printed_size(value))
+        scope.take(_printed_size(value))
     elif isinstance(value, dict | list):
         if depth >= MAX_DEPTH:
             raise Fault(f"a value nested more than {MAX_DEPTH} levels deep")
         scope.tick()
         scope.take(8 * len(value) + 8)
         for key in value if isinstance(value, dict) else ():
-            scope.take(2 * _printed_size(key))
+            scope.take(_printed_size(key))
         for member in value.values() if isinstance(value, dict) else value:
             measure(scope, member, depth + 1)
     else:
@@ -219,8 +219,8 @@ def measure(scope: Scope, value: Json, depth: int = 0) -> None:
 
 
 def _printed_size(value: str) -> int:
-    """Bytes that a text may need inside a printed value, where quotes and what is not printable are escaped."""
-    width = 1 if value.isascii() else 4
+    """Bytes for a text inside a printed value: escapes count, and pieces, their sum and copies live at once."""
+    width = 4 if value.isascii() else 16
     plain = value
     for space in _ESCAPED_SPACES:
         plain = plain.replace(space, "")
