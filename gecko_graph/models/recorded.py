@@ -110,7 +110,7 @@ class RecordedModel(BaseChatModel):
         role, turn, attempt, question = _place((run_manager.metadata if run_manager else None) or {}, messages)
         if role == "planner":
             reply = _planner_reply(self.turns, turn, attempt, question)
-            message = planned(reply, prefix=f"call_{attempt}_{question}")
+            message = planned(reply, prefix=f"call_{turn + 1}_{attempt}_{question}")
         else:
             question = max(attempt - 1, 0) if role == "judge" else question
             message = _said(_role_reply(self.turns, role, turn, question), kwargs.get("tools"))
