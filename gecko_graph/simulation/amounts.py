@@ -40,9 +40,9 @@ def _bounds(schema: JsonObject, *, whole: bool) -> tuple[Fraction, Fraction]:
     low = max((Fraction(str(schema[key])) for key in ("minimum", "exclusiveMinimum") if key in schema), default=None)
     high = min((Fraction(str(schema[key])) for key in ("maximum", "exclusiveMaximum") if key in schema), default=None)
     if low is None:
-        low = -edge if high is None or high > -edge else high - _FAR
+        low = -edge if high is None or high >= -edge else high - _FAR
     if high is None:
-        high = edge if low < edge else low + _FAR
+        high = edge if low <= edge else low + _FAR
     if whole:
         low += low == schema.get("exclusiveMinimum")
         high -= high == schema.get("exclusiveMaximum")

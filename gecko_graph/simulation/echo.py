@@ -79,7 +79,9 @@ def _is_small(value: Json) -> bool:
         return len(value) <= MAX_ECHOED
     if isinstance(value, list):
         return len(value) <= 50 and all(_is_small(item) for item in value)
-    return not isinstance(value, dict) or (len(value) <= 50 and all(map(_is_small, value.values())))
+    if isinstance(value, dict):
+        return len(value) <= 50 and all(map(_is_small, value.values()))
+    return not isinstance(value, int) or value.bit_length() < 64
 
 
 def _forms(value: Json) -> Iterator[Json]:

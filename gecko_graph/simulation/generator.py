@@ -115,7 +115,7 @@ class Maker:
         return self._value(self._rules.schema, place)
 
     def _anchor(self, trail: tuple[str | int, ...]) -> Anchor:
-        return anchor(self._dice(trail, "anchor"), self._given, timed=self._timed and not trail)
+        return anchor(self._dice(trail, "anchor"), self._given, timed=self._timed, later=bool(trail))
 
     def _dice(self, trail: tuple[str | int, ...], what: str) -> Dice:
         return Dice("\0".join([self._key, what, *map(str, trail)]))

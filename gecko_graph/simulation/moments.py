@@ -72,16 +72,20 @@ class Anchor:
         return self.start + timedelta(days=distance.get(rank, 0))
 
 
-def anchor(dice: Dice, given: datetime | None = None, *, timed: bool = False) -> Anchor:
+def anchor(dice: Dice, given: datetime | None = None, *, timed: bool = False, later: bool = False) -> Anchor:
     """Throw an anchor.
 
     Args:
         dice: The object's dice.
         given: The start that the call's arguments speak of.
         timed: True if `given` has a time of day of its own.
+        later: True where the start may be somewhat later than such a time, as among several finds.
     """
-    day = given or _FIRST_DAY + timedelta(days=dice.below(540))
-    start = day if timed else day.replace(hour=dice.between(6, 13), minute=5 * dice.below(12), second=0)
+    start = given or _FIRST_DAY + timedelta(days=dice.below(540))
+    if not timed:
+        start = start.replace(hour=dice.between(6, 13), minute=5 * dice.below(12), second=0)
+    elif later:
+        start += timedelta(minutes=5 * dice.below(37))
     length = timedelta(minutes=dice.between(12, 72) * 5)
     return Anchor(start, length, dice.between(1, 5), dice.below(10))
 

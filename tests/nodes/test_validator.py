@@ -1,0 +1,208 @@
+"""validator: rules first, then one question about what no rule decides."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from langchain_core.messages import ToolMessage
+
+from gecko_graph import GeckoContext, Toolkit
+from gecko_graph.models.ask import Ask, Reply
+from gecko_graph.models.roles import SemanticVerdict
+from gecko_graph.nodes.validator import validator
+from gecko_graph.testing import drive
+from gecko_graph.toolkit.spec import ToolSpec
+
+WEATHER = ToolSpec(
+    name="weather",
+    description="The weather of a day.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "description": "A city"},
+            "unit": {"type": "string", "enum": ["C", "F"]},
+            "days": {"type": "integer", "minimum": 1, "maximum": 7},
+            "people": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
+            "odd name": {"type": "string"},
+        },
+        "required": ["city"],
+    },
+)
+PING = ToolSpec(name="ping", parameters={"type": "object", "properties": {"fast": {"type": "boolean"}}})
+TOOLKIT = Toolkit([WEATHER, PING])
+SILENT = ("planner", "judge")
+CALL = {"id": "c1", "name": "weather", "args": {"city": "Germany", "unit": "C"}}
+NO_MODEL = GeckoContext(semantic_validation=False)
+
+
+def state(*calls, **more):
+    return {"pending": list(calls), "task": "Weather in Germany?", "number": 2, "turn": 1, **more}
+
+
+def node(given, scope):
+    return validator(given, scope, toolkit=TOOLKIT)
+
+
+def call(number=1, name="weather", **args):
+    return {"id": f"c{number}", "name": name, "args": args}
+
+
+def verdict(*problems):
+    return SemanticVerdict(problems=[{"argument": argument, "problem": problem} for argument, problem in problems])
+
+
+class TestRules:
+    def test_calls_that_pass_stay_pending(self):
+        update, asks, events = drive(node, state(call(fast=True, name="ping"), CALL), context=NO_MODEL)
+        assert update == {"pending": [call(fast=True, name="ping"), CALL], "steps": [], "trace": [], "semantic": []}
+        assert asks == []
+        assert events == []
+
+    def test_refused_calls_become_steps_and_tool_errors(self):
+        good, bad = call(1, city="Rome"), call(2, city=7, unit="K", wind=True)
+        update, _, events = drive(node, state(good, bad), context=NO_MODEL)
+        assert update["pending"] == [good]
+        (step,) = update["steps"]
+        assert step["v"] == 1
+        assert step["call"] == bad
+        assert [(each["path"], each["source"]) for each in step["complaints"]] == [
+            ("$.wind", "rule"),
+            ("$.city", "rule"),
+            ("$.unit", "rule"),
+        ]
+        (message,) = update["trace"]
+        assert isinstance(message, ToolMessage)
+        assert (message.status, message.tool_call_id, message.name) == ("error", "c2", "weather")
+        assert "$.city: expected a string, got 7" in message.content
+        assert "C" not in [word.strip('",') for word in message.content.split()]
+        assert events == [
+            {"v": 1, "type": "gecko.complaint", "attempt": 2, "call": bad, "complaints": step["complaints"]}
+        ]
+
+    def test_unknown_tool_and_malformed_arguments(self):
+        lost = call(1, name="wether", city="Rome")
+        broken = {"id": "c2", "name": "weather", "args": {}, "malformed": '{"city": '}
+        update, asks, _ = drive(node, state(lost, broken))
+        assert update["pending"] == []
+        assert [step["complaints"][0]["got"] for step in update["steps"]] == ['"wether"', json.dumps('{"city": ')]
+        assert "weather" not in update["trace"][0].content
+        assert asks == []
+
+    def test_messages_keep_the_order_of_the_calls(self):
+        calls = [call(number, city=number) for number in range(5)]
+        update, *_ = drive(node, state(*calls), context=NO_MODEL)
+        assert [message.tool_call_id for message in update["trace"]] == [each["id"] for each in calls]
+
+    def test_nothing_pending(self):
+        assert drive(node, state()).update["steps"] == []
+
+
+class TestModel:
+    def test_the_question_holds_the_call_its_schema_and_what_is_undecided(self):
+        _, asks, _ = drive(node, state(CALL, asked={"validator": 4}), [verdict()])
+        (ask,) = asks
+        assert isinstance(ask, Ask)
+        assert (ask.role, ask.reply) == ("validator", SemanticVerdict)
+        assert (ask.where.turn, ask.where.attempt, ask.where.question) == (1, 2, 4)
+        assert ask.variables["undecided"] == "$.city"
+        assert ask.variables["task"] == "Weather in Germany?"
+        assert json.loads(ask.variables["arguments"]) == CALL["args"]
+        told = json.loads(ask.variables["tool"])
+        assert told["name"] == "weather"
+        assert list(told["parameters"]["properties"]) == ["city"]
+
+    def test_its_problems_are_complaints(self):
+        update, *_ = drive(node, state(CALL), [verdict(("city", "a country,\n not a city"))])
+        assert update["pending"] == []
+        assert update["steps"][0]["complaints"] == [
+            {
+                "tool": "weather",
+                "path": "$.city",
+                "expected": "a value that makes sense here: a country, not a city",
+                "got": '"Germany"',
+                "source": "model",
+            }
+        ]
+        assert update["semantic"] == [
+            {
+                "tool": "weather",
+                "args": CALL["args"],
+                "problems": [{"argument": "$.city", "problem": "a country, not a city"}],
+            }
+        ]
+
+    @pytest.mark.parametrize(
+        ("named", "path"),
+        [
+            ("$.city", "$.city"),
+            (" city ", "$.city"),
+            ("people", "$.people"),
+            ("people[0].name", "$.people[0].name"),
+            ("$.people[0]", "$.people[0]"),
+            ("odd name", '$["odd name"]'),
+            ("$", None),
+            ("", None),
+            ("town", None),
+            ("cit", None),
+            ("unit", None),
+            ("people[1].name", None),
+            ("city.name", None),
+            ("people[0].age", None),
+        ],
+    )
+    def test_problems_of_arguments_that_are_not_there_or_decided_are_dropped(self, named, path):
+        args = {"city": "Rome", "unit": "C", "people": [{"name": "x"}], "odd name": "y"}
+        update, *_ = drive(node, state(call(**args)), [verdict((named, "wrong"))])
+        problems = update["semantic"][0]["problems"]
+        assert [problem["argument"] for problem in problems] == ([path] if path else [])
+        assert bool(update["pending"]) == (path is None)
+
+    def test_many_places_are_asked_about_as_one(self):
+        people = [{"name": f"person {index}"} for index in range(60)]
+        update, asks, _ = drive(node, state(call(city="Rome", people=people)), [verdict(("people[59].name", "odd"))])
+        assert asks[0].variables["undecided"] == "$.city\n$.people"
+        assert update["steps"][0]["complaints"][0]["path"] == "$.people[59].name"
+
+    @pytest.mark.parametrize("failure", ["no JSON", None])
+    def test_no_verdict_means_valid_and_is_noted(self, failure):
+        update, *_ = drive(node, state(CALL), [Reply(None, failure)])
+        assert update["pending"] == [CALL]
+        assert update["semantic"][0]["failure"]
+
+    def test_equal_arguments_are_asked_about_once(self):
+        again = {"id": "c9", "name": "weather", "args": {"unit": "C", "city": "Germany"}}
+        other = call(3, city="Rome")
+        update, asks, _ = drive(node, state(CALL, again, other), [verdict(("city", "a country")), verdict()])
+        assert len(asks) == 2
+        assert [ask.where.question for ask in asks] == [0, 1]
+        assert update["pending"] == [other]
+        assert [step["call"]["id"] for step in update["steps"]] == ["c1", "c9"]
+
+    def test_an_earlier_verdict_is_remembered_across_attempts(self):
+        record = {"tool": "weather", "args": dict(CALL["args"]), "problems": [{"argument": "$.city", "problem": "no"}]}
+        update, asks, _ = drive(node, state(CALL, semantic=[record]))
+        assert asks == []
+        assert update["semantic"] == []
+        assert update["steps"][0]["complaints"][0]["source"] == "model"
+
+    @pytest.mark.parametrize(
+        ("calls", "context", "roles"),
+        [
+            ([call(name="ping", fast=True)], None, ("validator",)),
+            ([CALL], NO_MODEL, ("validator",)),
+            ([CALL], None, SILENT),
+            ([call(city=7)], None, ("validator",)),
+        ],
+    )
+    def test_nobody_is_asked(self, calls, context, roles):
+        assert drive(node, state(*calls), context=context, roles=roles).asks == []
+
+    def test_huge_arguments_make_a_bounded_prompt(self):
+        _, asks, _ = drive(node, state(call(city="R" * 1_000_000)), [verdict()])
+        assert sum(len(text) for text in asks[0].variables.values()) < 20_000
+
+    def test_other_arguments_are_asked_about_anew(self):
+        record = {"tool": "weather", "args": {"city": "x", "days": 1}, "problems": []}
+        assert drive(node, state(call(city="x", days=1), semantic=[record])).asks == []
+        assert len(drive(node, state(call(city="x", days=2), semantic=[record]), [verdict()]).asks) == 1
