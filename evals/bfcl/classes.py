@@ -1,0 +1,186 @@
+"""The benchmark's executable classes as the `python` rung: each call on an instance made from the task state's JSON.
+
+The task state is `{class: its attributes, ..., "runtime_state": {...}}`. An instance is made afresh for each call from that
+JSON, called, and read back; nothing outlives the call but the JSON. What the classes keep beside their attributes (private
+ones, the place of the random source, sets and numbers as keys, folders that are shared) stands in the runtime state.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from gecko_graph.state import Json, JsonObject
+
+from . import package
+from .codec import Kinds, decode, encode
+from .draws import CountedRandom, words_drawn
+from .folders import read_folders, write_folders
+
+FILES = "GorillaFileSystem"
+RUNTIME = "runtime_state"
+
+_UNSAID = ("_api_description", "_random", "_current_dir")
+
+
+class Classes:
+    """The classes of one task, with its initial configuration.
+
+    Args:
+        names: The classes; where two have a method of one name, the later one's is called, as in the benchmark.
+        config: Class to its initial configuration.
+
+    Raises:
+        EvalError: The official package is missing.
+    """
+
+    def __init__(self, names: Sequence[str], config: Mapping[str, Any]) -> None:
+        self.names = tuple(names)
+        self._config = config
+        self._kinds = {name: class_of(name) for name in names}
+        self._starts: dict[str, Any] = {}
+        self.initial_state = self.read(self._load())
+        self.owners = {tool: name for name in names for tool in methods(name)}
+
+    def _load(self) -> dict[str, Any]:
+        stateless = package.load(package.BACKENDS).STATELESS_CLASSES
+        made = {name: kind() for name, kind in self._kinds.items()}
+        for name, instance in made.items():
+            if name not in stateless:
+                instance._load_scenario(copy.deepcopy(self._config.get(name, {})), long_context=False)
+            if hasattr(instance, "_random"):
+                self._starts[name] = instance._random.getstate()
+        return made
+
+    def read(self, instances: Mapping[str, Any]) -> JsonObject:
+        """The task state of these instances, made here or by the benchmark."""
+        state: JsonObject = {}
+        for name, instance in instances.items():
+            self._read_one(name, instance, state)
+        return state
+
+    def instances(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Fresh instances in this task state."""
+        return {name: self._make(name, state) for name in self.names}
+
+    def simulate(self, tool: str) -> Callable[..., Json]:
+        """`simulate(state, **args)` of a tool."""
+        owner = self.owners[tool]
+
+        def run(state: JsonObject, /, **args: Any) -> Json:
+            instance = self._make(owner, state)
+            answer = told(getattr(instance, tool), {**copy.deepcopy(shared_defaults(owner).get(tool, {})), **args})
+            self._read_one(owner, instance, state)
+            return answer
+
+        return run
+
+    def signature(self, tool: str) -> inspect.Signature:
+        """The parameters of a tool's method."""
+        return inspect.signature(methods(self.owners[tool])[tool])
+
+    def _make(self, name: str, state: Mapping[str, Any]) -> Any:
+        instance = self._kinds[name]()
+        hidden = state.get(RUNTIME, {}).get(name, {})
+        values = dict(state.get(name, {}))
+        if name == FILES:
+            write_folders(instance, values, hidden.get("links"), module_of(name))
+            values = {key: value for key, value in values.items() if key not in ("tree", "cwd")}
+        whole = decode({**values, **hidden.get("private", {})}, hidden.get("kinds", {}))
+        vars(instance).update(whole)
+        if name in self._starts:
+            instance._random = CountedRandom(self._starts[name], hidden.get("drawn", 0))
+        return instance
+
+    def _read_one(self, name: str, instance: Any, state: JsonObject) -> None:
+        """Write an instance's attributes into the task state; parts that did not change stay as they are."""
+        kinds: Kinds = {}
+        values = {key: value for key, value in vars(instance).items() if key not in _UNSAID and key != "root"}
+        made = encode(values, kinds)
+        private = {key: made.pop(key) for key in list(made) if key.startswith("_")}
+        hidden: JsonObject = {"private": private, "kinds": kinds}
+        if name == FILES:
+            folders, links = read_folders(instance, module_of(name))
+            made, hidden = {**folders, **made}, {**hidden, "links": links}
+        if name in self._starts and (drawn := words_drawn(instance._random, self._starts[name])):
+            hidden["drawn"] = drawn
+        state[name] = made
+        runtime = state.setdefault(RUNTIME, {})
+        if kept := {key: value for key, value in hidden.items() if value}:
+            runtime[name] = kept
+        else:
+            runtime.pop(name, None)
+
+
+def told(method: Callable[..., Any], args: Mapping[str, Any]) -> Json:
+    """What a method answers, in the benchmark's words: an object stays one, the rest is text, also what it raises.
+
+    The benchmark knows no errors beside answers: a method that raises may have changed its instance, and that stays.
+    """
+    try:
+        answer = method(**args)
+    except Exception as error:  # noqa: BLE001 - the boundary to the benchmark's classes, which raise anything
+        return f"Error during execution: {error}"
+    if not isinstance(answer, dict):
+        return str(answer)
+    try:
+        made: Json = json.loads(json.dumps(answer))
+    except (TypeError, ValueError):
+        return str(answer)
+    return made
+
+
+@cache
+def methods(name: str) -> dict[str, Callable[..., Any]]:
+    """The public methods of a class, bound to an instance that was never given a scenario."""
+    shared_defaults(name)  # seen before the first call
+    found = inspect.getmembers(class_of(name)(), predicate=inspect.ismethod)
+    return {key: method for key, method in found if not key.startswith("_")}
+
+
+@cache
+def shared_defaults(name: str) -> dict[str, dict[str, Any]]:
+    """Method to its parameters with a default that can be changed, such as `tags=[]`, each as it was written.
+
+    Python makes such a default once: what one instance puts into it, every later one finds there. An attempt that leaks
+    into another is what must not be, so each call is given a copy, and `forget` sets them back.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for method, function in inspect.getmembers(class_of(name), predicate=inspect.isfunction):
+        given = {
+            key: copy.deepcopy(each.default)
+            for key, each in inspect.signature(function).parameters.items()
+            if isinstance(each.default, list | dict | set)
+        }
+        if given:
+            found[method] = given
+    return found
+
+
+def forget(names: Iterable[str]) -> None:
+    """Set the classes' defaults back to what was written, as in a new process."""
+    for name in names:
+        for method, given in shared_defaults(name).items():
+            function = getattr(class_of(name), method)
+            written = inspect.signature(function).parameters.values()
+            function.__defaults__ = tuple(
+                copy.deepcopy(given[each.name]) if each.name in given else each.default
+                for each in written
+                if each.default is not each.empty
+            )
+
+
+@cache
+def module_of(name: str) -> ModuleType:
+    """The module of a class."""
+    return package.load(package.load(package.BACKENDS).CLASS_FILE_PATH_MAPPING[name])
+
+
+def class_of(name: str) -> Any:
+    """A class of the benchmark by its name."""
+    return getattr(module_of(name), name)

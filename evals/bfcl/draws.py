@@ -1,0 +1,47 @@
+"""A seeded random source whose place can be told as one number, so that it fits into a task state."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+
+class CountedRandom(random.Random):
+    """Draws as `random.Random` does and counts the 32-bit words that it has drawn.
+
+    Args:
+        start: State of the source that it takes the place of, at its beginning.
+        drawn: Words drawn since.
+    """
+
+    def __init__(self, start: Any, drawn: int = 0) -> None:
+        super().__init__(0)
+        self.setstate(start)
+        if drawn:
+            super().getrandbits(32 * drawn)
+        self.drawn = drawn
+
+    def random(self) -> float:
+        """As the base class; two words."""
+        self.drawn += 2
+        return super().random()
+
+    def getrandbits(self, k: int, /) -> int:
+        """As the base class; a word for each 32 bits begun."""
+        self.drawn += -(-k // 32)
+        return super().getrandbits(k)
+
+
+def words_drawn(source: random.Random, start: Any) -> int:
+    """How many words a source has drawn since it stood at `start`, where it had just been seeded.
+
+    Raises:
+        ValueError: It was seeded otherwise, or has drawn more than one can tell.
+    """
+    if isinstance(source, CountedRandom):
+        return source.drawn
+    state = source.getstate()
+    drawn = 0 if state == start else int(state[1][-1])  # the place in a block of 624 words, the first one drawn as a whole
+    if CountedRandom(start, drawn).getstate() != state:
+        raise ValueError("the random source is none that began here, or has drawn more than 624 words")
+    return drawn

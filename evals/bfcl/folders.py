@@ -1,0 +1,114 @@
+"""The benchmark's file system as JSON: a readable tree and cwd, and the exact objects where they are no plain tree.
+
+Copied and moved folders share files, and their children keep the old folder as parent: `cd ..` from one of them leads
+where no path leads. Such a state is written out as a graph of its objects (`links`), beside the tree.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from gecko_graph.state import JsonObject
+
+
+def read_folders(system: Any, module: ModuleType) -> tuple[JsonObject, JsonObject | None]:
+    """`{"tree", "cwd"}` of a file system, and its links where these do not say all.
+
+    Args:
+        system: The GorillaFileSystem.
+        module: Its module, for `File` and `Directory`.
+    """
+    plain: JsonObject = {"tree": {system.root.name: _node(system.root, module)}, "cwd": _path(system)}
+    links = _links(system, module)
+    rebuilt = module.GorillaFileSystem()
+    write_folders(rebuilt, plain, None, module)
+    return plain, None if _links(rebuilt, module) == links else links
+
+
+def write_folders(system: Any, state: JsonObject, links: JsonObject | None, module: ModuleType) -> None:
+    """Give a file system the root and the current folder of `read_folders`."""
+    if links is not None:
+        _relink(system, links, module)
+        return
+    ((name, top),) = state["tree"].items()
+    system.root = _folder(name, top, None, module)
+    system._current_dir = system.root
+    for token in state["cwd"][1:]:
+        system._current_dir = system._current_dir.contents[token]
+
+
+def _node(item: Any, module: ModuleType) -> JsonObject:
+    if isinstance(item, module.File):
+        return {"type": "file", "content": item.content}
+    return {"type": "directory", "contents": {name: _node(each, module) for name, each in item.contents.items()}}
+
+
+def _folder(name: str, node: JsonObject, parent: Any, module: ModuleType) -> Any:
+    made = module.Directory(name, parent)
+    for key, each in node["contents"].items():
+        made.contents[key] = (
+            module.File(key, each["content"]) if each["type"] == "file" else _folder(key, each, made, module)
+        )
+    return made
+
+
+def _path(system: Any) -> list[str]:
+    """The current folder's path from the root if it can be reached on it, else the path that its parents tell."""
+    found = _search(system.root, system._current_dir)
+    if found is not None:
+        return [system.root.name, *found]
+    names, folder = [], system._current_dir
+    while folder is not None:
+        names.append(folder.name)
+        folder = folder.parent
+    return names[::-1]
+
+
+def _search(folder: Any, wanted: Any) -> list[str] | None:
+    if folder is wanted:
+        return []
+    for name, each in folder.contents.items():
+        if hasattr(each, "contents") and (below := _search(each, wanted)) is not None:
+            return [name, *below]
+    return None
+
+
+def _links(system: Any, module: ModuleType) -> JsonObject:
+    """All objects that the root and the current folder lead to: each once, by number in the order of their finding."""
+    nodes: list[Any] = []
+    shelves: list[Any] = []
+    numbers: dict[int, int] = {}
+    places: dict[int, int] = {}
+    waiting = [system.root, system._current_dir]
+    while waiting:
+        item = waiting.pop(0)
+        if item is None or id(item) in numbers:
+            continue
+        numbers[id(item)] = len(nodes)
+        nodes.append(item)
+        if isinstance(item, module.Directory):
+            if id(item.contents) not in places:
+                places[id(item.contents)] = len(shelves)
+                shelves.append(item.contents)
+            waiting += [item.parent, *item.contents.values()]
+    told = [
+        [item.name, item.content]
+        if isinstance(item, module.File)
+        else [item.name, numbers.get(id(item.parent)), places[id(item.contents)]]
+        for item in nodes
+    ]
+    contents = [{name: numbers[id(each)] for name, each in shelf.items()} for shelf in shelves]
+    return {"nodes": told, "contents": contents, "root": 0, "here": numbers[id(system._current_dir)]}
+
+
+def _relink(system: Any, links: JsonObject, module: ModuleType) -> None:
+    shelves: list[dict[str, Any]] = [{} for _ in links["contents"]]
+    nodes = [module.File(*each) if len(each) == 2 else module.Directory(each[0]) for each in links["nodes"]]
+    for node, told in zip(nodes, links["nodes"], strict=True):
+        if isinstance(node, module.Directory):
+            node.parent = None if told[1] is None else nodes[told[1]]
+            node.contents = shelves[told[2]]
+    for shelf, told in zip(shelves, links["contents"], strict=True):
+        shelf.update({name: nodes[number] for name, number in told.items()})
+    system.root, system._current_dir = nodes[links["root"]], nodes[links["here"]]

@@ -1,0 +1,92 @@
+"""The official multi-turn checker and the official replay, each on instances of its own that nothing else ever sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from threading import Lock
+from typing import Any, NamedTuple
+
+from . import package
+from .classes import forget
+from .tasks import Task
+
+Plan = Sequence[Sequence[Sequence[str]]]
+"""The official result format, decoded: turns of steps of calls, each written as Python would."""
+
+_NUMBERS = count(1)
+_ALONE = Lock()
+
+
+class Verdict(NamedTuple):
+    """What the official checker says: valid, or the kind of error."""
+
+    valid: bool
+    error: str = ""
+
+
+def check(task: Task, plan: Plan, *, turns: int | None = None) -> Verdict:
+    """The official checker's word on a plan, as in a process that checks nothing else.
+
+    Args:
+        task: The task.
+        plan: One entry a turn; too few are a forced end, as for the official evaluator.
+        turns: Check only the first so many turns.
+    """
+    truth = [list(turn.truth) for turn in task.turns][:turns]
+    if len(plan) < len(truth):
+        return Verdict(False, "multi_turn:force_terminated")
+    decoded = [[list(step) for step in turn] for turn in plan][: len(truth)]
+    entry = {"id": task.id, "initial_config": task.config, "involved_classes": list(task.classes)}
+    checker = package.load(package.CHECKER)
+    with _private(task) as name:
+        said = checker.multi_turn_checker(decoded, truth, entry, task.category, name)
+    return Verdict(bool(said["valid"]), str(said.get("error_type", "")))
+
+
+class Replay:
+    """The real classes, called as the benchmark calls them, turn after turn. Use as a context manager."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._open = _private(task)
+        self._name = ""
+
+    def __enter__(self) -> Replay:
+        self._name = self._open.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
+
+    def run(self, calls: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+        """Answers to these calls, and the instances by class afterwards."""
+        task, utils = self._task, package.load(package.UTILS)
+        answers, instances = utils.execute_multi_turn_func_call(
+            list(calls), task.config, list(task.classes), self._name, task.id
+        )
+        return answers, instances
+
+
+def same_state(instances: dict[str, Any], real: dict[str, Any]) -> bool:
+    """The official comparison of two sets of instances."""
+    return bool(package.load(package.CHECKER).state_checker(instances, real)["valid"])
+
+
+@contextmanager
+def _private(task: Task) -> Iterator[str]:
+    """A model's name that nobody has used: the official code keeps instances by it, for ever, in its module.
+
+    One at a time: a default argument that one instance changes is changed for all.
+    """
+    utils = package.load(package.UTILS)
+    name = f"gecko{next(_NUMBERS)}x"
+    with _ALONE:
+        forget(task.classes)
+        try:
+            yield name
+        finally:
+            forget(task.classes)
+            for key in [key for key in vars(utils) if key.startswith(f"{name}_")]:
+                delattr(utils, key)

@@ -1,0 +1,163 @@
+"""Rule checks from the real classes' end state: what an oracle would ask of a turn. Never part of the method's accuracy.
+
+The checks compare the whole task state with the one that the ground truth leads to: a part that the truth does not change
+with the state before, a part that it does with its value. And, as the official checker, they look for the truth's answers
+among those that the turns have got so far.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gecko_graph.state import ChecklistItem, Json, JsonObject
+from gecko_graph.world.patch import json_equal
+
+from .classes import RUNTIME
+from .official import Replay
+from .tasks import Task
+
+Place = tuple[str | int, ...]
+
+_ABSENT = "«absent»"
+_MOST_PARTS = 40
+_PIECE = 2_000
+_SOURCE = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What the ground truth leads to, by turn.
+
+    Args:
+        states: The task state after each turn.
+        answers: What the real classes answer in it.
+    """
+
+    states: Sequence[JsonObject]
+    answers: Sequence[Sequence[Json]]
+
+
+def truth_of(task: Task) -> Truth:
+    """Call the ground truth on the real classes."""
+    states, answers = [], []
+    with Replay(task) as real:
+        for turn in task.turns:
+            said, instances = real.run(turn.truth)
+            states.append(task.real.read(instances))
+            answers.append([as_json(each) for each in said])
+    return Truth(states, answers)
+
+
+def public(state: Mapping[str, Any]) -> JsonObject:
+    """What of the task state the official checker compares: the classes' public attributes, and so no current folder."""
+    return {
+        name: {key: value for key, value in part.items() if key != "cwd"}
+        for name, part in state.items()
+        if name != RUNTIME
+    }
+
+
+def as_json(answer: str) -> Json:
+    """An official answer, which is text, as our rung gives it."""
+    if answer.startswith("{"):
+        try:
+            return json.loads(answer)
+        except ValueError:
+            return answer
+    return answer
+
+
+def checklist(before: Mapping[str, Any], after: Mapping[str, Any], answers: Sequence[Json], *, seen: Sequence[Json]) -> list[ChecklistItem]:
+    """The checks of one turn.
+
+    Args:
+        before: The task state that the turn begins with.
+        after: The one that it must end with; what it does not have is not looked at.
+        answers: What the truth's calls answer.
+        seen: Answers of the turns before; one that is among them need not be got again.
+    """
+    items: list[ChecklistItem] = []
+    for name, part in after.items():
+        checks = list(compare((name,), before.get(name, _ABSENT), part))
+        for number, check in enumerate(bundles(checks), 1):
+            told = f"{name} is in the state that the task asks for ({number})"
+            items.append({"id": f"{name}-{number}", "description": told, "check": check})
+    for number, check in enumerate(answered(answers, seen), 1):
+        items.append({"id": f"answer-{number}", "description": "the task's information was looked up", "check": check})
+    return items
+
+
+def compare(place: Place, before: Json, after: Json) -> Iterator[str]:
+    """Checks that hold if, and only if, `state` has the value `after` at a place."""
+    if json_equal(before, after) and before != _ABSENT:
+        yield f"at(state, {path(place)}, {literal(_ABSENT)}) == at(before, {path(place)}, {literal(_ABSENT)})"
+    elif isinstance(after, dict | list) and (type(before) is type(after) or parts(after) > _MOST_PARTS):
+        yield from _inside(place, before, after)
+    elif isinstance(after, str) and len(after) > _PIECE:
+        here = f"at(state, {path(place)}, '')"
+        yield f"{here} | length == {len(after)}"
+        for start in range(0, len(after), _PIECE):
+            yield f"{here}[{start}:{start + _PIECE}] == {literal(after[start : start + _PIECE])}"
+    else:
+        yield f"at(state, {path(place)}, {literal(_ABSENT)}) == {literal(after)}"
+
+
+def _inside(place: Place, before: Any, after: Any) -> Iterator[str]:
+    here = f"at(state, {path(place)}, {literal(_ABSENT)})"
+    yield f"{here} is {'mapping' if isinstance(after, dict) else 'sequence'} and {here} is not string"
+    yield f"{here} | length == {len(after)}"
+    known = before if type(before) is type(after) else type(after)()
+    for key, value in after.items() if isinstance(after, dict) else enumerate(after):
+        was = known.get(key, _ABSENT) if isinstance(known, dict) else known[key] if key < len(known) else _ABSENT
+        yield from compare((*place, key), was, value)
+
+
+def answered(answers: Sequence[Json], seen: Sequence[Json]) -> Iterator[str]:
+    """Checks that each answer was got, as often as the truth gets it."""
+    if answers:
+        yield "calls | length > 0"
+    told: list[Json] = []
+    for answer in answers:
+        if any(json_equal(answer, each) for each in told):
+            continue
+        told.append(answer)
+        wanted = sum(json_equal(answer, each) for each in answers) - sum(json_equal(answer, each) for each in seen)
+        if wanted > 0:
+            yield f"calls | selectattr('result', 'eq', {literal(answer)}) | length >= {wanted}"
+
+
+def bundles(checks: Sequence[str]) -> Iterator[str]:
+    """The checks joined with `and`, as many as one expression may hold."""
+    bundle: list[str] = []
+    for check in checks:
+        if bundle and (len(bundle) >= 10 or sum(map(len, bundle)) + len(check) > _SOURCE):
+            yield " and ".join(f"({each})" for each in bundle)
+            bundle = []
+        bundle.append(check)
+    if bundle:
+        yield " and ".join(f"({each})" for each in bundle)
+
+
+def parts(value: Json) -> int:
+    """How many values a value holds, itself included."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(parts, inner))
+
+
+def path(place: Place) -> str:
+    """A place as a list of tokens in the language of checks."""
+    return f"[{', '.join(literal(token) for token in place)}]"
+
+
+def literal(value: Json) -> str:
+    """A value in the language of checks."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "none"}[value]
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{literal(key)}: {literal(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,125 @@
+"""A multi-turn task through the graph: each user turn one turn on one thread, its end state the next one's start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from gecko_graph import GeckoContext, Toolkit, create_gecko
+from gecko_graph.state import Attempt, ChecklistItem, Json, JsonObject, Rehearsal, Role
+from gecko_graph.world.patch import apply_patch
+
+from .calls import write_call
+from .official import Plan
+from .tasks import Task
+
+
+class Checklist(Protocol):
+    """What must hold at the end of a turn."""
+
+    def __call__(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
+        """The checks of a turn, from the state that it begins with and the answers of the turns before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Who plays a task.
+
+    Args:
+        models: Who speaks for which role.
+        context: The knobs.
+        toolkit: The tools of a turn.
+        checklist: What must hold at a turn's end; None: the checklist's model says.
+    """
+
+    models: Mapping[Role, BaseChatModel]
+    context: GeckoContext
+    toolkit: Callable[[int], Toolkit]
+    checklist: Checklist | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What became of one turn.
+
+    Args:
+        rehearsal: Its record.
+        before: The task state at its start.
+        after: The task state that the chosen attempt leads to, accepted or not.
+    """
+
+    rehearsal: Rehearsal
+    before: JsonObject
+    after: JsonObject
+
+    @property
+    def accepted(self) -> bool:
+        """True if the judge took it."""
+        return self.rehearsal["verdict"]["word"] == "accepted"
+
+    @property
+    def chosen(self) -> Attempt:
+        """The attempt that counts."""
+        number = self.rehearsal["chosen"]
+        return next(each for each in self.rehearsal["attempts"] if each["number"] == number)
+
+
+async def play(task: Task, player: Player) -> list[Played]:
+    """Rehearse a task, turn after turn, on one thread.
+
+    A turn that was not accepted leaves the thread's state as it was; what counts is the plan that it returned, so the
+    next turn is then given the state that this plan leads to, as real tools would have it.
+    """
+    saver = InMemorySaver()
+    config: RunnableConfig = {"configurable": {"thread_id": task.id}}
+    state = task.real.initial_state
+    given: JsonObject = {"task_state": state}
+    played: list[Played] = []
+    seen: list[Json] = []
+    for number, turn in enumerate(task.turns):
+        gecko = create_gecko(
+            player.toolkit(number), models=player.models, context=player.context, checkpointer=saver
+        )
+        inputs: JsonObject = {"messages": turn.said, **given}
+        if player.checklist is not None:
+            inputs["checklist"] = player.checklist(number, state, seen)
+        run = await gecko.ainvoke(inputs, config)
+        played.append(finished(run, state))
+        state = played[-1].after
+        given = {} if played[-1].accepted else {"task_state": state}
+        seen += answers(played[-1].chosen)
+    return played
+
+
+def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
+    """The turn that a run of the graph was."""
+    rehearsal: Rehearsal = run["rehearsal"]
+    known = Played(rehearsal, before, before)
+    after = run["task_state"] if known.accepted else apply_patch(before, known.chosen["change"])
+    return Played(rehearsal, before, after)
+
+
+def answers(attempt: Attempt) -> list[Json]:
+    """What the tools answered in an attempt."""
+    return [step["outcome"]["result"] for step in attempt["steps"] if "outcome" in step]
+
+
+def written(attempt: Attempt) -> list[list[str]]:
+    """An attempt's calls that ran as one turn of the official result format: steps of calls, each a step of its own."""
+    return [
+        [write_call(step["call"]["name"], step["call"]["args"])]
+        for step in attempt["steps"]
+        if "outcome" in step and step["outcome"]["status"] == "ok"
+    ]
+
+
+def plan_of(played: Sequence[Played]) -> Plan:
+    """The plan of a whole task in the official result format."""
+    return [
+        [[write_call(call["name"], call["args"])] for call in each.rehearsal["plan"]] for each in played
+    ]

@@ -1,0 +1,172 @@
+"""The multi-turn tasks of the shared file, and their tools as toolkits over the real classes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from gecko_graph import Toolkit, ToolSpec
+from gecko_graph.state import JsonObject
+from gecko_graph.toolkit.schema import complaints
+
+from .. import datasets
+from . import package
+from .calls import NoCall, read_call
+from .classes import Classes
+
+FILE = "bfcl_multiturn_tasks.jsonl.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a task.
+
+    Args:
+        messages: What the user says; empty where tools that were missing arrive.
+        truth: The ground truth's calls; empty where nothing can be done.
+        arriving: Tools that are there from this turn on.
+    """
+
+    messages: Sequence[Mapping[str, str]]
+    truth: Sequence[str]
+    arriving: Sequence[str]
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """The turn's messages; for tools that arrive in silence the benchmark's own words."""
+        if self.messages:
+            return [(each["role"], each["content"]) for each in self.messages]
+        prompts = package.load("constants.default_prompts")
+        return [("user", prompts.DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC)]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A multi-turn task.
+
+    Args:
+        id: Its official id.
+        category: `multi_turn_base`, `multi_turn_miss_func` or `multi_turn_miss_param`.
+        classes: The executable classes, in order.
+        config: Class to its initial configuration.
+        tools: The tools of the first turn.
+        turns: The turns.
+    """
+
+    id: str
+    category: str
+    classes: Sequence[str]
+    config: Mapping[str, Any]
+    tools: Sequence[str]
+    turns: Sequence[Turn]
+
+    @cached_property
+    def real(self) -> Classes:
+        """The executable classes with the task's configuration."""
+        return Classes(self.classes, self.config)
+
+    def toolkit(self, turn: int) -> Toolkit:
+        """The tools of a turn, answered by the real classes: their results are right by definition, so unchecked."""
+        return Toolkit(
+            replace(spec, simulate=self.real.simulate(spec.name), result=None) for spec in self.specs(turn)
+        )
+
+    def truthful(self, turn: int) -> Toolkit:
+        """The tools of a turn for the ground truth, which may do what the documents do not say: see `errata`."""
+        toolkit = self.toolkit(turn)
+        calls = [self.read(each) for each in self.turns[turn].truth]
+        withheld = [call["call"] for call in calls if call["call"] not in toolkit]
+        given = [*toolkit, *(self._spec(name) for name in dict.fromkeys(withheld))]
+        return Toolkit(widened(spec, [call["args"] for call in calls if call["call"] == spec.name]) for spec in given)
+
+    def errata(self) -> Iterator[str]:
+        """Where the ground truth breaks the documents: a tool that is not offered, an argument of another type."""
+        for number, turn in enumerate(self.turns):
+            toolkit = self.toolkit(number)
+            for text in turn.truth:
+                call = self.read(text)
+                if call["call"] not in toolkit:
+                    yield f"{self.id}, turn {number + 1}: the truth calls {call['call']}, which is not offered"
+                else:
+                    found = complaints(toolkit[call["call"]], call["args"])
+                    yield from (
+                        f"{self.id}, turn {number + 1}: {text}: the document wants {each['expected']} at {each['path']}"
+                        for each in found
+                    )
+
+    def _spec(self, name: str) -> ToolSpec:
+        return replace(documents(self.real.owners[name])[name], simulate=self.real.simulate(name), result=None)
+
+    def specs(self, turn: int) -> list[ToolSpec]:
+        """The tools of a turn as they are documented."""
+        arrived = [name for each in self.turns[: turn + 1] for name in each.arriving]
+        documented = {name: spec for each in self.classes for name, spec in documents(each).items()}
+        return [documented[name] for name in [*self.tools, *arrived]]
+
+    def read(self, call: str) -> JsonObject:
+        """A call as the recorded planner says it; one that cannot be read has its text for arguments."""
+        try:
+            return read_call(call, signature=self._signature)
+        except NoCall:
+            return {"call": call.partition("(")[0], "args": call}
+
+    def _signature(self, name: str) -> inspect.Signature | None:
+        return self.real.signature(name) if name in self.real.owners else None
+
+
+def widened(spec: ToolSpec, given: Sequence[JsonObject]) -> ToolSpec:
+    """The tool with any value allowed for those arguments whose rule some given arguments break."""
+    wrong = {each["path"].removeprefix("$.") for args in given for each in complaints(spec, args)}
+    if not wrong:
+        return spec
+    properties = {key: {} if key in wrong else rule for key, rule in spec.parameters["properties"].items()}
+    return replace(spec, parameters={**spec.parameters, "properties": properties})
+
+
+@cache
+def documents(name: str) -> dict[str, ToolSpec]:
+    """The documented tools of a class, by name."""
+    file = package.load(package.BACKENDS).MULTI_TURN_FUNC_DOC_FILE_MAPPING[name]
+    lines = package.data_file(f"multi_turn_func_doc/{file}").read_text(encoding="utf-8").splitlines()
+    return {tool.name: tool for tool in Toolkit.from_tools([json.loads(line) for line in lines if line.strip()])}
+
+
+def read_tasks(folder: Path, categories: Sequence[str]) -> Iterator[Task]:
+    """The tasks of some categories, in the file's order.
+
+    Raises:
+        EvalError: The file is not there.
+    """
+    for row in datasets.read_jsonl(datasets.find(FILE, folder)):
+        if f"multi_turn_{row['category']}" in categories:
+            yield task_of(row)
+
+
+def task_of(row: Mapping[str, Any], *, other: Mapping[str, Any] | None = None) -> Task:
+    """The task of a row.
+
+    Args:
+        row: A row of the shared file.
+        other: An earlier form of the task (`v3_task`) in its place: its questions, configuration and ground truth.
+    """
+    arriving = row["missed_function"] or {}
+    if other is None:
+        pairs = [(turn["user"], turn["ground_truth"]) for turn in row["turns"]]
+        config = row["initial_config"]
+    else:
+        pairs = list(zip(other["question"], other["ground_truth"], strict=True))
+        config = other["initial_config"]
+    turns = [Turn(said, truth, arriving.get(str(number), [])) for number, (said, truth) in enumerate(pairs)]
+    return Task(
+        id=row["id"],
+        category=f"multi_turn_{row['category']}",
+        classes=row["involved_classes"],
+        config=config,
+        tools=row["tool_names"],
+        turns=turns,
+    )
