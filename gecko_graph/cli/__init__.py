@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from ..display.words import clean
 from ..errors import GeckoError
 from .arguments import build_parser
 
@@ -40,14 +39,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as done:  # argparse has said what is wrong, or printed its help
         return int(done.code or 0)
     try:
-        return _command(options.command)(options)
+        code = _command(options.command)(options)
+        sys.stdout.flush()
+        return code
     except GeckoError as error:
         _complain(str(error))
         return 2
-    except KeyboardInterrupt:
-        _complain(_how_to_go_on(words, options))
-        return INTERRUPTED
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except KeyboardInterrupt as interrupted:
+        _complain(_how_to_go_on(words, options, saved=getattr(interrupted, "saved", False)))
+        return _leave() if argv is None else INTERRUPTED
+    except BrokenPipeError:  # whoever reads the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
 
@@ -67,11 +68,22 @@ def _survive_any_character() -> None:
 
 
 def _complain(message: str) -> None:
+    from ..display.words import clean  # here, because `--help` need not wait for what it imports
+
     sys.stderr.write(f"gecko-graph: {clean(message, lines=True)}\n")
 
 
-def _how_to_go_on(words: list[str], options: argparse.Namespace) -> str:
-    if not getattr(options, "save", None):
-        return "interrupted; nothing was kept (--save FILE keeps a run, so that it can be resumed)"
-    again = [*words, *(() if "--resume" in words else ("--resume",))]
-    return f"interrupted; what was done is saved. To go on:\n  {shlex.join(['gecko-graph', *again])}"
+def _leave() -> int:
+    """End the process without waiting for threads that wait for a model."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(INTERRUPTED)
+
+
+def _how_to_go_on(words: list[str], options: argparse.Namespace, *, saved: bool) -> str:
+    if saved:
+        again = [*words, *(() if "--resume" in words else ("--resume",))]
+        return f"interrupted; what was done is saved. To go on:\n  {shlex.join(['gecko-graph', *again])}"
+    if options.command != "run" or options.save:
+        return "interrupted"
+    return "interrupted; nothing was kept (--save FILE keeps a run, so that it can be resumed)"

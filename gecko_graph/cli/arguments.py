@@ -14,20 +14,20 @@ the state that it leads to, and the reasons for the attempts that did not.
 
 _MAIN_EXAMPLES = """\
 examples:
-  gecko-graph demo                                     a whole rehearsal, without a key or a network
-  gecko-graph run case.yaml                            a scenario with recorded replies
-  gecko-graph run case.yaml --model openai:gpt-5-mini  the same, with a model that speaks
-  gecko-graph tools api.yaml                           what an OpenAPI document holds and leaves unsaid
+  gecko-graph demo                                      # a whole rehearsal, without a key or a network
+  gecko-graph run case.yaml                             # a scenario with recorded replies
+  gecko-graph run case.yaml --model openai:gpt-5-mini   # the same, with a model that speaks
+  gecko-graph tools api.yaml                            # what an OpenAPI document holds and leaves unsaid
 
 exit code: 0 accepted, 1 not accepted, 2 a mistake in the command or its files, 130 interrupted
 """
 
 _DEMO_EXAMPLES = """\
 examples:
-  gecko-graph demo              files: a wrong folder, found by the checklist, then right
-  gecko-graph demo shop         a contract refuses an order that the credit does not cover
-  gecko-graph demo calendar     a wrong date is refused, then the user must be asked (exit code 1)
-  gecko-graph demo --list       all of them, with their files: copy one to begin with
+  gecko-graph demo              # files: a wrong folder, found by the checklist, then right
+  gecko-graph demo shop         # a contract refuses an order that the credit does not cover
+  gecko-graph demo calendar     # a wrong date is refused, then the user must be asked (exit code 1)
+  gecko-graph demo --list       # all of them, with their files: copy one to begin with
 """
 
 _RUN_EXAMPLES = """\
@@ -45,8 +45,8 @@ that are done are not done again.
 
 _TOOLS_EXAMPLES = """\
 examples:
-  gecko-graph tools api.yaml            an OpenAPI 3.0 or 3.1 document
-  gecko-graph tools functions.json      OpenAI, MCP or BFCL function descriptions; .jsonl too
+  gecko-graph tools api.yaml            # an OpenAPI 3.0 or 3.1 document
+  gecko-graph tools functions.json      # OpenAI, MCP or BFCL function descriptions; .jsonl too
 """
 
 _CONVERT_EXAMPLES = """\
@@ -59,8 +59,8 @@ With --model the missing result schemas are asked for. -o - writes to the standa
 
 _HISTORY_EXAMPLES = """\
 examples:
-  gecko-graph history runs.sqlite            the threads in the file
-  gecko-graph history runs.sqlite monday     attempts, steps and state changes, also of an interrupted run
+  gecko-graph history runs.sqlite            # the threads in the file
+  gecko-graph history runs.sqlite monday     # attempts, steps and state changes, also of an interrupted run
 """
 
 

@@ -6,12 +6,15 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
@@ -26,15 +29,23 @@ from ..scenario import Scenario, Turn, examples, play, read_toolkit, shipped
 from . import saving
 from .screen import screen
 
+WAKE_S = 0.5
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run; `saved` tells whether there is something to go on with."""
+
+    def __init__(self, saved: bool) -> None:
+        super().__init__()
+        self.saved = saved
+
 
 def demo(options: argparse.Namespace) -> int:
     """Run a shipped example, or list them."""
     console = screen()
     if options.list:
         for name, file in examples().items():
-            console.print(
-                Text.assemble((f"{name:<10}", "bold"), f"{Scenario.load(file).turns[0].user}"), soft_wrap=True
-            )
+            console.print(Text.assemble((f"{name:<10}", "bold"), prose(Scenario.load(file).turns[0].user)))
             console.print(Text(f"{'':<10}{file}", "dim"))
         return 0
     name = options.name or next(iter(examples()))
@@ -54,7 +65,10 @@ def run(options: argparse.Namespace) -> int:
         gecko = scenario.gecko(model=options.model, base_url=options.base_url, checkpointer=saver)
         if options.save:
             _check_thread(saver, options, thread)
-        done = _play(scenario, gecko, console, thread=thread, resume=options.resume)
+        try:
+            done = _play(scenario, gecko, console, thread=thread, resume=options.resume)
+        except KeyboardInterrupt:
+            raise Interrupted(isinstance(saver, SqliteSaver) and thread in saving.threads(saver)) from None
     if options.json:
         _write_json(options.json, scenario, done)
     return exit_code(done)
@@ -169,25 +183,56 @@ def _play(
     scenario: Scenario, gecko: Gecko, console: Console, *, thread: str, resume: bool = False
 ) -> list[dict[str, Any]]:
     """All turns' outputs; of a run that is finished already, the last one's."""
-    outputs = []
+    outputs: list[dict[str, Any]] = []
     with _Stage(console) as stage:
-        turns = play(
-            scenario,
-            gecko,
-            thread_id=thread,
-            on_event=stage.take,
-            on_turn=stage.begin,
-            resume=resume,
-            durability="sync",
-        )
-        for output in turns:
-            stage.end(output)
-            outputs.append(output)
+        acts: dict[str, Callable[[Any], None]] = {"turn": stage.begin, "event": stage.take, "output": stage.end}
+        for kind, told in _told(scenario, gecko, thread=thread, resume=resume):
+            acts[kind](told)
+            if kind == "output":
+                outputs.append(told)
         if not outputs:
             console.print(Text(f"{clean(thread)} was finished before", "dim"))
             outputs.append(_finished(gecko, thread))
             stage.end(outputs[0])
     return outputs
+
+
+def _told(scenario: Scenario, gecko: Gecko, *, thread: str, resume: bool) -> Iterator[tuple[str, Any]]:
+    """What a run tells: `turn`, `event`, `output`.
+
+    It runs in a thread of its own, so that Ctrl-C need not wait for a model that is slow to answer: the thread is left
+    behind, and with `durability="sync"` nothing that was done is lost.
+    """
+    said: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            turns = play(
+                scenario,
+                gecko,
+                thread_id=thread,
+                on_event=lambda event: said.put(("event", event)),
+                on_turn=lambda task: said.put(("turn", task)),
+                resume=resume,
+                durability="sync",
+            )
+            for output in turns:
+                said.put(("output", output))
+        except BaseException as error:  # noqa: BLE001 - carried to the main thread, and raised there
+            said.put(("error", error))
+        said.put(("over", None))
+
+    Thread(target=work, daemon=True, name="gecko-graph run").start()
+    while True:
+        try:
+            kind, told = said.get(timeout=WAKE_S)  # Windows hears Ctrl-C only between two waits
+        except Empty:
+            continue
+        if kind == "error":
+            raise told
+        if kind == "over":
+            return
+        yield kind, told
 
 
 def _finished(gecko: Gecko, thread: str) -> dict[str, Any]:

@@ -30,7 +30,10 @@ def saver(path: str, *, new: bool) -> Iterator[SqliteSaver]:
     with _explained(path), closing(sqlite3.connect(path, check_same_thread=False)) as connection:
         made = SqliteSaver(connection)
         made.setup()
-        yield made
+        try:
+            yield made
+        finally:
+            made.lock.acquire()  # for good: an interrupted run may still be about to write
 
 
 @contextmanager
@@ -50,8 +53,9 @@ def reader(path: str) -> Iterator[SqliteSaver]:
 
 def threads(saved: SqliteSaver) -> list[str]:
     """The names of the threads in a file, the one that was written last first."""
-    rows = saved.conn.execute("SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC")
-    return [str(row[0]) for row in rows]
+    with saved.cursor(transaction=False) as cursor:
+        cursor.execute("SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC")
+        return [str(row[0]) for row in cursor.fetchall()]
 
 
 def known(saved: SqliteSaver) -> str:

@@ -22,6 +22,7 @@ from ..toolkit.converter import convert as conversion
 from .screen import screen
 
 DESCRIPTION_CHARS = 300
+NAMES_SHOWN = 8
 
 
 def tools(options: argparse.Namespace) -> int:
@@ -95,8 +96,12 @@ def _print_problems(toolkit: Toolkit, console: Console) -> None:
         console.print(Text("Nothing is left unsaid.", "green"))
         return
     console.print(Text(f"\nLeft unsaid ({len(toolkit.problems)}):", "bold"))
+    told: dict[str, list[str]] = {}
     for problem in toolkit.problems:
-        console.print(Text.assemble("  ", clean(problem.tool), (f": {clean(problem.message)}", "yellow")))
+        told.setdefault(problem.message, []).append(problem.tool)
+    for message, names in sorted(told.items(), key=lambda each: -len(each[1])):
+        more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+        console.print(Text.assemble((f"  {clean(message)}: ", "yellow"), clean(", ".join(names[:NAMES_SHOWN])), more))
 
 
 def _write(document: Any, target: Path, *, to_stdout: bool) -> None:
