@@ -70,14 +70,14 @@ def find(name: str) -> type[Suite] | ModuleType:
     elif name in SUITES:
         module, attribute = SUITES[name].module, "SUITE"
     else:
-        near = "".join(f"; did you mean {each}?" for each in get_close_matches(name, SUITES, 1))
-        raise EvalError(f"no suite is called {name!r}{near} Suites: {', '.join(SUITES)}")
+        near = "".join(f"; {each} is" for each in get_close_matches(name, SUITES, 1))
+        raise EvalError(f"no suite is called {name!r}{near}. Suites: {', '.join(SUITES)}")
     try:
         loaded = import_module(module)
     except ModuleNotFoundError as error:
         if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
             raise EvalError(f"there is no module {module}") from None
-        raise EvalError(f"suite {name} needs the package {error.name}: pip install '.[evals]'") from None
+        raise EvalError(f"suite {name} needs the package {error.name}, which is not installed") from None
     found = getattr(loaded, attribute, None)
     if isinstance(found, type) and issubclass(found, Suite):
         return found

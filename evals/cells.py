@@ -44,6 +44,12 @@ def tell_value(value: float, form: Form, *, unit: bool = True) -> str:
     return text + (_UNITS[form] if unit else "")
 
 
+def tell_tick(value: float, form: Form) -> str:
+    """A round value along an axis."""
+    number = 100 * value if form == "percent" else value
+    return (f"{number:,.0f}" if 1e4 <= abs(number) < 1e9 else f"{number:g}") + _UNITS[form]
+
+
 def significant(value: float) -> str:
     """Three significant digits, without an exponent where a reader does not need one."""
     size = abs(value)

@@ -21,7 +21,7 @@ from gecko_graph.errors import GeckoError
 from gecko_graph.state import ROLES, JsonObject, Role
 
 from . import datasets, provenance
-from .journal import VERSION, Head, Journal
+from .journal import VERSION, Head, Journal, OtherCode
 from .options import Options, Planner
 from .progress import progress
 from .report import write_report
@@ -80,10 +80,7 @@ def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, comma
     options = suite.options
     head = head_of(suite, command=command)
     path = options.out / "cases.jsonl"
-    if given.fresh:
-        path.unlink(missing_ok=True)
-    journal = Journal(path, head, mixed=given.resume)
-    try:
+    with open_journal(path, head, given) as journal:
         waiting = to_run(chosen.cases, journal.finished, retry_failed=given.retry_failed)
         settled = len(chosen.cases) - len(waiting)
         console = Console(stderr=True)
@@ -92,10 +89,25 @@ def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, comma
         with progress(console, suite.name, total=len(chosen.cases), settled=settled) as shown:
             session = run_cases(suite, waiting, at_once=at_once(suite), journal=journal, progress=shown)
             records = {**journal.finished, **asyncio.run(session)}
-    finally:
-        journal.close()
     kept = [records[case.id] for case in chosen.cases]
-    return Result.of_run(suite, kept, of=chosen.of, sessions=journal.sessions)
+    return Result.of_run(suite, kept, of=chosen.of, sessions=journal.sessions, command=command)
+
+
+def open_journal(path: Path, head: Head, given: argparse.Namespace) -> Journal:
+    """The run's journal. Cases that ran with other code are forgotten where no model was paid for them.
+
+    Raises:
+        EvalError: It cannot be gone on with.
+    """
+    if given.fresh:
+        return Journal(path, head, how="anew")
+    try:
+        return Journal(path, head, how="any code" if given.resume else "same code")
+    except OtherCode:
+        if head["models"]:
+            raise
+        print(f"the code has changed since {path} was written: begun anew (--resume goes on with it)", file=sys.stderr)
+        return Journal(path, head, how="anew")
 
 
 def at_once(suite: Suite) -> int:

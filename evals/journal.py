@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, Literal, TypeAlias
 
 from gecko_graph.state import JsonObject
 
@@ -25,23 +25,31 @@ VERSION = 1
 Head: TypeAlias = dict[str, Any]
 """`v`, `suite`, `options` (whatever a record depends on), `planner`, `models`, `command`, `commit`, `code`, `date`."""
 
+
+class OtherCode(EvalError):
+    """The finished cases ran with other code."""
+
+
 _FIELDS = tuple(each.name for each in fields(Record))
 
 
 class Journal:
-    """An open journal. `finished` has the records that it held, by id; `sessions` the heads of all its sessions.
+    """An open journal; when its `with` is over, others may have it.
+
+    `finished` has the records that it held, by id; `sessions` the heads of those who added to it.
 
     Args:
         path: The file.
-        head: What is about to run.
-        mixed: Go on although the code is another one than that of the finished cases.
+        head: What is about to run: the first line, or written before the first record that is added to those there.
+        how: Go on with what is there if it ran with the same code, or with any code; or forget it.
 
     Raises:
-        EvalError: Another process writes to it; it is of another suite, of other options or of other code; or a line
-            before the last is broken.
+        EvalError: Another process writes to it; it is of another suite or of other options; or a line before the last
+            is broken.
+        OtherCode: It ran with other code.
     """
 
-    def __init__(self, path: Path, head: Head, *, mixed: bool = False) -> None:
+    def __init__(self, path: Path, head: Head, *, how: Literal["same code", "any code", "anew"] = "same code") -> None:
         self.path = path
         self.finished: dict[str, Record] = {}
         self.sessions: list[Head] = []
@@ -49,22 +57,34 @@ class Journal:
         self._file: IO[bytes] = path.open("a+b")
         try:
             _lock(self._file, path)
+            if how == "anew":
+                self._file.truncate(0)
             self._read()
             if self.sessions:
-                _check(self.sessions, head, path, mixed=mixed, finished=len(self.finished))
+                self._check(head, any_code=how == "any code")
         except EvalError:
             self._file.close()
             raise
-        self.sessions.append(head)
-        self._write({"kind": "head" if len(self.sessions) == 1 else "resumed", **head})
+        self._head: Head | None = head
+        if not self.sessions:
+            self._begin(head)
 
     def add(self, record: Record) -> None:
         """Keep the record of a finished case."""
+        if self._head:
+            self._begin(self._head)
         self._write({"kind": "case", **asdict(record)})
 
-    def close(self) -> None:
-        """Close the file and let others have it."""
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
         self._file.close()
+
+    def _begin(self, head: Head) -> None:
+        self._write({"kind": "session", **head})
+        self.sessions.append(head)
+        self._head = None
 
     def _write(self, line: Mapping[str, Any]) -> None:
         text = json.dumps(line, ensure_ascii=False, allow_nan=False)
@@ -84,6 +104,24 @@ class Journal:
             whole += len(line)
         self._file.truncate(whole)
 
+    def _check(self, head: Head, *, any_code: bool) -> None:
+        then = self.sessions[0]
+        if then.get("v") != VERSION or then.get("suite") != head["suite"]:
+            other = then.get("suite")
+            raise EvalError(f"{self.path} is the journal of another suite ({other}): give another --out, or --fresh")
+        ran = f"{self.path} holds {len(self.finished)} cases that ran with other"
+        if other := _differences(then["options"], head["options"]):
+            raise EvalError(
+                f"{ran} options ({other}): give the same options to go on, --out for another folder, or --fresh to "
+                "begin anew"
+            )
+        if self.finished and not any_code and {each["code"] for each in self.sessions} != {head["code"]}:
+            commit = self.sessions[-1]["commit"]
+            raise OtherCode(
+                f"{ran} code (commit {commit}, now {head['commit']}): --fresh begins anew, --resume goes on all the "
+                "same and says so in the report"
+            )
+
     def _take(self, line: JsonObject) -> None:
         kind = line.pop("kind")
         if kind == "case":
@@ -91,23 +129,6 @@ class Journal:
             self.finished[record.id] = record
         else:
             self.sessions.append(line)
-
-
-def _check(sessions: list[Head], head: Head, path: Path, *, mixed: bool, finished: int) -> None:
-    then = sessions[0]
-    if then.get("v") != VERSION or then.get("suite") != head["suite"]:
-        raise EvalError(f"{path} is the journal of another suite ({then.get('suite')}): give another --out, or --fresh")
-    other = _differences(then["options"], head["options"])
-    if other:
-        raise EvalError(
-            f"{path} holds {finished} cases that ran with other options ({other}): give the same options to go on, "
-            "--out for another folder, or --fresh to begin anew"
-        )
-    if finished and not mixed and {each["code"] for each in sessions} != {head["code"]}:
-        raise EvalError(
-            f"{path} holds {finished} cases that ran with other code (commit {sessions[-1]['commit']}, now "
-            f"{head['commit']}): --fresh begins anew, --resume goes on all the same and says so in the report"
-        )
 
 
 def _differences(then: JsonObject, now: JsonObject) -> str:

@@ -135,7 +135,7 @@ class _Plan:
             raise error
         late = time.monotonic() + pause > self._end
         if late or (kind == "garbage" and self._tries >= GARBAGE_TRIES):
-            heard.given_up.append(f"{failure_of(error)} ({self._tries} tries)")
+            heard.given_up.append(failure_of(error))
             raise error
         heard.waits += 1
         return pause

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from math import ceil, floor, isfinite, log10
 
-from .cells import significant, tell, tell_interval, tell_value
+from .cells import significant, tell, tell_interval, tell_tick, tell_value
 from .figures import Bars, Lines, Measured, Published
 from .statistics import exponent
 
@@ -27,7 +27,7 @@ def bars(figure: Bars) -> str:
     group = len(figure.series) * _BAR + _GAP
     height = len(figure.categories) * group + 24
     form = values[0].form if values else "number"
-    parts = [_grid_x(scale, height - 22, [(tick, tell_value(tick, form)) for tick in scale.ticks()])]
+    parts = [_grid_x(scale, height - 22, [(tick, tell_tick(tick, form)) for tick in scale.ticks()])]
     for row, category in enumerate(figure.categories):
         top = row * group + _GAP / 2
         middle = top + len(figure.series) * _BAR / 2
@@ -35,7 +35,8 @@ def bars(figure: Bars) -> str:
         parts.append(_text(label - 8, middle + 4, shown, "end", whole=category))
         for number, (name, cells) in enumerate(figure.series.items()):
             parts.append(_bar(cells[row], scale, top + number * _BAR, number, f"{name}, {category}"))
-    return _svg(height, parts) + _legend(list(figure.series))
+    published = [any(isinstance(cell, Published) for cell in cells) for cells in figure.series.values()]
+    return _svg(height, parts) + _legend(list(figure.series), published)
 
 
 def _bar(cell: Measured | Published | None, scale: _Scale, y: float, number: int, name: str) -> str:
@@ -64,15 +65,16 @@ def lines(figure: Lines) -> str:
     up = _Scale.around(ends, _HEIGHT - _BOTTOM, _TOP, log=figure.log)
     form = points[0][1].form
     parts = [
-        _grid_x(across, _HEIGHT - _BOTTOM, [(tick, significant(tick)) for tick in across.ticks()], top=_TOP),
-        _grid_y(up, [(tick, tell_value(tick, form)) for tick in up.ticks()]),
+        _grid_x(across, _HEIGHT - _BOTTOM, [(tick, tell_tick(tick, "number")) for tick in across.ticks()], top=_TOP),
+        _grid_y(up, [(tick, tell_tick(tick, form)) for tick in up.ticks()]),
         _text((_LEFT + WIDTH - _RIGHT) / 2, _HEIGHT - 6, figure.x, "middle"),
     ]
     for number, (name, each) in enumerate(figure.series.items()):
         kept = [(x, cell) for x, cell in each if _drawable(x, cell, log=figure.log)]
         parts.append(_line(name, kept, across, up, number, log=figure.log))
     named = [f"{name}{_growth(each)}" if figure.log else name for name, each in figure.series.items()]
-    return f'<p class="axis">{escape(figure.y)}</p>' + _svg(_HEIGHT, parts) + _legend(named)
+    published = [any(isinstance(cell, Published) for _, cell in each) for each in figure.series.values()]
+    return f'<p class="axis">{escape(figure.y)}</p>' + _svg(_HEIGHT, parts) + _legend(named, published)
 
 
 def _line(
@@ -86,7 +88,8 @@ def _line(
 ) -> str:
     colour = f"c{number % COLOURS}"
     path = " ".join(f"{across(x):.1f},{up(cell.value):.1f}" for x, cell in points)
-    drawn = [f'<polyline class="line {colour}" points="{path}"/>']
+    kind = "line published" if any(isinstance(cell, Published) for _, cell in points) else "line"
+    drawn = [f'<polyline class="{kind} {colour}" points="{path}"/>']
     for x, cell in points:
         low, high = (up(end) for end in _ends(cell, log=log))
         drawn.append(
@@ -148,13 +151,14 @@ class _Scale:
         """Round values within the scale."""
         if self._log:
             steps = (1, 2, 5) if self._high - self._low < 2.2 else (1,)
-            tens = range(floor(self._low), ceil(self._high) + 1)
+            apart = ceil((self._high - self._low) / 10)
+            tens = range(floor(self._low), ceil(self._high) + 1, apart)
             made = [step * 10.0**ten for ten in tens for step in steps]
             return [tick for tick in made if self._low <= log10(tick) <= self._high]
         rough = (self._high - self._low) / 5 or 1.0
         ten = 10.0 ** floor(log10(rough))
         step = next(each * ten for each in (1, 2, 5, 10) if each * ten >= rough * 0.999)
-        return [number * step for number in range(ceil(self._low / step), floor(self._high / step * 1.0001) + 1)]
+        return [number * step for number in range(ceil(self._low / step), floor(self._high / step + 1e-6) + 1)]
 
 
 def _grid_x(scale: _Scale, bottom: float, ticks: Iterable[tuple[float, str]], *, top: float = 0) -> str:
@@ -185,10 +189,13 @@ def _svg(height: float, parts: Iterable[str]) -> str:
     return f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img">{"".join(parts)}</svg>'
 
 
-def _legend(names: Sequence[str]) -> str:
-    return f'<p class="legend">{"".join(_entries(names))}</p>' if len(names) > 1 or ":" in names[0] else ""
+def _legend(names: Sequence[str], published: Sequence[bool]) -> str:
+    if len(names) == 1 and ": " not in names[0]:
+        return ""
+    return f'<p class="legend">{"".join(_entries(names, published))}</p>'
 
 
-def _entries(names: Sequence[str]) -> Iterator[str]:
-    for number, name in enumerate(names):
-        yield f'<span><i class="c{number % COLOURS}"></i>{escape(name)}</span>'
+def _entries(names: Sequence[str], published: Sequence[bool]) -> Iterator[str]:
+    for number, (name, is_published) in enumerate(zip(names, published, strict=True)):
+        kind = "published " if is_published else ""
+        yield f'<span><i class="{kind}c{number % COLOURS}"></i>{escape(name)}</span>'

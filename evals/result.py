@@ -28,6 +28,7 @@ class Result:
     Args:
         suite: The suite's name.
         about: What it measures, in one line.
+        command: The command that was given last.
         sessions: Heads of the sessions that made the records; more than one after a stop.
         records: In the order of the cases.
         told: One line on each record.
@@ -39,6 +40,7 @@ class Result:
 
     suite: str
     about: str
+    command: str
     sessions: Sequence[Head]
     records: Sequence[Record]
     told: Sequence[str]
@@ -48,7 +50,9 @@ class Result:
     notes: Sequence[str]
 
     @classmethod
-    def of_run(cls, suite: Suite, records: Sequence[Record], *, of: int, sessions: Sequence[Head]) -> Result:
+    def of_run(
+        cls, suite: Suite, records: Sequence[Record], *, of: int, sessions: Sequence[Head], command: str
+    ) -> Result:
         """Summarise a run.
 
         Args:
@@ -56,12 +60,14 @@ class Result:
             records: In the order of the cases.
             of: How many cases there were to choose from.
             sessions: Heads of the sessions that made the records.
+            command: The command that was given last.
         """
         made = suite.summarise(records)
         usage = add_all(record.values["usage"] for record in records if record.values.get("usage"))
         return cls(
             suite=suite.name,
             about=next(iter((suite.__doc__ or suite.name).strip().splitlines())),
+            command=command,
             sessions=sessions,
             records=records,
             told=[suite.tell(record) if record.done else record.reason for record in records],
@@ -75,11 +81,6 @@ class Result:
     def exit_code(self) -> int:
         """0 where everything holds that must, else 1."""
         return 0 if all(each.holds for each in self.expectations) else 1
-
-    @property
-    def command(self) -> str:
-        """The command that made it."""
-        return str(self.sessions[-1]["command"])
 
     def carried(self, tools: Tools) -> str:
         """What every figure says: n, planner, models, date, commit, whose tools, and the answers' share by rung."""

@@ -5,7 +5,7 @@ class Greetings(Suite):
     \"\"\"Greetings and whether they are polite.\"\"\"    # the first line is what --help says
 
     name = "greetings"
-    tools = "simulated"                     # or "real", "none"; a record may say otherwise: {"tools": "real"}
+    tools = "simulated"                     # or "real", "none"; a case may say otherwise: Case(..., tools="real")
     planner = "ground-truth"                # where the user names nobody; None: the suite has no planner
     examples = ("--limit 20", "--planner openai:gpt-5-mini --at-once 16")
 
@@ -49,9 +49,9 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from gecko_graph.state import JsonObject
-
 if TYPE_CHECKING:
+    from gecko_graph.state import JsonObject
+
     from .figures import Figure
     from .options import Options
 
@@ -76,6 +76,7 @@ class Case:
         group: Its category, for tables and for `--only`.
         facts: What is known of it before it runs, as plain JSON; kept with its record, also where it fails.
         unit: What `--limit` counts: cases of one unit are taken or left together (the arms of one task); else the id.
+        tools: Whose tools answer it, where not the suite's.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Case:
     group: str = ""
     facts: JsonObject = field(default_factory=dict)
     unit: str = ""
+    tools: Tools | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class Suite(ABC):
 
     Attributes:
         name: The command's word.
-        tools: Whose answers its scores are reached with, unless a record says otherwise under `tools`.
+        tools: Whose answers its scores are reached with, unless a case says otherwise.
         planner: Who plans where the user names nobody: `ground-truth`, or None for a suite without a planner.
         planners: The kinds of planner that it knows: `ground-truth`, `recorded`, `model`.
         examples: Options worth trying, for `--help`.
@@ -185,8 +187,8 @@ class Suite(ABC):
 
     def tell(self, record: Record) -> str:
         """One line on a record for the report's list of cases."""
-        told = {key: value for key, value in record.values.items() if isinstance(value, str | int | float)}
-        return ", ".join(f"{key} {value}" for key, value in told.items())
+        told = [(key, value) for key, value in record.values.items() if isinstance(value, str | int | float)]
+        return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in told)
 
 
 def by_group(records: Iterable[Record], *, key: str = "") -> Mapping[str, list[Record]]:

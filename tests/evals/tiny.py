@@ -1,11 +1,12 @@
-"""A suite of the tests' own: numbers, of which some fail, some are slow, and some are said to be wrong."""
+"""Suites of the tests' own: numbers of which some fail, and questions to a model."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from evals.figures import Bars, Lines, Table, mean, rate
-from evals.suite import Case, Expectation, Suite, Summary, by_group
+from evals.suite import Case, EvalError, Expectation, Suite, Summary, by_group
 
 
 class Tiny(Suite):
@@ -17,6 +18,7 @@ class Tiny(Suite):
     name = "tiny"
     tools = "simulated"
     planner = "ground-truth"
+    planners = ("ground-truth", "recorded")
     examples = ("--limit 3",)
     asides = ("shown",)
     failures = 0.1
@@ -28,16 +30,19 @@ class Tiny(Suite):
         parser.add_argument("--pause", type=float, default=0.0, help="seconds a case")
         parser.add_argument("--small", type=int, default=100, help="what is small")
         parser.add_argument("--shown", type=int, default=5, help="what is listed")
+        parser.add_argument("--file", help="a data set to look for")
 
     def cases(self):
+        if self.options.own.file:
+            self.options.dataset(self.options.own.file)
         for number in range(self.options.own.cases):
             group = "even" if number % 2 == 0 else "odd"
             yield Case(f"{group}_{number}", number, group=group, facts={"number": number})
 
     async def run_case(self, case):
-        await asyncio.sleep(self.options.own.pause)
         with (self.options.out / "ran.txt").open("a") as file:
             file.write(f"{case.id}\n")
+        await asyncio.sleep(self.options.own.pause)
         if case.data in self.options.own.fail:
             raise ValueError(f"{case.data} is <b>not</b> liked")
         return {
@@ -60,3 +65,55 @@ class Tiny(Suite):
             Lines("Growth", {"square": [(1, square), (2, square)]}, x="number", y="square", log=True),
         ]
         return Summary(figures, [Expectation("three of four are small", small.value >= 0.75)], ["a note & more"])
+
+
+class Threaded(Tiny):
+    """A suite whose function is a plain one."""
+
+    name = "threaded"
+
+    def cases(self):
+        return (replace(case, tools="real") for case in super().cases())
+
+    def run_case(self, case):
+        if case.data in self.options.own.fail:
+            raise SystemExit("a library that leaves")
+        return {"small": True, "square": case.data}
+
+
+class Nonsense(Tiny):
+    """A suite that returns what no journal can keep."""
+
+    name = "nonsense"
+    failures = 1.0
+
+    async def run_case(self, case):
+        return [{"a": float("nan")}, {"a": {1}}, [1], None][case.data]
+
+
+class Mistaken(Tiny):
+    """A suite that finds out late that the user made a mistake."""
+
+    name = "mistaken"
+
+    async def run_case(self, case):
+        raise EvalError("a package is missing: install it")
+
+
+class Talk(Suite):
+    """Questions to a model."""
+
+    name = "talk"
+    at_once = 4
+
+    def cases(self):
+        return [Case(f"question_{number}", number) for number in range(8)]
+
+    async def run_case(self, case):
+        said = await self.options.speakers()["judge"].ainvoke(f"question {case.data}")
+        return {"said": said.text}
+
+    def summarise(self, records):
+        table = Table("Answers", ["", "answered"])
+        table.add("all", rate(records, lambda record: record.values["said"] == "yes"))
+        return Summary([table])

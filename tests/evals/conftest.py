@@ -1,0 +1,51 @@
+"""Running a suite of the tests' own: here, or in a process of its own as a user does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evals import command
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def own_place(monkeypatch):
+    """Suites of the tests' own are found from the project's root."""
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+@pytest.fixture
+def start():
+    """Start `python -m evals ...` in a process of its own."""
+    started = []
+
+    def begin(*words: object) -> subprocess.Popen[str]:
+        line = [sys.executable, "-m", "evals", *map(str, words)]
+        env = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+        process = subprocess.Popen(
+            line, cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a suite in this process with its journal under `tmp_path`; returns the exit code."""
+
+    def go(kind, *words: object, out: str = "out") -> int:
+        return command.run(kind, [*map(str, words), "--out", str(tmp_path / out)], called=kind.name)
+
+    return go
