@@ -1,0 +1,225 @@
+"""What a prompt shows of a task state: an outline, and the parts that matter, within a budget of characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from ..state import Json
+from .drawing import Drawing, compact, folded, scalar, whole
+from .outline import Node, Outline
+from .relevance import addressed, is_circumstance, relevance, weigh
+from .words import MAX_WORDS, focus_words
+
+__all__ = ["focus_words", "view"]
+
+_SHORT = 200
+"""Characters of a text that is shown without a reason."""
+
+_SMALL = 300
+"""Characters of a container near the root that is shown without a reason: a current folder, a list of doors."""
+
+_RECORD = 800
+"""Characters of a container that is shown as one thing with what was found in it."""
+
+_SEVERAL = 10
+"""Containers in a container up to which it is a thing with parts, not a collection."""
+
+_NAMED = 2.0
+"""Weight of a name from which on a container is taken to be the one that is meant."""
+
+_MANY = 200
+"""Entries of one container that are thought of."""
+
+
+def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
+    """The state as text of at most `budget` characters: all of it if it fits, else the parts that matter in an outline.
+
+    It is JSON, with marks where something is left out: `{… 12 keys: "a", "b", …}`, `… 214 more keys (of 220)`,
+    `… items 3 to 40 (of 44)`, `"start" … 900 of 1,200 characters left out … "end"`. Items of a list that is not whole
+    bear their index. What comes from the state stands in JSON quotes, so that no text in it can pass for a mark.
+
+    Shown are, in this order and as far as the budget goes: short values at the root and in its containers (user,
+    session, counters); the containers that a path among these leads to (current folder); what the focus finds, with
+    the record it is in and the records that it refers to; and, up to a third of the budget, an outline of the rest.
+
+    Args:
+        state: A JSON document.
+        focus: Words to look for, the most telling first: see `focus_words`.
+        budget: Characters, at least 500.
+    """
+    text = _entire(state, budget)
+    if text is not None:
+        return text
+    if not isinstance(state, (dict, list)):
+        return _clipped(state, budget)
+    outline = Outline(state)
+    weigh(outline, focus[:MAX_WORDS])
+    for tenths in (10, 8, 6, 4, 2):
+        text = _Selection(outline, budget * tenths // 10).text()
+        if len(text) <= budget:
+            return text
+    return folded(state)[:budget]
+
+
+def _entire(state: Json, budget: int) -> str | None:
+    if _outgrows(state, budget) < 0:
+        return None
+    text = whole(state)
+    if len(text) > budget:
+        text = compact(state)
+    return text if len(text) <= budget else None
+
+
+def _outgrows(value: Json, room: int) -> int:
+    """What is left of the room, at most; below zero as soon as the value cannot fit."""
+    if isinstance(value, str):
+        return room - len(value) - 2
+    if not isinstance(value, (dict, list)):
+        return room - 1
+    room -= 2 * len(value)
+    for key in value:
+        if room < 0:
+            break
+        room = _outgrows(value[key], room - len(key) - 2) if isinstance(value, dict) else _outgrows(key, room)
+    return room
+
+
+def _clipped(value: Json, budget: int) -> str:
+    for limit in (budget - 100, budget // 6 - 100, 0):
+        text = scalar(value, max(limit, 0))
+        if len(text) <= budget:
+            return text
+    return text[:budget]
+
+
+class _Selection:
+    """What is shown of a state that is too large."""
+
+    def __init__(self, outline: Outline, budget: int) -> None:
+        self.nodes = outline.nodes
+        self.found = list(outline.found.values())
+        self.budget = budget
+        self.drawing = Drawing(self.nodes[0], budget)
+        self.near = self._near(addressed(outline))
+        self._limit(budget // 3)
+        self._show_circumstances()
+        self._limit(budget // 3)
+        self._show_addressed()
+        self._limit(budget)
+        self._show_relevant()
+        self._limit(max(self.drawing.room - budget * 2 // 3, budget // 8))
+        self._outline_rest()
+
+    def text(self) -> str:
+        return self.drawing.text()
+
+    def _limit(self, characters: int) -> None:
+        """Let the next step use so many characters, if there are as many."""
+        self.drawing.floor = max(0, self.drawing.room - max(0, characters))
+
+    def _show_circumstances(self) -> None:
+        drawing, root = self.drawing, self.nodes[0]
+        drawing.open(root)
+        order = sorted(_near_root(root), key=lambda entry: entry[0])
+        for _, node, key in order:
+            kid = node.kids.get(key)
+            if kid and kid.size <= _SMALL:
+                drawing.show_whole(kid)
+            elif kid or not isinstance(node.value[key], str) or len(node.value[key]) <= _SHORT or not node.depth:
+                drawing.show(node, key, limit=_SHORT)
+
+    @staticmethod
+    def _near(places: list[Node]) -> list[Node]:
+        """The addressed containers, and in each the one that holds its things, such as `contents`."""
+        found = []
+        for node in places:
+            inner = max(node.kids.values(), key=lambda kid: kid.size) if 0 < len(node.kids) <= 3 else None
+            found += [node, inner] if inner else [node]
+        return found
+
+    def _show_addressed(self) -> None:
+        for node in self.near:
+            if node.size > self.budget // 8 or not self.drawing.show_whole(node):
+                self.drawing.open(node, names=self.budget // 4)
+                self._show_scalars(node, limit=_SHORT)
+
+    def _show_relevant(self) -> None:
+        near = {node.index for node in self.near}
+        found = [(relevance(node, near), node.index) for node in self.found]
+        found.sort(reverse=True)
+        for weight, index in found:
+            room = self.drawing.room
+            if room < _SHORT or (weight < 0.1 * found[0][0] and room < self.budget * 3 // 4):
+                break
+            self._show_found(self.nodes[index])
+
+    def _show_found(self, node: Node) -> None:
+        record = node
+        while record.parent and record.parent.parent and record.parent.size <= _RECORD:
+            record = record.parent
+        room = self.budget // (4 if node.named >= _NAMED else 8)
+        if record.size <= room and self.drawing.show_whole(record):
+            return
+        if not self.drawing.open(node):
+            return
+        marked = sorted(node.marks, key=lambda key: -node.marks[key])
+        for key in marked[:_MANY]:
+            self.drawing.show(node, key, limit=max(_SHORT, self.budget // 6))
+        self._show_scalars(node, limit=self.budget // 6 if node.named else _SHORT)
+        self._show_kids(node)
+
+    def _show_scalars(self, node: Node, *, limit: int, count: int = 30) -> None:
+        plain = [key for key in node.keys if key not in node.kids]
+        for key in _ends(plain, count):
+            self.drawing.show(node, key, limit=limit)
+
+    def _show_kids(self, node: Node) -> None:
+        kids = list(node.kids.values())
+        if len(kids) == 1:
+            self.drawing.open(kids[0], names=_SMALL)
+        for kid in kids if len(kids) <= _SEVERAL else [kids[0], kids[-1]]:
+            if kid.size > 2 * _SMALL or not self.drawing.show_whole(kid):
+                self.drawing.show(node, kid.key, limit=_SHORT)
+
+    def _outline_rest(self) -> None:
+        """From the root outwards, but what lies beside the things found first."""
+        root = self.nodes[0]
+        weights: dict[int, float] = {}
+        for node in self.found:
+            top = node.way()[:2][-1].index
+            weights[top] = max(weights.get(top, 0.0), node.score + node.named)
+        self._show_kids(root)
+        for branch in sorted(root.kids.values(), key=lambda kid: -weights.get(kid.index, 0.0)):
+            self._sketch_branch(branch)
+
+    def _sketch_branch(self, branch: Node) -> None:
+        queue = [branch]
+        for node in queue:
+            if self.drawing.room <= self.drawing.floor:
+                return
+            if self.drawing.is_open(node) or (node.parent and self.drawing.is_open(node.parent)):
+                self._sketch(node)
+                kids = list(node.kids.values())
+                queue += kids if len(kids) <= _SEVERAL else _ends(kids, 2)
+
+    def _sketch(self, node: Node) -> None:
+        if node.size > 2 * _SMALL or not self.drawing.show_whole(node):
+            self._show_scalars(node, limit=_SHORT // 2, count=30 if isinstance(node.value, dict) else 6)
+            self._show_kids(node)
+
+
+def _near_root(root: Node) -> Iterator[tuple[tuple[bool, bool, int, int], Node, Any]]:
+    """Entries of the root and of its containers, with what they are ordered by."""
+    count = 0
+    for node in [root, *islice(root.kids.values(), _MANY)]:
+        keys = node.keys if len(node.kids) <= _SEVERAL or node is root else [k for k in node.keys if k not in node.kids]
+        for key in islice(keys, _MANY):
+            count += 1
+            yield (not node.marks.get(key), not is_circumstance(key), node.depth, count), node, key
+
+
+def _ends(keys: list[Any], count: int) -> list[Any]:
+    """The first and the last ones, `count` in all."""
+    return keys if len(keys) <= count else keys[: count - count // 2] + keys[-(count // 2) :]

@@ -1,0 +1,101 @@
+"""The words by which the parts of a state that a call or a text concerns are found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..state import Json
+
+MAX_WORDS = 120
+"""Words that are looked for; the first ones count most."""
+
+_LONGEST = 80
+"""Characters of a text that is looked for as a whole: a name, an identifier, a title, not a message."""
+
+_TERM = re.compile(r"\w+(?:[-.:@#&'+]+\w+)*")
+"""A term as it stands in a text: `final_report.pdf`, `2024-05-01`, `o'neil`; of a path each step."""
+
+_PART = re.compile(r"[^\W\d_]+|\d+")
+_CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+
+_IDLE = frozenset(
+    """
+    a about above after again all also am an and any are around as at be because been before being below but by can
+    could currently did do does doing done down each either else every few first for from further get give go had
+    has have having he help her here hers him his how however i if in into is it its itself just kindly last let
+    like ll make may me might more most must my need needed next no nor not now of off ok okay on once one only onto
+    or other our out over own please re really same see set shall she should show since so some still such sure take
+    than thank thanks that the their them then there these they this those through to too two under until up us use
+    using ve very via want was we well were what when where whether which while who whom why will with within
+    without would yes yet you your
+    """.split()  # noqa: SIM905 - two hundred quoted words are no list that a person reads
+)
+
+
+def focus_words(*parts: Json) -> list[str]:
+    """The words to look for in a state, the most telling first; for `view`.
+
+    Args:
+        parts: What the view is for, the most telling first: a call's name and arguments, a result, the task, the items
+            of a checklist. Values come before the names they stand under, whole texts before their words.
+
+    Returns:
+        At most `MAX_WORDS` different words, in small letters.
+    """
+    words: dict[str, None] = {}
+    for part in parts:
+        for word in (*_whole(part), *_words(part), *_names(part)):
+            if word not in _IDLE:
+                words.setdefault(word)
+    return list(words)[:MAX_WORDS]
+
+
+def _scalars(part: Json) -> Iterator[str]:
+    if isinstance(part, dict):
+        for value in part.values():
+            yield from _scalars(value)
+    elif isinstance(part, (list, tuple)):
+        for value in part:
+            yield from _scalars(value)
+    elif isinstance(part, (str, int, float)) and not isinstance(part, bool):
+        yield str(part)
+
+
+def _whole(part: Json) -> Iterator[str]:
+    """Short texts and numbers as they are, then the terms in all of them."""
+    texts = list(_scalars(part))
+    for text in texts:
+        plain = text.strip().lower()
+        if plain and len(plain) <= _LONGEST:
+            yield plain
+    for text in texts:
+        yield from (term.lower() for term in _TERM.findall(text) if len(term) <= _LONGEST)
+
+
+def _words(part: Json) -> Iterator[str]:
+    for text in _scalars(part):
+        for term in _TERM.findall(text):
+            yield from split_term(term)
+
+
+def _names(part: Json) -> Iterator[str]:
+    """The words of the keys, such as `card_id`."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            yield from split_term(str(key))
+            yield from _names(value)
+    elif isinstance(part, (list, tuple)):
+        for value in part:
+            yield from _names(value)
+
+
+def split_term(term: str) -> Iterator[str]:
+    """The words that a term is made of, in the singular too: `lockDoors` gives lock, doors, door."""
+    for piece in _PART.findall(_CAMEL.sub(" ", term)):
+        word = piece.lower()
+        if len(word) < 3:
+            continue
+        yield word
+        if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+            yield word[:-1]
