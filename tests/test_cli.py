@@ -15,8 +15,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
 
 from gecko_graph.cli import build_parser, main
+from gecko_graph.cli.running import exit_code
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.scenario import examples, shipped
 
@@ -167,6 +171,7 @@ MISTAKES = {
     ("run", "--tools", SHOP_API, "--task", " ", "--model", "openai:x"): "--task is empty: say what the user wants",
     ("run", SHOP, "--model", "gpt"): "model 'gpt': write 'provider:name'",
     ("run", SHOP, "--model", "openai:gpt-5-mini"): "model 'openai:gpt-5-mini' needs a key: set OPENAI_API_KEY",
+    ("run", SHOP, "--base-url", "http://x"): "--base-url is the address of a model: give --model as well",
     ("run", SHOP, "--resume"): "--resume needs --save FILE",
     ("run", SHOP, "--thread", "x"): "--thread names a run in a file: give --save FILE as well",
     ("run", SHOP, "--set", "x=1"): "--set x=1: write KEY=VALUE; keys are max_retries",
@@ -328,6 +333,65 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
     assert "(planner 9)" in out
 
 
+TURN = {
+    "user": "Go on.",
+    "checklist": [{"id": "tea", "check": "state.cart['TEA-100'].quantity == 1"}],
+    "replies": {
+        "planner": [
+            [{"say": "Done."}],
+            [{"call": "setCartLine", "args": {"sku": "TEA-100", "quantity": 1}}, {"say": "Yes."}],
+        ]
+    },
+}
+
+
+def test_history_of_several_turns_the_last_one_interrupted(run, tmp_path, interrupt):
+    data = yaml.safe_load(Path(SHOP).read_text()) | {"tools": SHOP_API}
+    data["turns"].append(TURN)
+    (tmp_path / "case.yaml").write_text(yaml.safe_dump(data))
+    words = ("run", tmp_path / "case.yaml", "--save", tmp_path / "runs.sqlite")
+    interrupt(12)
+    assert run(*words)[0] == 130
+    interrupt(0)
+    _, told, _ = run("history", tmp_path / "runs.sqlite", "order-within-credit")
+    first, second = told.split("Turn 2  Go on.")
+    assert "result       accepted, 4 of 4" in first
+    assert "[1] verdict  failed, 0 of 1" in second
+    assert "[2] ok       setCartLine" in second
+    assert "not over" in second
+    code, shown, _ = run(*words, "--resume", "--json", tmp_path / "out.json")
+    assert code == 0
+    assert shown.startswith("task Go on.")
+    (turn,) = json.loads((tmp_path / "out.json").read_text())["turns"]
+    assert turn["task_state"]["cart"]["TEA-100"]["quantity"] == 1
+    assert "not over" not in run("history", tmp_path / "runs.sqlite", "order-within-credit")[1]
+
+
+def test_history_of_a_thread_that_another_graph_has_written(run, tmp_path):
+    class Notes(TypedDict):
+        note: str
+
+    builder = StateGraph(Notes)
+    builder.add_node("write", lambda state: {"note": "x"})
+    builder.add_edge(START, "write")
+    with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
+        builder.compile(checkpointer=saver).invoke({"note": ""}, {"configurable": {"thread_id": "t"}})
+    assert "the thread 't' holds no rehearsal" in mistake(run("history", tmp_path / "runs.sqlite", "t"))
+
+
+def test_history_of_a_run_whose_attempts_went_on_at_once(run, tmp_path, interrupt):
+    interrupt(5)
+    words = ("run", FILES, "--set", "parallel_attempts=2", "--save", tmp_path / "runs.sqlite")
+    assert run(*words)[0] == 130
+    interrupt(0)
+    _, told, _ = run("history", tmp_path / "runs.sqlite", "file-the-report")
+    assert "[1] attempt  from state" in told
+    assert "[2] attempt  from state" in told
+    code, shown, _ = run(*words, "--resume")
+    assert code == 0
+    assert "result       accepted, 3 of 3 (attempt 2 of 2)" in shown
+
+
 def test_ctrl_c_without_save(run, interrupt):
     interrupt(2)
     code, _, err = run("run", FILES)
@@ -454,6 +518,17 @@ def test_ctrl_c_does_not_wait_for_the_model(server, tmp_path):
 
 
 # tools, convert ------------------------------------------------------------------------------------
+
+
+def test_the_exit_code_of_several_turns():
+    def outputs(*words):
+        return [{"rehearsal": {"verdict": {"word": word}}} for word in words]
+
+    assert exit_code(outputs("needs_user", "accepted")) == 0
+    assert exit_code(outputs("accepted", "accepted")) == 0
+    assert exit_code(outputs("failed", "accepted")) == 1
+    assert exit_code(outputs("accepted", "needs_user")) == 1
+    assert exit_code([]) == 1
 
 
 def test_tools_of_an_example(run):

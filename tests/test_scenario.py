@@ -7,6 +7,8 @@ import json
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -244,6 +246,42 @@ def test_files_that_cannot_be_read(tmp_path, name, text, message):
     with pytest.raises(ScenarioError, match=message) as caught:
         Scenario.load(tmp_path / name)
     assert name in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def places(value, path=()):
+    yield path
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in members:
+        yield from places(member, (*path, key))
+
+
+OUTER = [path for path in places(case()) if path and path[0] != "tools"] + [("tools",)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(OUTER), JSON)
+def test_whatever_stands_anywhere_is_read_or_refused_in_words(path, value):
+    data = case()
+    inner = data
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    assert read_or_refused(data).startswith(("read", "s: "))
+
+
+def read_or_refused(data):
+    try:
+        Scenario.from_dict(data, where="s")
+    except GeckoError as error:
+        return str(error)
+    return "read"
 
 
 # running ---------------------------------------------------------------------------------------------

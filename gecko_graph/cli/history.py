@@ -37,7 +37,10 @@ def history(options: argparse.Namespace) -> int:
             raise GeckoError(f"{options.file}: no thread {options.thread!r}; {saving.known(saver)}")
         turns = list(read_turns(saver, options.thread))
     if not turns:
-        raise GeckoError(f"{options.file}: the thread {options.thread!r} holds no rehearsal of its own")
+        raise GeckoError(
+            f"{options.file}: the thread {options.thread!r} holds no rehearsal: it was interrupted before anything was "
+            "done, or another graph has written it"
+        )
     for number, turn in enumerate(turns, 1):
         show_turn(turn, number, console)
     return 0
@@ -80,12 +83,18 @@ def read_turns(saver: SqliteSaver, thread: str) -> Iterator[SavedTurn]:
     by_turn: dict[int, list[StateSnapshot]] = {}
     for snapshot in gecko.get_state_history(config):
         ledger = snapshot.values.get("ledger")
-        if ledger and (snapshot.metadata or {}).get("source") != "input":
+        if ledger and not _opens_a_turn(snapshot):
             by_turn.setdefault(ledger["turn"], []).append(snapshot)
     now = gecko.get_state(config, subgraphs=True)
     for turn in sorted(by_turn):
         newest = by_turn[turn][0]
         yield _turn(newest, len(by_turn[turn]), _open_attempts(now) if newest.config == now.config else [])
+
+
+def _opens_a_turn(snapshot: StateSnapshot) -> bool:
+    """True where a turn's input is in, but its ledger is still the one of the turn before."""
+    source = (snapshot.metadata or {}).get("source")
+    return source == "input" or any(task.name == "bootstrapper" for task in snapshot.tasks)
 
 
 def _turn(newest: StateSnapshot, checkpoints: int, open_attempts: list[Draft]) -> SavedTurn:

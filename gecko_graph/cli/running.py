@@ -57,7 +57,7 @@ def demo(options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> int:
     """Rehearse a scenario or a task."""
     scenario = scenario_of(options)
-    _check_saving(options)
+    _check_options(options)
     thread = options.thread or scenario.name
     console = screen(stderr=options.json == "-")
     opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
@@ -128,7 +128,9 @@ def _knobs(limits: GeckoContext, settings: Sequence[str]) -> GeckoContext:
     return limits
 
 
-def _check_saving(options: argparse.Namespace) -> None:
+def _check_options(options: argparse.Namespace) -> None:
+    if options.base_url and not options.model:
+        raise GeckoError("--base-url is the address of a model: give --model as well")
     if options.resume and not options.save:
         raise GeckoError("--resume needs --save FILE: the file that the run was kept in")
     if options.thread and not options.save:
