@@ -7,6 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from gecko_graph.simulation.naming import vocabulary
+
 NAMES = st.sampled_from(
     ["id", "name", "user_id", "start_date", "end_date", "price", "tags", "odd name", "x.y", "status", "é"]
 )
@@ -31,6 +33,33 @@ WRONG_KIND: dict[str, list[Any]] = {
     "array": ["a,b", {"0": 1}, None],
     "object": ["{}", ["a"], None],
 }
+
+
+KEYWORDS = vocabulary(
+    "type enum const minimum maximum multipleOf minLength maxLength pattern format items prefixItems contains minItems "
+    "maxItems uniqueItems properties required additionalProperties patternProperties propertyNames minProperties "
+    "dependentRequired dependentSchemas allOf anyOf oneOf not if then else $ref $defs $id $schema $anchor default "
+    "examples unevaluatedProperties unevaluatedItems description definitions"
+)
+SCRAPS = st.one_of(
+    st.sampled_from(
+        ["string", "integer", "object", "array", "dict", "#", "#/$defs/a", "#/properties/a", "#x", "^a+$", "(", "date"]
+    ),
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 5),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.text(max_size=3),
+)
+JUNK = st.recursive(
+    SCRAPS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.one_of(st.sampled_from(sorted(KEYWORDS)), st.sampled_from(["a", "b"])), inner, max_size=4),
+    ),
+    max_leaves=14,
+)
+"""What somebody might write for a schema: keywords in places of their own, with whatever value."""
 
 
 def strings() -> st.SearchStrategy[dict]:

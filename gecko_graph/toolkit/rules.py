@@ -26,7 +26,10 @@ from .pattern import compile_pattern
 from .tidy import mentions, tidy
 
 MAX_CHECKS = 50_000
-"""Type checks and references that one value may cost. What is left after them is not checked."""
+"""Type checks that one value may cost. What is left after them is not checked."""
+
+REFERENCE_COST = 3
+"""A reference takes about as long to follow as so many type checks."""
 
 Errors = Iterator[ValidationError]
 
@@ -38,8 +41,8 @@ class TooMuch(Exception):
     """A check that has used up `MAX_CHECKS`."""
 
 
-def _spend() -> None:
-    _work.left -= 1
+def _spend(checks: int = 1) -> None:
+    _work.left -= checks
     if _work.left < 0:
         raise TooMuch
 
@@ -73,7 +76,7 @@ def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
 
 
 def _ref(validator: Any, ref: str, instance: Json, schema: Any) -> Errors:
-    _spend()
+    _spend(REFERENCE_COST)
     try:
         yield from _STOCK["$ref"](validator, ref, instance, schema) or ()
     except Unresolvable:

@@ -75,7 +75,7 @@ def tidy(schema: Any) -> Any:
 
 
 def _keeps(key: object, value: Any) -> bool:
-    if not isinstance(key, str) or (key == "$schema" and isinstance(value, str)):
+    if not isinstance(key, str) or key == "$schema":
         return False
     if key in _SINGLE and not isinstance(value, dict | bool):
         return False

@@ -135,9 +135,9 @@ def test_what_cannot_be_read_is_no_rule(source):
 def test_bombs_fizzle(source, text):
     pattern = compile_pattern(source)
     assert pattern is not None
-    started = time.perf_counter()
+    started = time.process_time()
     pattern.matches(text)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_a_long_text_that_fits_is_found_to_fit():

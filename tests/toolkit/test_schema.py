@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from gecko_graph.toolkit.findings import json_path, value_at
 from gecko_graph.toolkit.schema import complaints, faults, malformed, undecided, unknown_tool
 from gecko_graph.toolkit.spec import ToolSpec
-from tests.schemas import JSON, PARAMETERS, SCHEMAS, fitting, spoiled
+from tests.schemas import JSON, JUNK, PARAMETERS, SCHEMAS, fitting, spoiled
 
 
 def tool(**properties):
@@ -215,12 +215,12 @@ class TestBadArguments:
         assert len(complaints(tool(x={}), {"x": [value]})) == 1
 
     def test_big(self):
-        started = time.perf_counter()
+        started = time.process_time()
         args = {"x": [{"value": index} for index in range(30_000)]}
         assert complaints(tool(x={"type": "array", "items": {"type": "object"}}), args) == []
         assert len(complaints(tool(x={"items": {"type": "string"}}), args)) == 20
         assert complaints(tool(x={"uniqueItems": True}), args) == []
-        assert time.perf_counter() - started < 10
+        assert time.process_time() - started < 10
 
 
 class TestBadSchemas:
@@ -262,6 +262,15 @@ class TestBadSchemas:
         assert complaints(tool(x=rule), {"x": value}) == []
         assert faults(rule, value) == []
 
+    @given(JUNK, st.one_of(JSON, JUNK))
+    def test_no_schema_breaks_a_run(self, schema, value):
+        for each in faults(schema, value):
+            assert each.startswith("at $")
+        spec = ToolSpec(name="t", parameters=schema)
+        args = {"a": value, "b": 1}
+        if not complaints(spec, args):
+            undecided(schema, args)
+
     def test_the_rest_of_a_malformed_schema_still_rules(self):
         assert faults({"type": "string", "minLength": "three", "maxLength": 2}, "abc") != []
 
@@ -299,14 +308,14 @@ class TestBadSchemas:
         ],
     )
     def test_nothing_hangs(self, schema):
-        started = time.perf_counter()
+        started = time.process_time()
         deep: list = []
         for _ in range(30):
             deep = [deep, deep] if len(str(deep)) < 500 else [deep]
         for value in ("a" * 3_000 + "!", deep, {"x" * 3_000: 1}):
             faults(schema, value)
             complaints(ToolSpec(name="t", parameters={"properties": {"x": schema}}), {"x": value})
-        assert time.perf_counter() - started < 8
+        assert time.process_time() - started < 8
 
     def test_a_schema_that_contains_itself(self):
         schema: dict = {"type": "object"}
@@ -376,9 +385,9 @@ def test_a_call_costs_well_under_a_millisecond():
     complaints(spec, args)
     times = []
     for _ in range(30):
-        started = time.perf_counter()
+        started = time.process_time()
         complaints(spec, args)
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     assert min(times) < 1e-3
 
 
