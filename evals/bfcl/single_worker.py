@@ -1,0 +1,155 @@
+"""The official single-turn evaluator in a process of its own: JSON requests on stdin, replies on stdout, one a line.
+
+Its modules import every vendor's SDK through the model registry, and pandas for its leaderboard, of which scoring a
+result file uses nothing. They are stood in for here, and only here: nothing leaks into the process that asks.
+Run by path, with any Python that has bfcl-eval; with `--whole` nothing is stood in for and the real registry is used.
+
+Requests: `{"do": "check", "category", "id", "result"}`, `{"do": "score", "model", "categories", "results", "scores"}`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext, redirect_stdout
+from functools import cache, partial
+from importlib import import_module, metadata
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, NoReturn
+
+REGISTRY = "bfcl_eval.constants.model_config"
+
+STOOD_IN_FOR = (
+    "numpy",
+    "pandas",
+    "tqdm",
+    "dotenv",
+    "filelock",
+    "bfcl_eval.model_handler.base_handler",
+    "bfcl_eval.model_handler.utils",
+)
+"""What the evaluator imports for other things than scoring: the leaderboard, other benchmarks, asking models."""
+
+
+class StandIn(ModuleType):
+    """A module in name only: its functions refuse to be called."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return partial(refuse, f"{self.__name__}.{name}")
+
+
+def refuse(name: str, *_: Any, **__: Any) -> NoReturn:
+    """Fail: something was called that scoring was not known to use."""
+    raise RuntimeError(f"{name} is stood in for, and was called: score with --official-python instead")
+
+
+class Handler:
+    """Decodes what a model in function-calling mode left behind: for each call its name and arguments as JSON text."""
+
+    def decode_ast(self, result: Any, language: Any = None, has_tool_call_tag: bool = False) -> list[dict[str, Any]]:
+        """The calls by name; raises where the result is a plain text, as the evaluator expects."""
+        return [{name: json.loads(arguments) for name, arguments in list(call.items())[:1]} for call in result]
+
+
+def stand_in() -> None:
+    """Put the stand-ins where the evaluator will look for them."""
+    for name in (*STOOD_IN_FOR, REGISTRY):
+        sys.modules[name] = StandIn(name)
+    sys.modules["filelock"].__dict__["FileLock"] = nullcontext
+    sys.modules[REGISTRY].__dict__["MODEL_CONFIG_MAPPING"] = {}
+
+
+def official_handler() -> Any:
+    """The real handler's decoding of function calls, without its client."""
+    module = import_module("bfcl_eval.model_handler.api_inference.openai_completion")
+    handler = SimpleNamespace(is_fc_model=True)
+    handler.decode_ast = partial(module.OpenAICompletionsHandler.decode_ast, handler)
+    return handler
+
+
+class Evaluator:
+    """The official evaluator.
+
+    Args:
+        whole: Whether the whole package is installed here, with all that it needs.
+    """
+
+    def __init__(self, *, whole: bool) -> None:
+        if not whole:
+            stand_in()
+        self._runner = import_module("bfcl_eval.eval_checker.eval_runner")
+        self._registry = import_module(REGISTRY).MODEL_CONFIG_MAPPING
+        self._utils = import_module("bfcl_eval.utils")
+        self._handler = official_handler() if whole else Handler()
+        self._entries = cache(self._load)
+
+    def check(self, *, category: str, id: str, result: Any) -> dict[str, Any]:
+        """The verdict on one result."""
+        entry, answer = self._entries(category)[id]
+        model = self._register("checked")
+        if answer is None:
+            said = self._runner._evaluate_single_relevance_entry(self._handler, id, result, entry, model, category)
+        else:
+            enums = import_module("bfcl_eval.constants.enums")
+            said = self._runner._evaluate_single_ast_entry(
+                self._handler,
+                id,
+                result,
+                answer,
+                entry,
+                model,
+                category,
+                language=enums.Language.PYTHON,
+                return_format=enums.ReturnFormat.PYTHON,
+            )
+        told = [str(line) for line in said.get("error", ())]
+        return {"valid": bool(said["valid"]), "error_type": said.get("error_type"), "error": told}
+
+    def score(self, *, model: str, categories: list[str], results: str, scores: str) -> dict[str, Any]:
+        """Score a model's result files; the evaluator writes its score files, and this is what they say."""
+        told = {}
+        for category in categories:
+            group = self._utils.get_directory_structure_by_category(category)
+            name = self._utils.get_file_name_by_category(category, is_result_file=True)
+            result = self._utils.load_file(Path(results) / model / group / name, sort_by_id=True)
+            self._runner.evaluate_task(
+                category, Path(results), Path(scores), result, self._register(model), self._handler, {}, True
+            )
+            score = self._utils.get_file_name_by_category(category, is_score_file=True)
+            head, *invalid = self._utils.load_file(Path(scores) / model / group / score)
+            told[category] = {**head, "invalid": [each["id"] for each in invalid]}
+        return told
+
+    def _register(self, model: str) -> str:
+        config = SimpleNamespace(model_name=model, is_fc_model=True, underscore_to_dot=False)
+        self._registry.setdefault(model.replace("_", "/"), config)
+        return model
+
+    def _load(self, category: str) -> dict[str, tuple[Any, Any]]:
+        entries = self._utils.load_dataset_entry(category, include_prereq=False, include_language_specific_hint=False)
+        if self._utils.is_relevance_or_irrelevance(category):
+            return {entry["id"]: (entry, None) for entry in entries}
+        answers = {answer["id"]: answer["ground_truth"] for answer in self._utils.load_ground_truth_entry(category)}
+        return {entry["id"]: (entry, answers[entry["id"]]) for entry in entries}
+
+
+def main() -> None:
+    """Answer requests until stdin ends; what the evaluator prints goes to stderr."""
+    reply_to = sys.stdout
+    with redirect_stdout(sys.stderr):
+        evaluator = Evaluator(whole="--whole" in sys.argv)
+        print(json.dumps({"version": metadata.version("bfcl-eval")}), file=reply_to, flush=True)
+        for line in sys.stdin:
+            request = json.loads(line)
+            try:
+                reply = {"said": getattr(evaluator, request.pop("do"))(**request)}
+            except Exception as error:  # noqa: BLE001 - the boundary: whatever the evaluator raises is told to who asked
+                reply = {"failed": f"{type(error).__name__}: {error}"}
+            print(json.dumps(reply), file=reply_to, flush=True)
+
+
+if __name__ == "__main__":
+    main()
