@@ -16,8 +16,10 @@ from .suite import Record
 from .terminal import markdown
 
 DETAIL_CHARS = 6_000
-ALL_DETAILS_CHARS = 10_000_000
 TOLD_CHARS = 300
+
+# of all cases together, so that the file stays well under 20 MB
+ALL_DETAILS_BYTES, ALL_TOLD_CHARS = 10_000_000, 2_000_000
 
 _HERE = Path(__file__).resolve().parent
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -29,7 +31,7 @@ def write_report(result: Result, pages: Iterable[Path]) -> None:
     whole = page(result)
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(whole, encoding="utf-8", errors="backslashreplace")
+        file.write_text(whole, encoding="utf-8", errors="replace")  # half a surrogate pair kills some browsers
     text = json.dumps(result.as_json(), ensure_ascii=False, indent=1)
     text_below = "\n".join(markdown(result))
     for name, content in (("summary.json", text), ("summary.md", text_below)):
@@ -117,23 +119,29 @@ def _cell(cell: Cell) -> str:
 
 
 def _cases(result: Result) -> str:
-    rows = json.dumps(list(_rows(result)), ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+    rows = _json(list(_rows(result))).replace("<", "\\u003c")
     shell = (_HERE / "report_cases.html").read_text(encoding="utf-8")
     return f'{shell}<script type="application/json" id="records">{rows}</script>\n'
 
 
 def _rows(result: Result) -> Iterator[list[Any]]:
     """Id, group, status, seconds, one line, details; where space is short, details of those not done come first."""
-    room = ALL_DETAILS_CHARS
+    room = ALL_DETAILS_BYTES
+    told_chars = min(TOLD_CHARS, ALL_TOLD_CHARS // max(1, len(result.records)))
     details: dict[str, str] = {}
     for record in sorted(result.records, key=lambda record: record.done):
         detail = _detail(record)
-        if len(detail) <= room:
+        size = len(_json(detail).encode("utf-8", "backslashreplace"))
+        if size <= room:
             details[record.id] = detail
-            room -= len(detail)
+            room -= size
     for record, told in zip(result.records, result.told, strict=True):
         seconds = f"{record.seconds:.3g}"
-        yield [record.id, record.group, record.status, seconds, told[:TOLD_CHARS], details.get(record.id, "")]
+        yield [record.id, record.group, record.status, seconds, told[:told_chars], details.get(record.id, "")]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _detail(record: Record) -> str:

@@ -1,6 +1,11 @@
 """What a suite is: named cases, a function that runs one, and a summary of the records. The runner does the rest.
 
 ```python
+from evals.figures import Bars, Lines, Measured, Published, Table, mean, rate, share
+from evals.datasets import read_jsonl
+from evals.rehearsed import rehearsed
+from evals.suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
+
 class Greetings(Suite):
     \"\"\"Greetings and whether they are polite.\"\"\"    # the first line is what --help says
 
@@ -32,6 +37,8 @@ class Greetings(Suite):
             [table, Bars("Politeness", categories=["all"], series={"ours": [whole]})],
             expectations=[Expectation("at least 99 % are polite", whole.value >= 0.99)],
         )
+
+SUITE = Greetings
 ```
 
 A line in `SUITES` of `evals/__main__.py` makes it a command. What the suite need not care for: choosing cases

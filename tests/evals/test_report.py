@@ -221,11 +221,12 @@ def test_the_report_lists_every_case(tmp_path):
     assert json.loads(rows[0][5])["values"]["text"] == NASTY
 
 
-def test_a_report_of_many_large_cases_stays_small():
-    many = [record(f"case_{n}", ok=True, text="x" * 20_000) for n in range(3_000)]
+@pytest.mark.parametrize("letter", ["x", "\u20ac", '"'])
+def test_a_report_of_many_large_cases_stays_small(letter):
+    many = [record(f"case_{n}", ok=True, text=letter * 20_000) for n in range(3_000)]
     many.append(record("lost", status="failed"))
     text = page(result(many))
-    assert len(text) < 20_000_000
+    assert len(text.encode("utf-8", "backslashreplace")) < 20_000_000
     rows = json.loads(read(text).records)
     assert len(rows) == 3_001
     assert rows[-1][5]  # the failed case's details were kept
