@@ -20,6 +20,8 @@ class Entry(NamedTuple):
 
 
 SUITES = {
+    "bfcl": Entry("evals.bfcl", "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)"),
+    "judge": Entry("evals.judge", "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)"),
     "speed": Entry("evals.speed", "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time"),
     "validation": Entry("evals.validation", "recorded calls of real models against the argument rules, by error type"),
     "view": Entry("evals.view", "what a prompt's view of a padded state still holds of what the real tools touch"),

@@ -1,8 +1,8 @@
 """The benchmark's executable classes as the `python` rung: each call on an instance made from the task state's JSON.
 
-The task state is `{class: its attributes, ..., "runtime_state": {...}}`. An instance is made afresh for each call from that
-JSON, called, and read back; nothing outlives the call but the JSON. What the classes keep beside their attributes (private
-ones, the place of the random source, sets and numbers as keys, folders that are shared) stands in the runtime state.
+The task state is `{class: its attributes, ..., "runtime_state": {...}}`. An instance is made afresh for each call from
+that JSON, called, and read back; nothing outlives the call but the JSON. What the classes keep beside their attributes
+(private ones, the place of the random source, sets and numbers as keys, shared folders) stands in the runtime state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values of Python as JSON and back without loss: sets, tuples and numbers as keys are noted beside the JSON.
 
-A benchmark's class holds `{12345: order}` or `set()`; the task state is JSON. What JSON cannot say stands in `kinds`, by
-JSON pointer.
+A benchmark's class holds `{12345: order}` or `set()`; the task state is JSON. What JSON cannot say stands in
+`kinds`, by JSON pointer.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ def words_drawn(source: random.Random, start: Any) -> int:
     if isinstance(source, CountedRandom):
         return source.drawn
     state = source.getstate()
-    drawn = 0 if state == start else int(state[1][-1])  # the place in a block of 624 words, the first one drawn as a whole
+    drawn = (
+        0 if state == start else int(state[1][-1])
+    )  # the place in a block of 624 words, the first one drawn as a whole
     if CountedRandom(start, drawn).getstate() != state:
         raise ValueError("the random source is none that began here, or has drawn more than 624 words")
     return drawn

@@ -1,8 +1,8 @@
-"""Rule checks from the real classes' end state: what an oracle would ask of a turn. Never part of the method's accuracy.
+"""Rule checks from the real classes' end state: what an oracle would ask of a turn. No part of the method's accuracy.
 
-The checks compare the whole task state with the one that the ground truth leads to: a part that the truth does not change
-with the state before, a part that it does with its value. And, as the official checker, they look for the truth's answers
-among those that the turns have got so far.
+The checks compare the whole task state with the one that the ground truth leads to: a part that the truth does not
+change with the state before, a part that it does with its value. And, as the official checker, they look for the
+truth's answers among those that the turns have got so far.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.world.patch import json_equal
 
-from .classes import RUNTIME
+from .classes import FILES, RUNTIME
 from .official import Replay
 from .tasks import Task
 
 Place = tuple[str | int, ...]
 
-_ABSENT = "«absent»"
+ABSENT = object()
 _MOST_PARTS = 40
 _PIECE = 2_000
 _SOURCE = 6_000
@@ -52,7 +52,7 @@ def truth_of(task: Task) -> Truth:
 
 
 def public(state: Mapping[str, Any]) -> JsonObject:
-    """What of the task state the official checker compares: the classes' public attributes, and so no current folder."""
+    """What of the task state the official checker compares: public attributes, and so no current folder."""
     return {
         name: {key: value for key, value in part.items() if key != "cwd"}
         for name, part in state.items()
@@ -70,7 +70,9 @@ def as_json(answer: str) -> Json:
     return answer
 
 
-def checklist(before: Mapping[str, Any], after: Mapping[str, Any], answers: Sequence[Json], *, seen: Sequence[Json]) -> list[ChecklistItem]:
+def checklist(
+    before: Mapping[str, Any], after: Mapping[str, Any], answers: Sequence[Json], *, seen: Sequence[Json]
+) -> list[ChecklistItem]:
     """The checks of one turn.
 
     Args:
@@ -81,7 +83,7 @@ def checklist(before: Mapping[str, Any], after: Mapping[str, Any], answers: Sequ
     """
     items: list[ChecklistItem] = []
     for name, part in after.items():
-        checks = list(compare((name,), before.get(name, _ABSENT), part))
+        checks = list(_of_class(name, before.get(name, {}), part))
         for number, check in enumerate(bundles(checks), 1):
             told = f"{name} is in the state that the task asks for ({number})"
             items.append({"id": f"{name}-{number}", "description": told, "check": check})
@@ -90,29 +92,40 @@ def checklist(before: Mapping[str, Any], after: Mapping[str, Any], answers: Sequ
     return items
 
 
+def _of_class(name: str, before: JsonObject, after: JsonObject) -> Iterator[str]:
+    if name != FILES:
+        yield from compare((name,), before, after)
+        return
+    for key, value in after.items():  # one by one: the current folder may be left out
+        yield from compare((name, key), before.get(key, ABSENT), value)
+
+
 def compare(place: Place, before: Json, after: Json) -> Iterator[str]:
-    """Checks that hold if, and only if, `state` has the value `after` at a place."""
-    if json_equal(before, after) and before != _ABSENT:
-        yield f"at(state, {path(place)}, {literal(_ABSENT)}) == at(before, {path(place)}, {literal(_ABSENT)})"
+    """Checks that hold if, and only if, `state` has the value `after` at a place; of nothing, none holds."""
+    here = f"state{path(place)}"
+    if before is not ABSENT and json_equal(before, after):
+        yield f"{here} == before{path(place)}"
     elif isinstance(after, dict | list) and (type(before) is type(after) or parts(after) > _MOST_PARTS):
         yield from _inside(place, before, after)
     elif isinstance(after, str) and len(after) > _PIECE:
-        here = f"at(state, {path(place)}, '')"
-        yield f"{here} | length == {len(after)}"
+        yield f"{here} is string and {here} | length == {len(after)}"
         for start in range(0, len(after), _PIECE):
             yield f"{here}[{start}:{start + _PIECE}] == {literal(after[start : start + _PIECE])}"
     else:
-        yield f"at(state, {path(place)}, {literal(_ABSENT)}) == {literal(after)}"
+        yield f"{here} == {literal(after)}"
 
 
 def _inside(place: Place, before: Any, after: Any) -> Iterator[str]:
-    here = f"at(state, {path(place)}, {literal(_ABSENT)})"
+    here = f"state{path(place)}"
     yield f"{here} is {'mapping' if isinstance(after, dict) else 'sequence'} and {here} is not string"
     yield f"{here} | length == {len(after)}"
-    known = before if type(before) is type(after) else type(after)()
-    for key, value in after.items() if isinstance(after, dict) else enumerate(after):
-        was = known.get(key, _ABSENT) if isinstance(known, dict) else known[key] if key < len(known) else _ABSENT
-        yield from compare((*place, key), was, value)
+    known = dict(_entries(before)) if type(before) is type(after) else {}
+    for key, value in _entries(after):
+        yield from compare((*place, key), known.get(key, ABSENT), value)
+
+
+def _entries(value: Any) -> Iterator[tuple[str | int, Json]]:
+    yield from value.items() if isinstance(value, dict) else enumerate(value)
 
 
 def answered(answers: Sequence[Json], seen: Sequence[Json]) -> Iterator[str]:
@@ -148,8 +161,8 @@ def parts(value: Json) -> int:
 
 
 def path(place: Place) -> str:
-    """A place as a list of tokens in the language of checks."""
-    return f"[{', '.join(literal(token) for token in place)}]"
+    """A place as subscripts in the language of checks."""
+    return "".join(f"[{literal(token)}]" for token in place)
 
 
 def literal(value: Json) -> str:

@@ -1,7 +1,7 @@
 """The official package `bfcl-eval`: how it is reached, and what to do where it is missing.
 
 It is used in place: its data, its executable classes and its multi-turn checker; nothing of it is copied. Installed
-whole it brings 6.4 GB; what is used here needs the package itself and, for its MathAPI, mpmath: under 5 MB, one command.
+whole it brings 6.4 GB; what is used here needs the package itself and, for its MathAPI, mpmath: 20 MB, one command.
 """
 
 from __future__ import annotations

@@ -81,10 +81,11 @@ async def play(task: Task, player: Player) -> list[Played]:
     given: JsonObject = {"task_state": state}
     played: list[Played] = []
     seen: list[Json] = []
+    tools: Toolkit | None = None
     for number, turn in enumerate(task.turns):
-        gecko = create_gecko(
-            player.toolkit(number), models=player.models, context=player.context, checkpointer=saver
-        )
+        if (offered := player.toolkit(number)) is not tools:
+            tools = offered
+            gecko = create_gecko(tools, models=player.models, context=player.context, checkpointer=saver)
         inputs: JsonObject = {"messages": turn.said, **given}
         if player.checklist is not None:
             inputs["checklist"] = player.checklist(number, state, seen)
@@ -120,6 +121,4 @@ def written(attempt: Attempt) -> list[list[str]]:
 
 def plan_of(played: Sequence[Played]) -> Plan:
     """The plan of a whole task in the official result format."""
-    return [
-        [[write_call(call["name"], call["args"])] for call in each.rehearsal["plan"]] for each in played
-    ]
+    return [[[write_call(call["name"], call["args"])] for call in each.rehearsal["plan"]] for each in played]

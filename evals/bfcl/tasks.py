@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +71,21 @@ class Task:
         """The executable classes with the task's configuration."""
         return Classes(self.classes, self.config)
 
+    @cached_property
+    def _toolkits(self) -> dict[tuple[str, ...], Toolkit]:
+        return {}
+
     def toolkit(self, turn: int) -> Toolkit:
         """The tools of a turn, answered by the real classes: their results are right by definition, so unchecked."""
-        return Toolkit(
-            replace(spec, simulate=self.real.simulate(spec.name), result=None) for spec in self.specs(turn)
-        )
+        names = tuple(spec.name for spec in self.specs(turn))
+        if names not in self._toolkits:
+            self._toolkits[names] = Toolkit(map(self._spec, names))
+        return self._toolkits[names]
+
+    def unchecked(self, turn: int) -> Toolkit:
+        """All tools of the classes at any turn, any arguments: the classes say themselves what they cannot take."""
+        anything = {"type": "object", "additionalProperties": True}
+        return Toolkit(replace(self._spec(name), parameters=anything) for name in self.real.owners)
 
     def truthful(self, turn: int) -> Toolkit:
         """The tools of a turn for the ground truth, which may do what the documents do not say: see `errata`."""
@@ -82,7 +93,8 @@ class Task:
         calls = [self.read(each) for each in self.turns[turn].truth]
         withheld = [call["call"] for call in calls if call["call"] not in toolkit]
         given = [*toolkit, *(self._spec(name) for name in dict.fromkeys(withheld))]
-        return Toolkit(widened(spec, [call["args"] for call in calls if call["call"] == spec.name]) for spec in given)
+        wide = [widened(spec, [call["args"] for call in calls if call["call"] == spec.name]) for spec in given]
+        return toolkit if all(a is b for a, b in zip(wide, toolkit, strict=False)) and not withheld else Toolkit(wide)
 
     def errata(self) -> Iterator[str]:
         """Where the ground truth breaks the documents: a tool that is not offered, an argument of another type."""
@@ -159,7 +171,8 @@ def task_of(row: Mapping[str, Any], *, other: Mapping[str, Any] | None = None) -
         pairs = [(turn["user"], turn["ground_truth"]) for turn in row["turns"]]
         config = row["initial_config"]
     else:
-        pairs = list(zip(other["question"], other["ground_truth"], strict=True))
+        # a task of that version has more turns in its truth than its user says: nobody can play it to the end
+        pairs = list(zip_longest(other["question"], other["ground_truth"], fillvalue=[]))
         config = other["initial_config"]
     turns = [Turn(said, truth, arriving.get(str(number), [])) for number, (said, truth) in enumerate(pairs)]
     return Task(

@@ -1,0 +1,113 @@
+"""A recorded trajectory beside the real classes and the official verdict: where they differ, and why, tried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gecko_graph.state import JsonObject
+
+from .classes import forget
+from .official import Plan, Replay, Verdict, check, same_state
+from .rehearse import Played, written
+from .tasks import Task
+
+REFUSED = "the validator refused calls that break the documents, or name a tool not offered; the real classes take them"
+SHARED = "a default argument of post_tweet is one list for all its calls in the real class, a new one in ours"
+OLDER = "the classes that the recording ran on answered otherwise"
+UNEXPLAINED = "unexplained"
+
+
+def compare(task: Task, row: Mapping[str, Any], played: Sequence[Played]) -> JsonObject:
+    """States and verdicts of a replay beside the real ones.
+
+    Returns:
+        `same` and `turns` (turns after which our state is the real one, and all), `state_cause` (why not), `ours`,
+        `today` and `recorded` (verdicts: ours, the official checker's on the same calls today, the recorded one),
+        `verdict_cause` and `recorded_cause`.
+    """
+    recorded: Plan = [turn["steps"] for turn in row["turns"]]
+    told: Plan = [written(each.chosen) for each in played]
+    same = matches(task, recorded, played)
+    today, ours = check(task, recorded), our_verdict(task, played)
+    was = row["official"]["valid"] if row["task_matches_v4"] else row["recorded_valid"]
+    return {
+        "turns": len(played),
+        "same": sum(same),
+        "first_difference": same.index(False) + 1 if False in same else 0,
+        "state_cause": "" if all(same) else state_cause(task, told, played),
+        "refused": refused(played),
+        "ours": ours,
+        "today": today.valid,
+        "recorded": was,
+        "verdict_cause": "" if ours == today.valid else verdict_cause(task, told, ours, today),
+        "recorded_cause": "" if today.valid == was else recorded_cause(task, row),
+    }
+
+
+def matches(task: Task, plan: Plan, played: Sequence[Played], *, afresh: bool = False) -> list[bool]:
+    """Whether our state after each turn is the one that the real classes reach with a plan, by the official comparison.
+
+    Args:
+        task: The task.
+        plan: The calls that the real classes are given.
+        played: Our turns.
+        afresh: Set the classes' default arguments back before each call.
+    """
+    found = []
+    with Replay(task) as real:
+        for turn, ours in zip(plan, played, strict=True):
+            _, instances = real.run([])
+            for call in (call for step in turn for call in step):
+                if afresh:
+                    forget(task.classes)
+                _, instances = real.run([call])
+            here = task.real.instances(ours.after)
+            found.append(same_state(here, instances) and _same_folder(here, instances))
+    return found
+
+
+def _same_folder(ours: Mapping[str, Any], real: Mapping[str, Any]) -> bool:
+    pairs = [(ours[name], real[name]) for name in ours if hasattr(ours[name], "_current_dir")]
+    return all(mine.pwd() == theirs.pwd() for mine, theirs in pairs)
+
+
+def state_cause(task: Task, told: Plan, played: Sequence[Played]) -> str:
+    """Why our states differ: what must be done to the real classes' calls so that they do not."""
+    if all(matches(task, told, played)):
+        return REFUSED
+    if all(matches(task, told, played, afresh=True)):
+        return SHARED
+    return UNEXPLAINED
+
+
+def our_verdict(task: Task, played: Sequence[Played]) -> bool:
+    """True if every turn of the task was played and accepted."""
+    return len(played) >= len(task.turns) and all(each.accepted for each in played)
+
+
+def verdict_cause(task: Task, told: Plan, ours: bool, today: Verdict) -> str:
+    """Why our verdict is another than the official one on the recorded calls."""
+    return REFUSED if check(task, told).valid == ours else UNEXPLAINED
+
+
+def refused(played: Sequence[Played]) -> list[str]:
+    """Tools whose calls the validator refused, with the turn."""
+    return [
+        f"{number}: {step['call']['name']} {step['complaints'][0]['path']}"
+        for number, each in enumerate(played, 1)
+        for step in each.chosen["steps"]
+        if step.get("complaints")
+    ]
+
+
+def recorded_cause(task: Task, row: Mapping[str, Any]) -> str:
+    """Why today's official verdict is another than the recorded one."""
+    with Replay(task) as real:
+        for number, turn in enumerate(row["turns"], 1):
+            for calls, results in zip(turn["steps"], turn["tool_results"], strict=False):
+                answers, _ = real.run(calls)
+                for call, now, then in zip(calls, answers, results, strict=False):
+                    if now != then:
+                        return f"{OLDER}: turn {number}, {call[:80]}: {then[:80]!r}, now {now[:80]!r}"
+    return UNEXPLAINED

@@ -1,0 +1,261 @@
+"""`bfcl --category multi_turn_...`: multi-turn tasks over the benchmark's executable classes, checked officially."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gecko_graph.state import JsonObject
+
+from . import datasets
+from .bfcl import MULTI_TURN, package
+from .bfcl.arms import by_model, by_record, by_truth, spoilt
+from .bfcl.replay import UNEXPLAINED
+from .bfcl.sabotage import KINDS
+from .bfcl.tasks import FILE, Task, read_tasks, task_of
+from .figures import Measured, Table, mean, rate, rungs_of, share
+from .options import Options
+from .suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
+
+RECORDED = "bfcl_multiturn_recorded.jsonl.gz"
+WANTED = 0.99
+
+_ORACLE = "Judged by rule checks from the real classes' end state: never an accuracy of the method."
+
+
+class MultiTurn(Suite):
+    """BFCL's multi-turn tasks: each user turn a rehearsal on one thread, checked by the official checker.
+
+    The benchmark's executable classes answer (the rung `python`, on a copy of the task state). The planner is the
+    ground truth, its first attempts spoilt with --sabotage, a file of recorded trajectories, or a model. Plans are left
+    in the official result format as `result/*_result.json` in the run's folder.
+    """
+
+    name = "bfcl-multi-turn"
+    tools = "real"
+    planner = "ground-truth"
+    examples = (
+        "--category multi_turn_base,multi_turn_miss_func,multi_turn_miss_param",
+        "--category multi_turn_base --sabotage",
+        f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED}",
+        "--category multi_turn_base --planner openai:gpt-5-mini --model openai:gpt-5-mini --limit 20",
+    )
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """Categories, sabotage, and how recorded calls are met."""
+        add = parser.add_argument
+        add("--category", default=MULTI_TURN[0], metavar="A,B", help=f"of {', '.join(MULTI_TURN)} ({MULTI_TURN[0]})")
+        add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
+        add("--unchecked", action="store_true", help="recorded calls: any tool of the classes, any arguments")
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        package.version()
+        self._categories = [name for name in options.own.category.split(",") if name]
+        if unknown := [name for name in self._categories if name not in MULTI_TURN]:
+            raise EvalError(f"--category {unknown[0]}: multi-turn categories are {', '.join(MULTI_TURN)}")
+        if options.own.sabotage and options.planner.kind != "ground-truth":
+            raise EvalError("--sabotage spoils the ground truth: leave out --planner and --model")
+        if options.own.unchecked and options.planner.kind != "recorded":
+            raise EvalError("--unchecked is for recorded calls: --planner recorded:FILE")
+
+    def cases(self) -> Iterator[Case]:
+        """A case a task; a case a trajectory where the planner is recorded."""
+        if self.options.planner.kind == "recorded":
+            yield from self._recorded()
+            return
+        for number, task in enumerate(read_tasks(self.options.data, self._categories)):
+            yield Case(task.id, (task, number), group=task.category)
+
+    def _recorded(self) -> Iterator[Case]:
+        rows = {row["id"]: row for row in datasets.read_jsonl(self.options.dataset(FILE))}
+        assert self.options.planner.file is not None
+        for row in datasets.read_jsonl(self.options.planner.file):
+            category = f"multi_turn_{row['category']}"
+            if category in self._categories and row["task_id"] in rows:
+                task = task_of(rows[row["task_id"]], other=row["v3_task"])
+                facts = {"model": row["model"]}
+                yield Case(f"{task.id}:{row['model']}", (task, row), group=category, facts=facts, unit=task.id)
+
+    async def run_case(self, case: Case) -> JsonObject:
+        """Play a task."""
+        task: Task = case.data[0]
+        match self.options.planner.kind:
+            case "recorded":
+                return await by_record(task, self.options, row=case.data[1], unchecked=self.options.own.unchecked)
+            case "model":
+                return await by_model(task, self.options)
+        if self.options.own.sabotage:
+            return await spoilt(task, self.options, first=case.data[1])
+        return await by_truth(task, self.options)
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        """The planner's tables; the plans are written out."""
+        if self.options.planner.kind == "recorded":
+            return recorded_summary(records, unchecked=self.options.own.unchecked)
+        write_results(records, self.options.out / "result")
+        if self.options.planner.kind == "model":
+            return model_summary(records)
+        return sabotage_summary(records) if self.options.own.sabotage else truth_summary(records)
+
+    def tell(self, record: Record) -> str:
+        """The official verdict and what a turn's judge said."""
+        values = record.values
+        turns = "".join("+" if each else "-" for each in values["accepted"])
+        word = "valid" if values["valid"] else values["official"]
+        causes = [values[key] for key in ("state_cause", "verdict_cause", "recorded_cause") if values.get(key)]
+        return "; ".join([f"{word}, turns {turns}, {values['tool_calls']} calls", *causes])
+
+
+def truth_summary(records: Sequence[Record]) -> Summary:
+    """The ground truth as planner: everything must be valid."""
+    table = Table(
+        "Ground truth as planner", ["category", "officially valid", "all turns accepted", "tasks"], note=_ORACLE
+    )
+    for name, some in groups(records):
+        table.add(name, valid(some), rate(some, _all_accepted), len(some))
+    errata = [line for record in records if record.done for line in record.values["errata"]]
+    notes = [f"allowed, because the ground truth does it: {line}" for line in errata]
+    return Summary([table], [Expectation("every task is officially valid", valid(records).value == 1)], notes)
+
+
+def sabotage_summary(records: Sequence[Record]) -> Summary:
+    """The judge by kind of sabotage."""
+    kinds = {kind: [turn for turn in _turns(records) if turn["kind"] == kind] for kind in KINDS}
+    table = Table(
+        "The rule judge on spoilt first attempts",
+        ["first attempt", "sensitivity (failed, where wrong)", "specificity (accepted, where right)", "turns"],
+        note=f"{_ORACLE} Right or wrong is the real classes' word on the attempt, not the kind's: a call made twice "
+        "may change nothing, two calls may change places.",
+    )
+    rungs = rungs_of(records)
+    expectations = [Expectation("every task ends officially valid", valid(records).value == 1)]
+    for kind, turns in [*kinds.items(), ("all", _turns(records))]:
+        found, spared = caught(turns, rungs), cleared(turns, rungs)
+        table.add(kind, found if found.n else None, spared if spared.n else None, len(turns))
+        for word, rated in (("sensitivity", found), ("specificity", spared)):
+            if rated.n:
+                expectations.append(Expectation(f"{kind}: {word} of {WANTED:.0%}", rated.value >= WANTED))
+    ended = Table(
+        "Tasks after the second attempt", ["category", "officially valid", "all turns accepted"], note=_ORACLE
+    )
+    for name, some in groups(records):
+        ended.add(name, valid(some), rate(some, _all_accepted))
+    wrong = [f"{turn['task']}, turn {turn['turn']} ({turn['kind']})" for turn in _turns(records) if _misjudged(turn)]
+    return Summary([table, ended], expectations, [f"misjudged: {each}" for each in wrong])
+
+
+def recorded_summary(records: Sequence[Record], *, unchecked: bool) -> Summary:
+    """Recorded trajectories: states and verdicts beside the real ones."""
+    table = Table(
+        "Recorded trajectories through the graph",
+        ["model", "state after each turn equal (turns)", "in all turns (tasks)", "verdict as official", "as recorded"],
+        note=_ORACLE + (" Any tool and any arguments were let through." if unchecked else ""),
+    )
+    for name, some in [*by_group(records, key="model").items(), ("all", records)]:
+        whole = Counter[str]()
+        for record in some:
+            if record.done:
+                whole.update(same=record.values["same"], turns=record.values["turns"])
+        turns = share(whole["same"], whole["turns"], tools="real", rungs=rungs_of(some))
+        same = rate(some, lambda record: not record.values["state_cause"])
+        today = rate(some, lambda record: record.values["ours"] == record.values["today"])
+        was = rate(some, lambda record: record.values["ours"] == record.values["recorded"])
+        table.add(name, turns, same, today, was)
+    causes = Table("Disagreements and their causes", ["what differs", "cause", "trajectories"])
+    words = {
+        "state_cause": "state",
+        "verdict_cause": "verdict",
+        "recorded_cause": "recorded verdict, official one today",
+    }
+    for key, word in words.items():
+        for cause, ids in sorted(_causes(records, key).items(), key=lambda each: -len(each[1])):
+            causes.add(word, cause, len(ids))
+    notes = [
+        f"{words[key]}: {cause}: {', '.join(ids)}" for key in words for cause, ids in _causes(records, key).items()
+    ]
+    open_ones = sum(UNEXPLAINED in _causes(records, key) for key in words)
+    return Summary([table, causes], [Expectation("every disagreement is explained", open_ones == 0)], notes)
+
+
+def model_summary(records: Sequence[Record]) -> Summary:
+    """A live planner: officially valid tasks, and what they took."""
+    table = Table("Multi-turn accuracy", ["category", "officially valid", "attempts a task", "tool calls a task"])
+    for name, some in groups(records):
+        attempts = mean(some, lambda record: record.values["attempts"])
+        table.add(name, valid(some), attempts, mean(some, lambda record: record.values["tool_calls"]))
+    errors = Table("Official errors", ["error", "tasks"])
+    for error, count in Counter(record.values["official"] for record in records if record.done).most_common():
+        if error:
+            errors.add(error, count)
+    return Summary([table, errors])
+
+
+def groups(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
+    """Records by category, then all where there are several."""
+    found = by_group(records)
+    yield from found.items()
+    if len(found) > 1:
+        yield "all", records
+
+
+def valid(records: Iterable[Record]) -> Measured:
+    """The share of tasks that the official checker calls valid."""
+    return rate(records, lambda record: bool(record.values["valid"]))
+
+
+def caught(turns: Iterable[Mapping[str, Any]], rungs: Mapping[str, int]) -> Measured:
+    """Sensitivity: of the attempts that are wrong, those that the judge fails."""
+    return _share(turns, done=False, of=lambda turn: not turn["accepted"], rungs=rungs)
+
+
+def cleared(turns: Iterable[Mapping[str, Any]], rungs: Mapping[str, int]) -> Measured:
+    """Specificity: of the attempts that are right, those that the judge accepts."""
+    return _share(turns, done=True, of=lambda turn: turn["accepted"], rungs=rungs)
+
+
+def _share(
+    turns: Iterable[Mapping[str, Any]],
+    *,
+    done: bool,
+    of: Callable[[Mapping[str, Any]], bool],
+    rungs: Mapping[str, int],
+) -> Measured:
+    some = [turn for turn in turns if turn["done"] is done]
+    return share(sum(map(of, some)), len(some), tools="real", rungs=rungs)
+
+
+def write_results(records: Iterable[Record], folder: Path) -> None:
+    """Write the plans as the official evaluator reads them: a file a category, a line a task."""
+    for name, some in by_group(record for record in records if record.done).items():
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps({"id": record.id, "result": record.values["plan"]}, ensure_ascii=False) for record in some]
+        (folder / f"BFCL_v4_{name}_result.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _turns(records: Iterable[Record]) -> list[JsonObject]:
+    return [{**turn, "task": record.id} for record in records if record.done for turn in record.values["turns"]]
+
+
+def _misjudged(turn: Mapping[str, Any]) -> bool:
+    return bool(turn["done"] != turn["accepted"])
+
+
+def _all_accepted(record: Record) -> bool:
+    return all(record.values["accepted"])
+
+
+def _causes(records: Iterable[Record], key: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for record in records:
+        if record.done and record.values[key]:
+            found.setdefault(record.values[key].partition(": turn")[0], []).append(record.id)
+    return found
+
+
+SUITE = MultiTurn
