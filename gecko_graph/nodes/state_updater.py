@@ -50,7 +50,7 @@ def state_updater(
         change += booked.outcome["patch"] or []
         tell_change(scope, state["number"], done[-1])
     steps: list[Step] = [{"v": VERSION, "call": each["call"], "outcome": each["outcome"]} for each in done]
-    shown = [tool_message(each, focus=focus_words(state["task"]), budget=scope.context.view_chars) for each in done]
+    shown = [tool_message(each, task=state["task"], budget=scope.context.view_chars) for each in done]
     return {"steps": steps, "trace": shown, "task_state": change, "proposals": []}
 
 
@@ -62,16 +62,18 @@ def tell_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
         scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **told))
 
 
-def tool_message(booked: Proposal, *, focus: Sequence[str], budget: int) -> ToolMessage:
+def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
     """The outcome as the planner sees it: what the real tool would show, within `budget` characters.
 
-    Of a longer result it sees the start and the end of a text, else an outline with what the focus finds.
+    Of a longer result it sees the start and the end of a text, else an outline with what the task speaks of.
     """
     call, outcome = booked["call"], booked["outcome"]
     result = outcome["result"]
     content = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-    if len(content) > budget:
-        content = cut(content, budget=budget) if isinstance(result, str) else view(result, focus=focus, budget=budget)
+    if len(content) > budget and isinstance(result, str):
+        content = cut(content, budget=budget)
+    elif len(content) > budget:
+        content = view(result, focus=focus_words(task), budget=budget)
     status = "success" if outcome["status"] == "ok" else "error"
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
 

@@ -1,0 +1,128 @@
+"""attempt: begins from the identical state, ends in a record whatever happens, and costs what it cost."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from langgraph.errors import GraphInterrupt
+
+from gecko_graph import GeckoContext, GeckoError
+from gecko_graph.nodes.attempt import Boundary, attempt_input, begin, result
+from gecko_graph.testing import drive
+from gecko_graph.world.digest import digest
+from tests import desk
+
+
+def test_begin_puts_the_state_in_place_and_says_so(attempt):
+    state = attempt(lesson={"number": 1, "attempt_log": "", "feedback": "do better"}, number=2)
+    driven = drive(begin, state)
+    assert driven.update == {"task_state": [{"op": "add", "path": "", "value": desk.start()}]}
+    assert driven.events == [
+        {
+            "v": 1,
+            "type": "gecko.attempt",
+            "attempt": 2,
+            "digest": digest(desk.start()),
+            "feedback": "do better",
+        }
+    ]
+
+
+def test_begin_refuses_a_state_that_is_not_the_one(attempt):
+    state = attempt()
+    state["before"]["trays"]["letters"].append("changed in place")
+    with pytest.raises(RuntimeError, match="start state has digest"):
+        drive(begin, state)
+
+
+def test_an_attempt_gets_a_copy_of_the_state_and_all_that_the_turn_knows(turn):
+    usage = {"checklist": {"calls": 1, "input_tokens": 90, "output_tokens": 10, "cost": None}}
+    ledger = {"turn": 3, "started_at": 1_000.0, "usage": usage, "asked": {"validator": 2}}
+    state = turn(start_digest="d", ledger=ledger, width=2, facts={"k": 1}, semantic=[1])
+    given = attempt_input(state, 4, GeckoContext(time_budget_s=60))
+    assert given["before"] == desk.start()
+    given["before"]["trays"].clear()
+    assert state["task_state"] == desk.start()
+    told = {key: given[key] for key in ("number", "turn", "start_digest", "spent_tokens", "deadline", "width")}
+    assert told == {"number": 4, "turn": 0, "start_digest": "d", "spent_tokens": 100, "deadline": 1_060.0, "width": 2}
+    assert (given["facts"], given["semantic"], given["asked"]) == ({"k": 1}, [1], {"validator": 2})
+    assert attempt_input(state, 4, GeckoContext())["deadline"] is None
+
+
+def test_a_bad_attempt_is_data_and_keeps_what_was_seen(attempt, step):
+    boundary = Boundary(attempt())
+    with boundary:
+        boundary.seen = attempt(
+            steps=[step()], usage={"planner": {"calls": 1, "input_tokens": 1, "output_tokens": 1, "cost": None}}
+        )
+        raise ZeroDivisionError("a bug " + "x" * 9_000)
+    kept = boundary.attempt()
+    assert kept["stop_reason"].startswith("the attempt broke: ZeroDivisionError: a bug")
+    assert len(kept["stop_reason"]) <= 1_000
+    assert (kept["verdict"]["word"], kept["verdict"]["score"]) == ("failed", 0.0)
+    assert len(kept["steps"]) == 1
+    update = result(boundary.given, kept, boundary.seen)
+    assert update["ledger"]["usage"]["planner"]["calls"] == 1
+    assert update["attempts"] == [kept]
+
+
+@pytest.mark.parametrize("error", [GeckoError("a mistake"), GraphInterrupt(()), KeyboardInterrupt(), SystemExit()])
+def test_mistakes_and_control_flow_go_through(attempt, error):
+    with pytest.raises(type(error)), Boundary(attempt()):
+        raise error
+
+
+def test_a_finished_attempt_s_record(attempt, step):
+    change = [{"op": "add", "path": "/trays/bills", "value": []}]
+    verdict = {"word": "failed", "score": 0.5, "items": [], "feedback": "f"}
+    boundary = Boundary(attempt())
+    with boundary:
+        boundary.seen = attempt(
+            steps=[step()], change=change, verdict=verdict, answer="a", stop_reason="answered", semantic=[1, 2]
+        )
+    kept = boundary.attempt()
+    after = desk.start()
+    after["trays"]["bills"] = []
+    assert (kept["end_digest"], kept["change"], kept["answer"]) == (digest(after), change, "a")
+    assert result(attempt(semantic=[1]), kept, boundary.seen)["semantic"] == [2], "only what is new"
+
+
+def broken_gecko(monkeypatch, **options):
+    import gecko_graph.nodes.simulator as module
+
+    real = module.climb
+
+    def climb(question):
+        if question.call["name"] == "put":
+            raise ZeroDivisionError("a bug of ours")
+        return real(question)
+
+    monkeypatch.setattr(module, "climb", climb)
+    return desk.gecko(desk.RIGHT, desk.RIGHT, **options)
+
+
+@pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
+async def test_an_attempt_that_breaks_half_way_keeps_its_steps_and_its_costs(monkeypatch, kind):
+    gecko = broken_gecko(monkeypatch, context=GeckoContext(max_retries=1))
+    given = desk.inputs()
+    before = copy.deepcopy(given)
+    run = gecko.invoke(given) if kind == "invoke" else await gecko.ainvoke(given)
+    attempts = run["rehearsal"]["attempts"]
+    assert [attempt["stop_reason"] for attempt in attempts] == [
+        "the attempt broke: ZeroDivisionError: a bug of ours"
+    ] * 2
+    assert [[step["call"]["name"] for step in attempt["steps"]] for attempt in attempts] == [["add_tray"]] * 2
+    assert attempts[0]["usage"]["planner"]["calls"] == 2
+    assert run["rehearsal"]["usage"]["planner"]["calls"] == 4
+    assert run["task_state"] == desk.start()
+    assert given == before
+
+
+def test_more_steps_than_langgraph_s_own_limit_is_high():
+    looking = [{"call": "look", "args": {}}] * 30 + [{"say": "done"}]
+    run = desk.gecko(looking, context=GeckoContext(max_steps=30, max_retries=0)).invoke(
+        desk.inputs(), {"recursion_limit": 12}
+    )
+    (attempt,) = run["rehearsal"]["attempts"]
+    assert (len(attempt["steps"]), attempt["stop_reason"]) == (30, "answered")

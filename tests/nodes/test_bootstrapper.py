@@ -1,0 +1,125 @@
+"""bootstrapper: makes the first state whole, asks only where a rule cannot tell, and opens the turn."""
+
+from __future__ import annotations
+
+import copy
+import time
+from functools import partial
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.types import Overwrite
+
+from gecko_graph import GeckoContext, GeckoError, Toolkit
+from gecko_graph.models.ask import Reply
+from gecko_graph.nodes.bootstrapper import bootstrapper
+from gecko_graph.testing import drive
+from gecko_graph.toolkit.contract import Contract
+from gecko_graph.toolkit.spec import ToolSpec
+
+BARE = Toolkit([ToolSpec(name="look", description="Look at all trays.")])
+CONTRACT = Contract.load(
+    {"requires": [{"check": "state.trays", "error": "no"}], "returns": "{{ state.desk }}"}, where="t"
+)
+RULED = Toolkit([ToolSpec(name="look", contract=CONTRACT)])
+MADE = {"domain": {"trays": {"letters": []}}, "runtime_state": {"user": "ann"}}
+
+
+def boot(state, *replies, toolkit=BARE, roles=("bootstrapper",), **context):
+    return drive(partial(bootstrapper, toolkit=toolkit), state, replies, context=GeckoContext(**context), roles=roles)
+
+
+def test_it_opens_the_turn_and_clears_the_last_one_s(turn):
+    update = boot(turn(task_state={"runtime_state": {}})).update
+    assert update["ledger"]["turn"] == 2
+    assert abs(update["ledger"]["started_at"] - time.time()) < 5
+    assert (update["ledger"]["usage"], update["ledger"]["asked"]) == ({}, {})
+    assert (update["round"], update["lesson"]) == (-1, None)
+    assert all(isinstance(update[key], Overwrite) and update[key].value == [] for key in ("attempts", "semantic"))
+    first = turn(task_state={"runtime_state": {}})
+    del first["ledger"]
+    assert boot(first).update["ledger"]["turn"] == 1
+
+
+@pytest.mark.parametrize("given", [{}, None])
+def test_no_state_is_made_up_by_the_model(turn, given):
+    driven = boot(turn(task_state=given), MADE)
+    assert driven.update["task_state"] == {"trays": {"letters": []}, "runtime_state": {"user": "ann"}}
+    assert driven.asks[0].variables["state"] == ""
+    assert driven.asks[0].variables["tools"] == "look: Look at all trays."
+
+
+def test_a_given_state_gets_runtime_variables_and_nothing_else(turn):
+    given = {"trays": {"bills": []}, "extra": 1}
+    before = copy.deepcopy(given)
+    update = boot(turn(task_state=given), MADE).update
+    assert update["task_state"] == {"trays": {"bills": []}, "extra": 1, "runtime_state": {"user": "ann"}}
+    assert given == before
+
+
+def test_runtime_variables_that_the_model_put_into_the_domain_are_found(turn):
+    made = {"domain": {"runtime_state": {"user": "ann"}}, "runtime_state": {}}
+    assert boot(turn(task_state={}), made).update["task_state"] == {"runtime_state": {"user": "ann"}}
+
+
+@pytest.mark.parametrize(
+    ("toolkit", "state"),
+    [
+        (BARE, {"runtime_state": {}}),
+        (RULED, {"trays": {}, "desk": 1}),
+        (RULED, {"trays": {}, "desk": 1, "more": 2}),
+    ],
+)
+def test_a_whole_state_costs_no_question(turn, toolkit, state):
+    driven = boot(turn(task_state=state), toolkit=toolkit)
+    assert driven.asks == []
+    assert driven.update["task_state"] == state
+    assert driven.update["task_state"] is not state, "what the caller holds is not what nodes hand around"
+
+
+@pytest.mark.parametrize(("toolkit", "state"), [(RULED, {"trays": {}}), (RULED, {}), (BARE, {"trays": {}, "desk": 1})])
+def test_a_state_of_which_no_rule_tells_is_asked_about(turn, toolkit, state):
+    assert len(boot(turn(task_state=state), MADE, toolkit=toolkit).asks) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(None, "the server is down"),
+        {"domain": {}, "runtime_state": {"ratio": float("nan")}},
+        {"domain": {}, "runtime_state": {"big": 2**70}},
+    ],
+)
+def test_a_reply_of_no_use_adds_nothing(turn, reply):
+    assert boot(turn(task_state={"trays": {}}), reply).update["task_state"] == {"trays": {}}
+
+
+def test_without_a_model_the_state_stays_as_it_is(turn):
+    assert boot(turn(task_state={"trays": {}}), roles=()).update["task_state"] == {"trays": {}}
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ({"task_state": []}, "task_state is a list"),
+        ({"task_state": "text"}, "task_state is a str"),
+        ({"task_state": 0}, "task_state is a int"),
+        ({"task_state": {"a": {1: 2}}}, r"task_state: \$.a has the key 1"),
+        ({"task_state": {"a": float("nan")}}, r"\$.a is nan"),
+        ({"messages": []}, "there is no task"),
+        ({"messages": [AIMessage("hi")]}, "there is no task"),
+        ({"messages": [HumanMessage("do it"), HumanMessage(" \n ")]}, "the task is empty"),
+    ],
+)
+def test_a_user_s_mistake_says_what_to_do(turn, state, says):
+    with pytest.raises(GeckoError, match=says):
+        boot(turn(**state))
+
+
+def test_no_part_of_the_prompt_is_unbounded(turn):
+    toolkit = Toolkit([ToolSpec(name=f"tool_{n}", description="words " * 300) for n in range(200)])
+    messages = [HumanMessage("x" * 50_000), AIMessage("y" * 50_000), HumanMessage("t" * 500_000)]
+    state = turn(messages=messages, task_state={"files": {f"f{n}": "x" * 500 for n in range(2_000)}})
+    (ask,) = boot(state, MADE, toolkit=toolkit, view_chars=4_000).asks
+    assert {name: len(text) <= 4_000 for name, text in ask.variables.items()} == dict.fromkeys(ask.variables, True)
+    assert all(f"tool_{n}" in ask.variables["tools"] for n in range(200))

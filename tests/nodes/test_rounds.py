@@ -1,0 +1,171 @@
+"""start_round, decide, finish: the loop around the attempts (paper, algorithm 1)."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+
+from gecko_graph import GeckoContext
+from gecko_graph.errors import StateError
+from gecko_graph.nodes.rounds import best, decide, finish, is_over, lesson_of, start_round
+from gecko_graph.testing import drive
+from gecko_graph.world.digest import digest
+from tests import desk
+
+START = digest(desk.start())
+
+
+def tried(number=1, word="failed", score=0.0, *, complaints=0, **more):
+    complaint = {"tool": "put", "path": "$", "expected": "x", "got": "y", "source": "rule"}
+    refused = {"v": 1, "call": {"id": "r", "name": "put", "args": {}}, "complaints": [complaint] * complaints}
+    items = [{"id": "a", "description": "d", "status": "failed", "reason": "", "by": "rule"}]
+    return {
+        "v": 1,
+        "number": number,
+        "start_digest": START,
+        "end_digest": START,
+        "steps": [refused] if complaints else [],
+        "answer": "",
+        "verdict": {"word": word, "score": score, "items": items, "feedback": f"feedback {number}"},
+        "change": [],
+        "usage": {},
+        "stop_reason": "answered",
+    } | more
+
+
+def run(node, state, **context):
+    return drive(node, state, context=GeckoContext(**context)).update
+
+
+# start_round
+
+
+def test_the_first_round_starts_without_a_lesson(turn):
+    update = run(start_round, turn(round=-1), parallel_attempts=3)
+    assert update == {"round": 0, "width": 3, "lesson": None, "start_digest": START}
+
+
+def test_a_later_round_learns_of_the_best_attempt_of_the_last_one(turn, step):
+    last = tried(3, score=0.5, steps=[step("put", {"tray": "a"}, "no", status="error")], answer="I tried.")
+    attempts = [tried(1, score=0.9), tried(2), last, tried(4, score=0.2)]
+    update = run(start_round, turn(attempts=attempts, round=1), parallel_attempts=3)
+    assert update["round"] == 2
+    assert update["lesson"] == {
+        "number": 3,
+        "attempt_log": '1. put({"tray": "a"}) -> error: "no"\nanswer: I tried.',
+        "feedback": "feedback 3",
+    }
+
+
+def test_a_lesson_is_bounded(step):
+    attempt = tried(steps=[step("put", {"text": "x" * 9_000}, "y" * 9_000)] * 99, answer="z" * 99_000)
+    assert len(lesson_of(attempt, budget=5_000)["attempt_log"]) < 7_100
+
+
+def test_rounds_of_one_turn_begin_from_the_same_state(turn):
+    with pytest.raises(StateError, match="changed between two rounds"):
+        run(start_round, turn(attempts=[tried(start_digest="other")]))
+
+
+# decide
+
+
+@pytest.mark.parametrize(
+    ("attempts", "chosen"),
+    [
+        ([tried(1, score=0.5), tried(2, score=0.7), tried(3, score=0.7)], 2),
+        ([tried(1, score=0.7, complaints=2), tried(2, score=0.7, complaints=1)], 2),
+        ([tried(1, score=0.9), tried(2, "accepted", 1.0, complaints=5)], 2),
+        ([tried(1, "needs_user", 1.0), tried(2, "accepted", 1.0)], 2),
+        ([tried(1, score=0.9), tried(2, "needs_user", 1.0)], 2),
+        ([tried(2), tried(1)], 1),
+    ],
+)
+def test_the_best_attempt_is_chosen(turn, attempts, chosen):
+    assert run(decide, turn(attempts=attempts))["chosen"] == chosen
+
+
+ATTEMPTS = st.lists(
+    st.builds(
+        tried,
+        number=st.integers(1, 99),
+        word=st.sampled_from(["accepted", "needs_user", "failed"]),
+        score=st.sampled_from([0.0, 0.5, 1.0]),
+        complaints=st.integers(0, 2),
+    ),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda attempt: attempt["number"],
+)
+
+
+@given(ATTEMPTS, st.randoms())
+def test_the_best_does_not_depend_on_the_order(attempts, random):
+    chosen = best(attempts)
+    random.shuffle(attempts)
+    assert best(attempts) == chosen
+
+
+TOKENS = {"planner": {"calls": 1, "input_tokens": 90, "output_tokens": 10, "cost": None}}
+LEDGER = {"turn": 1, "started_at": 1_000.0, "usage": TOKENS, "asked": {}}
+
+
+@pytest.mark.parametrize(
+    ("state", "context", "over"),
+    [
+        ({}, {}, False),
+        ({"attempts": [tried(1), tried(2, "accepted", 1.0)]}, {}, True),
+        ({"attempts": [tried(1, "needs_user", 1.0)]}, {}, True),
+        ({"round": 2}, {"max_retries": 3}, False),
+        ({"round": 3}, {"max_retries": 3}, True),
+        ({}, {"max_retries": 0}, True),
+        ({"items": []}, {}, True),
+        ({"attempts": [tried(score=0.8)]}, {"target_score": 0.8}, True),
+        ({"attempts": [tried(score=0.7)]}, {"target_score": 0.8}, False),
+        ({"ledger": LEDGER}, {"token_budget": 100}, True),
+        ({"ledger": LEDGER}, {"token_budget": 101}, False),
+        ({"ledger": LEDGER}, {"time_budget_s": 60}, True),
+        ({"ledger": LEDGER}, {"time_budget_s": 61}, False),
+    ],
+)
+def test_whether_another_round_follows(turn, state, context, over):
+    whole = turn(**{"attempts": [tried()], **state})
+    assert is_over(whole, GeckoContext(**context), now=1_060.0) is over
+
+
+# finish
+
+
+def ending(turn, *attempts, chosen):
+    return turn(attempts=list(attempts), chosen=chosen)
+
+
+def test_an_accepted_attempt_is_written_back_and_answered(turn, step):
+    change = [{"op": "add", "path": "/trays/bills", "value": ["invoice"]}]
+    steps = [step("look"), step("put", status="error"), step("add_tray", {"name": "bills"})]
+    state = ending(turn, tried(2, "accepted", 1.0, change=change, answer="Filed.", steps=steps), tried(1), chosen=2)
+    before = copy.deepcopy(state["task_state"])
+    update = run(finish, state)
+    assert update["task_state"]["trays"]["bills"] == ["invoice"]
+    assert [message.text for message in update["messages"]] == ["Filed."]
+    rehearsal = update["rehearsal"]
+    assert [call["name"] for call in rehearsal["plan"]] == ["look", "add_tray"]
+    assert [attempt["number"] for attempt in rehearsal["attempts"]] == [1, 2]
+    assert (rehearsal["chosen"], rehearsal["answer"], rehearsal["verdict"]["word"]) == (2, "Filed.", "accepted")
+    assert state["task_state"] == before
+
+
+@pytest.mark.parametrize("word", ["failed", "needs_user"])
+def test_no_other_is_written_back(turn, word):
+    change = [{"op": "remove", "path": "/trays"}]
+    update = run(finish, ending(turn, tried(1, word, 1.0, change=change, answer="Which one?"), chosen=1))
+    assert "task_state" not in update
+    assert isinstance(update["messages"][0], AIMessage)
+
+
+def test_without_an_answer_the_conversation_stays_as_it_is(turn):
+    assert "messages" not in run(finish, ending(turn, tried(), chosen=1))

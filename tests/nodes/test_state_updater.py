@@ -1,0 +1,185 @@
+"""state_updater: commits in the order of the calls, whole or not at all, and tells the planner what a tool would."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+
+from gecko_graph import GeckoContext, Toolkit
+from gecko_graph.models.ask import Reply
+from gecko_graph.nodes.state_updater import state_updater
+from gecko_graph.testing import drive
+from gecko_graph.toolkit.contract import Invariant
+from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.world.patch import fold_patches
+
+TOOLS = [ToolSpec(name="look", effect="read"), ToolSpec(name="put", effect="write"), ToolSpec(name="maybe")]
+ADD = [{"op": "add", "path": "/trays/letters/-", "value": "bill"}]
+
+
+def update(state, *replies, invariants=(), roles=("state_updater",), **context):
+    node = partial(state_updater, toolkit=Toolkit(TOOLS, invariants=invariants))
+    return drive(node, state, replies, context=GeckoContext(**context), roles=roles)
+
+
+def proposal(name="put", patch=None, *, identifier="1", status="ok", result="done", rung="model", args=None):
+    outcome = {"status": status, "result": result, "patch": patch, "rung": rung, "simulated": True, "passed": []}
+    return {"call": {"id": identifier, "name": name, "args": args or {}}, "outcome": outcome}
+
+
+def test_a_change_is_committed_and_told(attempt):
+    state = attempt(proposals=[proposal(patch=ADD, result={"papers": 2})])
+    driven = update(state)
+    assert driven.update["task_state"] == ADD
+    assert driven.update["proposals"] == []
+    (step,) = driven.update["steps"]
+    assert step["outcome"]["patch"] == ADD
+    (message,) = driven.update["trace"]
+    assert (message.content, message.tool_call_id, message.status) == ('{"papers": 2}', "1", "success")
+    assert driven.events == [
+        {"v": 1, "type": "gecko.change", "attempt": 1, "call": step["call"], "patch": ADD, "refused": None}
+    ]
+
+
+def test_text_is_told_as_it_is_and_an_error_as_an_error(attempt):
+    (message,) = update(attempt(proposals=[proposal(status="error", result="no tray", patch=[])])).update["trace"]
+    assert (message.content, message.status) == ("no tray", "error")
+
+
+def test_a_read_changes_nothing_and_is_not_asked_about(attempt):
+    driven = update(attempt(proposals=[proposal("look", patch=None)]))
+    assert driven.update["task_state"] == []
+    assert driven.asks == []
+    assert driven.events == []
+
+
+def test_what_is_refused_is_told_to_the_planner(attempt):
+    driven = update(attempt(proposals=[proposal(patch=[{"op": "remove", "path": "/none"}])]))
+    assert driven.update["task_state"] == []
+    assert driven.update["trace"][0].content.startswith("not done: the change does not apply")
+    assert driven.events[0]["refused"].startswith("the change does not apply")
+
+
+def test_invariants_of_the_toolkit_hold(attempt):
+    few = Invariant.load({"check": "(state.trays.letters | length) < 2", "error": "one letter"}, where="test")
+    driven = update(attempt(proposals=[proposal(patch=ADD)]), invariants=[few])
+    assert driven.update["steps"][0]["outcome"]["refused"] == "one letter"
+
+
+# the model's patch
+
+
+@pytest.mark.parametrize("name", ["put", "maybe"])
+def test_a_write_without_a_patch_is_asked_about(attempt, name):
+    driven = update(attempt(proposals=[proposal(name)], asked={"state_updater": 3}), {"patch": ADD})
+    assert driven.update["task_state"] == ADD
+    assert driven.asks[0].where.question == 3
+    assert driven.asks[0].variables["result"] == '"done"'
+
+
+def test_a_patch_that_does_not_apply_is_repaired_once(attempt):
+    bad = {"patch": [{"op": "remove", "path": "/none"}]}
+    driven = update(attempt(proposals=[proposal()], asked={"state_updater": 3}), bad, {"patch": ADD})
+    assert driven.update["task_state"] == ADD
+    assert "/none" in driven.asks[1].variables["problems"]
+    assert [ask.where.question for ask in driven.asks] == [3, 4]
+    again = update(attempt(proposals=[proposal()]), bad, bad)
+    assert again.update["task_state"] == []
+    assert again.update["steps"][0]["outcome"]["refused"].startswith("the model's change does not apply")
+
+
+def test_a_write_whose_change_nobody_can_say_is_an_error(attempt):
+    driven = update(attempt(proposals=[proposal()]), Reply(None, "the server is down"))
+    outcome = driven.update["steps"][0]["outcome"]
+    assert (outcome["status"], outcome["patch"]) == ("error", [])
+    assert "the server is down" in outcome["refused"]
+    assert len(driven.asks) == 1, "there is nothing to repair"
+
+
+def test_errors_and_known_changes_are_not_asked_about(attempt):
+    proposals = [proposal(status="error"), proposal(patch=[], identifier="2"), proposal(patch=ADD, identifier="3")]
+    assert update(attempt(proposals=proposals)).asks == []
+
+
+def test_several_are_asked_at_once_with_numbers_of_their_own(attempt):
+    proposals = [proposal(identifier=str(n), args={"n": n}) for n in range(3)]
+    bad = {"patch": [{"op": "remove", "path": "/none"}]}
+    other = {"patch": [{"op": "add", "path": "/other", "value": 1}]}
+    driven = update(attempt(proposals=proposals), {"patch": ADD}, bad, {"patch": []}, other, calls="snapshot")
+    assert [ask.where.question for ask in driven.asks] == [0, 1, 2, 3]
+    assert driven.asks[3].variables["call"] == driven.asks[1].variables["call"]
+    assert [step["outcome"]["patch"] for step in driven.update["steps"]] == [ADD, other["patch"], []]
+
+
+def test_without_a_model_the_change_stays_open(attempt):
+    driven = update(attempt(proposals=[proposal(rung="schema")]), roles=())
+    assert driven.update["steps"][0]["outcome"]["status"] == "ok"
+    assert driven.update["task_state"] == []
+
+
+# several calls of one message
+
+
+def test_changes_of_one_message_are_committed_in_order_and_races_are_said(attempt):
+    proposals = [proposal(patch=ADD, identifier="a"), proposal(patch=ADD, identifier="b")]
+    driven = update(attempt(proposals=proposals), calls="snapshot")
+    assert fold_patches(attempt()["task_state"], [driven.update["task_state"]])["trays"]["letters"] == [
+        "from mum",
+        "bill",
+        "bill",
+    ]
+    assert "race" not in driven.update["steps"][0]["outcome"]
+    assert driven.update["steps"][1]["outcome"]["race"] == ["put (a) at /trays/letters/-"]
+
+
+def test_strict_refuses_the_later_of_two_that_overlap(attempt):
+    apart = [{"op": "add", "path": "/other", "value": 1}]
+    proposals = [
+        proposal(patch=ADD, identifier="a"),
+        proposal(patch=ADD, identifier="b"),
+        proposal(patch=apart, identifier="c"),
+    ]
+    driven = update(attempt(proposals=proposals), calls="strict")
+    assert [step["outcome"]["status"] for step in driven.update["steps"]] == ["ok", "error", "ok"]
+    assert driven.update["task_state"] == [*ADD, *apart]
+    assert "another call of the same message" in driven.update["steps"][1]["outcome"]["refused"]
+
+
+def test_a_refused_change_races_with_nothing(attempt):
+    bad = [*ADD, {"op": "remove", "path": "/none"}]
+    proposals = [proposal(patch=bad, identifier="a"), proposal(patch=ADD, identifier="b")]
+    driven = update(attempt(proposals=proposals), calls="strict")
+    assert [step["outcome"]["status"] for step in driven.update["steps"]] == ["error", "ok"]
+
+
+def test_a_replaced_value_that_another_call_took_away_is_refused_not_half_done(attempt):
+    removal = [{"op": "remove", "path": "/trays/letters"}]
+    proposals = [proposal(patch=removal, identifier="a"), proposal(patch=ADD, identifier="b")]
+    driven = update(attempt(proposals=proposals), calls="snapshot")
+    assert driven.update["task_state"] == removal
+    assert driven.update["steps"][1]["outcome"]["refused"].startswith("the change does not apply")
+
+
+# bounds
+
+
+@pytest.mark.parametrize("result", ["x" * 500_000, {"rows": [{"id": n, "text": "y" * 90} for n in range(5_000)]}])
+def test_the_planner_sees_a_bounded_result_and_the_step_keeps_it_whole(attempt, result):
+    driven = update(attempt(proposals=[proposal("look", patch=[], result=result)]))
+    assert len(driven.update["trace"][0].content) <= GeckoContext().view_chars
+    assert driven.update["steps"][0]["outcome"]["result"] == result
+
+
+def test_a_result_that_fits_is_told_in_full(attempt):
+    result = {"rows": list(range(500))}
+    (message,) = update(attempt(proposals=[proposal("look", patch=[], result=result)])).update["trace"]
+    assert json.loads(message.content) == result
+
+
+def test_no_part_of_the_prompt_is_unbounded(attempt):
+    large = {"files": {f"f{n}": "x" * 500 for n in range(2_000)}}
+    state = attempt(before=large, proposals=[proposal(args={"a": "y" * 99_000}, result=["z" * 99_000])])
+    (ask,) = update(state, {"patch": []}).asks
+    assert sum(map(len, ask.variables.values())) < 30_000

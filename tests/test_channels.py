@@ -1,0 +1,189 @@
+"""The states' channels: pure reducers that do not care how writes are batched, and values that checkpoints keep."""
+
+from __future__ import annotations
+
+import copy
+import pathlib
+from functools import reduce
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from gecko_graph import GeckoContext
+from gecko_graph.channels import AttemptState, GeckoState, book, count_asked, extend, gather_facts, replace
+from gecko_graph.models.usage import add_usage
+from gecko_graph.world.patch import fold_patches, make_patch
+from tests import desk
+
+# exact in sums: reducers must not depend on the order in which floats are added
+COSTS = st.none() | st.integers(0, 99).map(lambda cents: cents / 100)
+NUMBERS = st.integers(0, 9)
+ROLES = st.sampled_from(["planner", "judge", "simulator"])
+ROLE_USAGE = st.fixed_dictionaries({"calls": NUMBERS, "input_tokens": NUMBERS, "output_tokens": NUMBERS, "cost": COSTS})
+USAGE = st.dictionaries(ROLES, ROLE_USAGE, max_size=3)
+ASKED = st.dictionaries(ROLES, NUMBERS, max_size=3)
+FACTS = st.dictionaries(
+    st.sampled_from("abc"), st.fixed_dictionaries({"tool": st.just("t"), "result": NUMBERS}), max_size=3
+)
+LISTS = st.lists(NUMBERS, max_size=3)
+JSON = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(max_size=3),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=3), each, max_size=3),
+    max_leaves=8,
+)
+STATES = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
+LEDGERS = st.fixed_dictionaries(
+    {"turn": st.integers(1, 3), "usage": USAGE, "asked": ASKED}, optional={"started_at": NUMBERS.map(float)}
+)
+
+FEW = settings(max_examples=40)
+
+
+def splits(writes, where):
+    cut = where % (len(writes) + 1)
+    return writes[:cut], writes[cut:]
+
+
+@pytest.mark.parametrize(
+    ("fold", "value"),
+    [(extend, LISTS), (replace, LISTS), (gather_facts, FACTS)],
+    ids=["extend", "replace", "gather_facts"],
+)
+@FEW
+@given(data=st.data(), where=NUMBERS)
+def test_folds_do_not_care_how_writes_are_batched_and_change_nothing_in_place(fold, value, data, where):
+    old, writes = data.draw(value), data.draw(st.lists(value, max_size=4))
+    given_old, given_writes = copy.deepcopy(old), copy.deepcopy(writes)
+    first, second = splits(writes, where)
+    assert fold(fold(old, first), second) == fold(old, writes)
+    assert (old, writes) == (given_old, given_writes)
+
+
+@FEW
+@given(st.lists(STATES, min_size=1, max_size=5), NUMBERS)
+def test_folding_patches_does_not_care_either(states, where):
+    patches = [make_patch(before, after) for before, after in pairwise(states)]
+    given_patches = copy.deepcopy(patches)
+    first, second = splits(patches, where)
+    assert fold_patches(fold_patches(states[0], first), second) == fold_patches(states[0], patches) == states[-1]
+    assert patches == given_patches
+
+
+@pytest.mark.parametrize(("merge", "value"), [(add_usage, USAGE), (count_asked, ASKED)], ids=["usage", "asked"])
+@FEW
+@given(data=st.data())
+def test_sums_do_not_care_for_order_and_change_nothing_in_place(merge, value, data):
+    a, b, c = data.draw(value), data.draw(value), data.draw(value)
+    before = copy.deepcopy((a, b, c))
+    assert merge(a, b) == merge(b, a)
+    assert merge(merge(a, b), c) == merge(a, merge(b, c))
+    assert merge(a, {}) == a
+    assert (a, b, c) == before
+
+
+@FEW
+@given(LEDGERS, st.lists(LEDGERS, min_size=1, max_size=3))
+def test_ledgers_of_one_turn_add_up_in_any_order(opened, booked):
+    turn = [{**each, "turn": opened["turn"]} for each in booked]
+    before = copy.deepcopy(turn)
+    whole = reduce(book, turn, opened)
+    assert reduce(book, reversed(turn), opened) == whole
+    assert whole["usage"] == reduce(add_usage, [each["usage"] for each in turn], opened["usage"])
+    for role, count in whole["asked"].items():
+        assert count == max(each["asked"].get(role, 0) for each in [opened, *turn])
+    starts = [each["started_at"] for each in [opened, *turn] if "started_at" in each]
+    assert whole.get("started_at") == min(starts, default=None)
+    assert turn == before
+
+
+@FEW
+@given(LEDGERS, LEDGERS)
+def test_a_higher_turn_opens_a_new_ledger(old, new):
+    later = {**new, "turn": old["turn"] + 1}
+    assert book(old, later) == later
+    assert book({}, new) == new
+
+
+def test_what_was_supposed_first_stays():
+    assert gather_facts({"a": 1}, [{"a": 2, "b": 3}, {"b": 4}]) == {"a": 1, "b": 3}
+
+
+# checkpoints
+
+SURROUNDED = {"tree": {"a/b": {"~": ["ü", "", None, True, 1.5, -(2**63), 2**64 - 1]}}, "runtime_state": {"now": "x"}}
+
+
+def everything():
+    """A run that writes every channel: complaints, races, facts, lessons, several turns' accounts."""
+    turns = [
+        {
+            "planner": [
+                [
+                    {"calls": [{"call": "put", "args": {"tray": "letters", "paper": "a"}}] * 2},
+                    {"call": "fly", "args": {}},
+                    {"call": "look", "args": "{broken"},
+                    {"call": "rate", "args": {"currency": "EUR"}},
+                    {"say": "?"},
+                ],
+                [{"call": "put", "args": {"tray": "nowhere", "paper": "b"}}, {"say": "Done."}],
+            ],
+            "validator": [{"problems": [{"argument": "$.paper", "problem": "is no paper"}]}, *[{"problems": []}] * 9],
+            "checklist": [{"items": [{"description": "filed"}, {"description": "told"}]}],
+            "judge": [{"items": [{"id": "item-1", "status": "failed", "reason": "no"}], "feedback": "again"}] * 2,
+            "bootstrapper": [{"domain": {}, "runtime_state": {"user": "ann"}}],
+            "simulator": [{"status": "ok", "result": {"rate": 1.25}}] * 9,
+        }
+    ]
+    tools = [*desk.FUNCTIONS, desk.function("rate", "Rate of a currency.", "currency")]
+    from gecko_graph import Toolkit
+
+    toolkit = Toolkit.from_tools(
+        tools,
+        simulate={"add_tray": desk.add_tray, "put": desk.put, "look": desk.look},
+        effects={"add_tray": "write", "put": "write", "look": "read", "rate": "read"},
+    )
+    given = desk.inputs(task_state=desk.start() | SURROUNDED)
+    del given["checklist"]
+    del given["task_state"]["runtime_state"]
+    return toolkit, turns, given
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def saver(request, tmp_path: pathlib.Path):
+    if request.param == "memory":
+        yield InMemorySaver()
+        return
+    with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
+        yield saver
+
+
+def test_every_state_survives_a_checkpoint(saver, caplog):
+    toolkit, turns, given = everything()
+    context = GeckoContext(max_retries=1, calls="snapshot")
+    gecko = desk.gecko(tools=toolkit, turns=turns, checkpointer=saver, context=context)
+    thread = {"configurable": {"thread_id": "t"}}
+    seen = {(): {}}
+    for part in gecko.stream(given, thread, stream_mode="values", subgraphs=True, version="v2"):
+        seen[tuple(part["ns"])] = part["data"]
+    assert {key for state in seen.values() for key in state} >= {*AttemptState.__annotations__} - {"items_failure"}
+    kept = dict(namespaces(gecko, thread))
+    assert len(kept) == len(seen) == 3, "the turn and its two attempts"
+    for namespace, state in seen.items():
+        for key, value in state.items():
+            assert kept["|".join(namespace)][key] == value, key
+    assert gecko.get_state(thread).values["task_state"]["tree"] == SURROUNDED["tree"]
+    assert {*GeckoState.__annotations__} - {*gecko.get_state(thread).values} == {"checklist", "number"}
+    assert [each for each in caplog.records if each.name.startswith("langgraph")] == [], "no class that a saver refuses"
+
+
+def namespaces(gecko, thread):
+    """The last state of the run and of each attempt, read back from the checkpoints, by namespace."""
+    yield "", gecko.get_state(thread).values
+    for snapshot in gecko.get_state_history(thread):
+        for task in snapshot.tasks:
+            if task.state:
+                yield task.state["configurable"]["checkpoint_ns"], gecko.get_state(task.state).values
