@@ -95,10 +95,8 @@ class SingleTurn(Suite):
         if self.options.planner.kind == "recorded":
             yield from self._recorded()
             return
-        truth = self.options.planner.kind == "ground-truth"
         for task in self._tasks.values():
-            words = Words(right_calls(task) if task.answers else [], NONE_FITS) if truth else None
-            yield Case(task.id, (task, words), group=task.category)
+            yield Case(task.id, (task, None), group=task.category)
 
     def _recorded(self) -> Iterator[Case]:
         file, models = self.options.planner.file, set()
@@ -128,6 +126,8 @@ class SingleTurn(Suite):
         Equal words for a task are rehearsed once where no live model speaks: no answer could differ.
         """
         task, words = case.data
+        if self.options.planner.kind == "ground-truth":
+            words = Words(right_calls(task), NONE_FITS)
         live = bool(self.options.model_names() or self.options.own.then)
         if words is None or live:
             return await self._run(task, words)
