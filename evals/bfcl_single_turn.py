@@ -17,13 +17,14 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from gecko_graph import Toolkit, create_gecko
+from gecko_graph.nodes.rounds import plan_of
 from gecko_graph.state import Json, JsonObject, Rehearsal
 
 from .bfcl.single_checker import Checker
 from .bfcl.single_planners import WrittenFirst, written
 from .bfcl.single_results import of_plan, official_result
 from .bfcl.single_summary import summary_of
-from .bfcl.single_tasks import CATEGORIES, Task, chosen, right_calls, tasks_of
+from .bfcl.single_tasks import ALL, Task, chosen, right_calls, tasks_of
 from .datasets import read_jsonl
 from .rehearsed import rehearsed
 from .suite import Case, EvalError, Record, Suite, Summary
@@ -72,7 +73,7 @@ class SingleTurn(Suite):
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
         """Add what to run, who speaks, and where the official evaluator is."""
         add = parser.add_argument
-        add("--category", default=",".join(CATEGORIES), metavar="A,B", help="official names (all single-turn ones)")
+        add("--category", default=ALL, metavar="A,B", help=f"official names, {ALL} for all ten ({ALL})")
         add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
         add("--then", metavar="MODEL", help="plans on after the first message of recorded calls")
         add("--official-python", type=Path, metavar="PATH", help="a Python that has bfcl-eval with all it needs")
@@ -143,6 +144,9 @@ class SingleTurn(Suite):
         if words is not None:
             planned = self._checker.check(task.category, task.id, words.result)
             values |= {"planned": planned.valid, "planned_error": planned.error_type}
+        if "first_result" in values:
+            first = self._checker.check(task.category, task.id, values.pop("first_result"))
+            values |= {"first": first.valid}
         return values
 
     async def _rehearse(self, task: Task, words: Words | None) -> JsonObject:
@@ -155,6 +159,9 @@ class SingleTurn(Suite):
         told = rehearsed(rehearsal)
         if words is not None and not self.options.own.then:
             told["usage"].pop("planner", None)  # nobody was asked: what was written down costs nothing
+        first = rehearsal["attempts"][0]
+        if len(rehearsal["attempts"]) > 1:
+            told["first_result"] = of_plan(plan_of(first), answer=first["answer"])
         return {
             **told,
             "result": of_plan(rehearsal["plan"], answer=rehearsal["answer"]),

@@ -69,19 +69,26 @@ def _as_planned(records: Sequence[Record]) -> Measured | None:
     return share(sum(map(was_valid, done)), len(records), tools="none") if done else None
 
 
+def _at_first(records: Sequence[Record]) -> Measured | None:
+    if not any("first" in record.values for record in records):
+        return None
+    return rate(records, lambda record: bool(record.values.get("first", record.values["valid"])))
+
+
 def categories(records: Sequence[Record]) -> Table:
     """Official validity by category."""
     table = Table(
         "BFCL single-turn: valid by the official evaluator",
-        ["category", "rehearsed", "as planned", "with refused calls", "judged by a model"],
-        note="As planned: the same words, scored without a rehearsal. With refused calls: answers of which the "
+        ["category", "rehearsed", "first attempt", "as planned", "with refused calls", "judged by a model"],
+        note="First attempt: its plan, before any feedback; empty where no task was tried again. As planned: "
+        "the words that were written down, scored without a rehearsal. With refused calls: answers of which the "
         "validator refused a call. Judged by a model: else nobody judged, and the only attempt's plan is the answer.",
     )
     for name, some in [*by_group(records).items(), ("all", records)]:
         done = [record for record in some if record.done]
         broken = sum(bool(record.values["refused"]) for record in done)
         judged = sum(record.values["judged"] == "model" for record in done)
-        table.add(name, rate(some, is_valid), _as_planned(some), broken, judged)
+        table.add(name, rate(some, is_valid), _at_first(some), _as_planned(some), broken, judged)
     return table
 
 
@@ -213,7 +220,7 @@ def _of_truth(done: Sequence[Record]) -> list[Expectation]:
         record.id for record in done if was_valid(record) and not is_valid(record) and not record.values["refused"]
     ]
     return [
-        Expectation("every right answer is officially valid" + _named(wrong), not wrong),
+        Expectation("every right answer, of tasks that have one, is officially valid" + _named(wrong), not wrong),
         Expectation(
             "and is so after the rehearsal, where the tool's own schema allows it" + _named(missed), not missed
         ),

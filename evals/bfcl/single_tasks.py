@@ -29,6 +29,9 @@ IRRELEVANT = ("irrelevance", "live_irrelevance")
 
 CATEGORIES = (*ANSWERED, *IRRELEVANT)
 
+ALL = "single_turn"
+"""Short for all of them."""
+
 LEFT_OUT = ""
 """Among the values that are right for an argument: it may be left out."""
 
@@ -64,8 +67,11 @@ def chosen(text: str) -> tuple[str, ...]:
         EvalError: One is unknown.
     """
     named = [name for name in text.split(",") if name]
+    named = [each for name in named for each in (CATEGORIES if name == ALL else (name,))]
     if unknown := sorted(set(named) - set(CATEGORIES)):
-        raise EvalError(f"--category {','.join(unknown)}: the single-turn categories are {', '.join(CATEGORIES)}")
+        raise EvalError(
+            f"--category {','.join(unknown)}: the single-turn categories are {', '.join(CATEGORIES)}; {ALL} means all"
+        )
     return tuple(name for name in CATEGORIES if name in named) or CATEGORIES
 
 

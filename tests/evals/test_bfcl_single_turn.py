@@ -88,7 +88,7 @@ def test_a_required_argument_may_rightly_be_empty():
 
 def test_categories_are_official_names():
     assert chosen("parallel,simple_python") == ("simple_python", "parallel")
-    assert chosen("") == CATEGORIES
+    assert chosen("") == chosen("single_turn") == CATEGORIES
     assert category_of("live_parallel_multiple_2-2-0") == "live_parallel_multiple"
     with pytest.raises(EvalError, match="simple_cobol: the single-turn categories are simple_python"):
         chosen("simple_cobol")
@@ -307,6 +307,7 @@ def test_a_model_that_learns_from_feedback_ends_valid(official, run, tmp_path, m
     values = records_of(tmp_path / "out")["multiple_0"]["values"]
     assert (values["valid"], values["verdict"], values["judged"], values["attempts"]) == (True, "accepted", "model", 2)
     assert values["result"] == [{"triangle_properties.get": json.dumps(RIGHT["args"])}]
+    assert not values["first"]
     assert "planned" not in values
 
 
