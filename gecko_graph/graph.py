@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Send
@@ -28,7 +30,7 @@ from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, P
 from .context import GeckoContext
 from .errors import ToolkitError
 from .models.factory import Models
-from .models.node import as_node, book_attempt, book_turn
+from .models.node import NodeFunction, as_node, book_attempt, book_turn
 from .models.usage import PRICES, Price
 from .nodes.attempt import attempt_node, begin
 from .nodes.bootstrapper import bootstrapper
@@ -44,6 +46,8 @@ from .toolkit import Toolkit
 
 Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 Model: TypeAlias = str | BaseChatModel
+
+NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
 
 def create_gecko(
@@ -75,18 +79,30 @@ def create_gecko(
         ModelError: A model cannot be built.
     """
     if not isinstance(toolkit, Toolkit):
-        raise ToolkitError(f"{type(toolkit).__name__} is no Toolkit: use Toolkit.from_openapi(...) or Toolkit.from_tools([...])")
+        raise ToolkitError(
+            f"{type(toolkit).__name__} is no Toolkit: use Toolkit.from_openapi(...) or Toolkit.from_tools([...])"
+        )
     if not len(toolkit):
         raise ToolkitError("the toolkit has no tools: there is nothing to rehearse")
     speakers = Models.bind(model, models, base_url=base_url, prices=prices)
-    default = context or GeckoContext()
-    attempt = create_attempt(toolkit, speakers, default)
-    node = partial(as_node, models=speakers, default=default, book=book_turn)
+    return compose(toolkit, models=speakers, default=context or GeckoContext(), checkpointer=checkpointer)
+
+
+def compose(
+    toolkit: Toolkit,
+    *,
+    models: Models,
+    default: GeckoContext,
+    checkpointer: Checkpointer = None,
+    replace: Mapping[str, NodeFunction] = NOTHING,
+) -> Gecko:
+    """As `create_gecko`; `replace` puts functions of `(state, scope)` in the place of nodes, by name: for ablations."""
+    node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit)))
     builder.add_node("checklist", node(partial(checklist, toolkit=toolkit)))
     builder.add_node("start_round", node(start_round))
-    builder.add_node("attempt", attempt_node(attempt, default))
+    builder.add_node("attempt", attempt_node(create_attempt(toolkit, models, default, replace=replace), default))
     builder.add_node("decide", node(decide))
     builder.add_node("finish", node(finish))
     builder.add_edge(START, "bootstrapper")
@@ -99,9 +115,11 @@ def create_gecko(
     return builder.compile(checkpointer=checkpointer, name="gecko")
 
 
-def create_attempt(toolkit: Toolkit, models: Models, default: GeckoContext) -> CompiledStateGraph[Any, Any, Any, Any]:
+def create_attempt(
+    toolkit: Toolkit, models: Models, default: GeckoContext, *, replace: Mapping[str, NodeFunction] = NOTHING
+) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The attempt graph; it uses the checkpointer of whoever calls it."""
-    node = partial(as_node, models=models, default=default, book=book_attempt)
+    node = partial(_node, replace=replace, models=models, default=default, book=book_attempt)
     tools, resolve = toolkit.as_openai(), toolkit.resolve
     builder = StateGraph(AttemptState, GeckoContext)
     builder.add_node("begin", node(begin))
@@ -118,6 +136,10 @@ def create_attempt(toolkit: Toolkit, models: Models, default: GeckoContext) -> C
     builder.add_conditional_edges("state_updater", after_state_updater)
     builder.add_edge("judge", END)
     return builder.compile(name="attempt")
+
+
+def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any) -> Runnable[Any, Any]:
+    return as_node(replace.get(getattr(fn, "func", fn).__name__, fn), **bound)
 
 
 def after_start_round(state: GeckoState) -> Literal["attempt"] | list[Send]:
