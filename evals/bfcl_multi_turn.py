@@ -168,18 +168,13 @@ def recorded_summary(records: Sequence[Record], *, unchecked: bool) -> Summary:
         was = rate(some, lambda record: record.values["ours"] == record.values["recorded"])
         table.add(name, turns, same, today, was)
     causes = Table("Disagreements and their causes", ["what differs", "cause", "trajectories"])
-    words = {
-        "state_cause": "state",
-        "verdict_cause": "verdict",
-        "recorded_cause": "recorded verdict, official one today",
-    }
+    words = {"state_cause": "state", "verdict_cause": "verdict", "recorded_cause": "recorded and today's verdict"}
+    notes, open_ones = [], 0
     for key, word in words.items():
         for cause, ids in sorted(_causes(records, key).items(), key=lambda each: -len(each[1])):
             causes.add(word, cause, len(ids))
-    notes = [
-        f"{words[key]}: {cause}: {', '.join(ids)}" for key in words for cause, ids in _causes(records, key).items()
-    ]
-    open_ones = sum(UNEXPLAINED in _causes(records, key) for key in words)
+            notes.append(f"{word}: {cause}: {', '.join(ids)}")
+            open_ones += len(ids) if cause == UNEXPLAINED else 0
     return Summary([table, causes], [Expectation("every disagreement is explained", open_ones == 0)], notes)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from gecko_graph import GeckoContext, Toolkit
+from gecko_graph import GeckoContext
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.state import ChecklistItem, Json, JsonObject, Role
 
@@ -16,8 +16,8 @@ from ..options import Options
 from ..rehearsed import rehearsed
 from .label import really_done
 from .official import check
-from .oracle import Truth, checklist, public, truth_of
-from .rehearse import Played, Player, plan_of, play, written
+from .oracle import NOTHING, Truth, checklist, public, truth_of
+from .rehearse import Checklist, Played, Player, plan_of, play, written
 from .replay import compare
 from .sabotage import Calls, Scene, spoil
 from .tasks import Task
@@ -60,11 +60,10 @@ async def by_record(task: Task, options: Options, *, row: Mapping[str, Any], unc
         row: The recorded trajectory.
         unchecked: Offer all tools at any turn and allow any arguments, so that the validator refuses nothing.
     """
-    turns = [{"planner": [_steps(task, turn)]} for turn in row["turns"]]
-    short = Task(task.id, task.category, task.classes, task.config, task.tools, task.turns[: len(turns)])
-    toolkit = cache(short.unchecked) if unchecked else short.toolkit
-    player = _recorded(short, turns, options, toolkit=toolkit)
-    played = await play(short, player)
+    turns = [{"planner": [recorded_steps(task, turn)]} for turn in row["turns"]]
+    toolkit = cache(task.unchecked) if unchecked else task.toolkit
+    player = Player(speaker(turns), knobs(options, 0), toolkit, ruled_by_record(task))
+    played = await play(task.begin(len(turns)), player)
     told = _told(task, played)
     return {**told, **compare(task, row, played)}
 
@@ -81,28 +80,28 @@ def _ruled(task: Task, turns: Sequence[JsonObject], options: Options, *, oracle:
     def checks(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
         return checklist(before, oracle.states[turn], oracle.answers[turn], seen=seen)
 
-    return Player(_speaker(turns), _knobs(options, max_retries), task.truthful, checks)
+    return Player(speaker(turns), knobs(options, max_retries), task.truthful, checks)
 
 
-def _recorded(
-    task: Task, turns: Sequence[JsonObject], options: Options, *, toolkit: Callable[[int], Toolkit]
-) -> Player:
-    """A recorded player, with rule checks of what the official checker looks at, and no more."""
+def ruled_by_record(task: Task) -> Checklist:
+    """Rule checks of what the official checker looks at, and no more: it asks nothing of turns without a truth."""
     oracle = truth_of(task)
 
     def checks(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
         if not task.turns[turn].truth:
-            return [{"id": "nothing", "description": "the official checker asks nothing of this turn", "check": "true"}]
+            return [NOTHING]
         return checklist(public(before), public(oracle.states[turn]), oracle.answers[turn], seen=seen)
 
-    return Player(_speaker(turns), _knobs(options, 0), toolkit, checks)
+    return checks
 
 
-def _speaker(turns: Sequence[JsonObject]) -> Mapping[Role, BaseChatModel]:
+def speaker(turns: Sequence[JsonObject]) -> Mapping[Role, BaseChatModel]:
+    """The planner whose words are written down, by turn."""
     return {"planner": RecordedModel(turns=list(turns))}
 
 
-def _knobs(options: Options, max_retries: int) -> GeckoContext:
+def knobs(options: Options, max_retries: int) -> GeckoContext:
+    """The knobs of a written planner: room for its longest turn, and no question about what its arguments mean."""
     return options.context(max_retries=max_retries, max_steps=MOST_CALLS, semantic_validation=False)
 
 
@@ -137,7 +136,7 @@ def _labelled(task: Task, played: Sequence[Played], kinds: Sequence[str]) -> lis
     return labelled
 
 
-def _steps(task: Task, turn: Mapping[str, Any]) -> Calls:
+def recorded_steps(task: Task, turn: Mapping[str, Any]) -> Calls:
     """What a recorded model said in a turn: a message for each step, then its text."""
     said = [{"calls": [task.read(call) for call in step]} for step in turn["steps"] if step]
     text = next((each for each in reversed(turn["text"]) if each and each.strip()), "(nothing)")

@@ -41,9 +41,8 @@ def words_drawn(source: random.Random, start: Any) -> int:
     if isinstance(source, CountedRandom):
         return source.drawn
     state = source.getstate()
-    drawn = (
-        0 if state == start else int(state[1][-1])
-    )  # the place in a block of 624 words, the first one drawn as a whole
+    # its last number is the place in a block of 624 words; a fresh source stands at the end of a block
+    drawn = 0 if state == start else int(state[1][-1])
     if CountedRandom(start, drawn).getstate() != state:
         raise ValueError("the random source is none that began here, or has drawn more than 624 words")
     return drawn

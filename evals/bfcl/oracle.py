@@ -22,6 +22,14 @@ from .tasks import Task
 Place = tuple[str | int, ...]
 
 ABSENT = object()
+
+NOTHING: ChecklistItem = {
+    "id": "nothing",
+    "description": "the official checker asks nothing of this turn",
+    "check": "true",
+}
+"""What is asked of a turn whose ground truth is empty."""
+
 _MOST_PARTS = 40
 _PIECE = 2_000
 _SOURCE = 6_000
@@ -83,7 +91,7 @@ def checklist(
     """
     items: list[ChecklistItem] = []
     for name, part in after.items():
-        checks = list(_of_class(name, before.get(name, {}), part))
+        checks = list(_of_part(name, before.get(name, ABSENT), part))
         for number, check in enumerate(bundles(checks), 1):
             told = f"{name} is in the state that the task asks for ({number})"
             items.append({"id": f"{name}-{number}", "description": told, "check": check})
@@ -92,7 +100,7 @@ def checklist(
     return items
 
 
-def _of_class(name: str, before: JsonObject, after: JsonObject) -> Iterator[str]:
+def _of_part(name: str, before: Any, after: Json) -> Iterator[str]:
     if name != FILES:
         yield from compare((name,), before, after)
         return

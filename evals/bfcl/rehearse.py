@@ -35,12 +35,14 @@ class Player:
         context: The knobs.
         toolkit: The tools of a turn.
         checklist: What must hold at a turn's end; None: the checklist's model says.
+        start: The task state that the first turn begins with; None: the real classes'.
     """
 
     models: Mapping[Role, BaseChatModel]
     context: GeckoContext
     toolkit: Callable[[int], Toolkit]
     checklist: Checklist | None = None
+    start: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ async def play(task: Task, player: Player) -> list[Played]:
     """
     saver = InMemorySaver()
     config: RunnableConfig = {"configurable": {"thread_id": task.id}}
-    state = task.real.initial_state
+    state = task.real.initial_state if player.start is None else player.start
     given: JsonObject = {"task_state": state}
     played: list[Played] = []
     seen: list[Json] = []

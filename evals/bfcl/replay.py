@@ -15,6 +15,9 @@ from .tasks import Task
 REFUSED = "the validator refused calls that break the documents, or name a tool not offered; the real classes take them"
 SHARED = "a default argument of post_tweet is one list for all its calls in the real class, a new one in ours"
 OLDER = "the classes that the recording ran on answered otherwise"
+REVISED = (
+    "every answer is the same today, so the recording was checked against another revision of the old task's truth"
+)
 UNEXPLAINED = "unexplained"
 
 
@@ -110,4 +113,4 @@ def recorded_cause(task: Task, row: Mapping[str, Any]) -> str:
                 for call, now, then in zip(calls, answers, results, strict=False):
                     if now != then:
                         return f"{OLDER}: turn {number}, {call[:80]}: {then[:80]!r}, now {now[:80]!r}"
-    return UNEXPLAINED
+    return UNEXPLAINED if row["task_matches_v4"] else REVISED

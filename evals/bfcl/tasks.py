@@ -72,6 +72,15 @@ class Task:
         return Classes(self.classes, self.config)
 
     @cached_property
+    def playable(self) -> bool:
+        """True if today's classes have every tool that the ground truth calls; an old task's may be gone."""
+        return all(self.read(call)["call"] in self.real.owners for turn in self.turns for call in turn.truth)
+
+    def begin(self, turns: int) -> Task:
+        """The task's first turns."""
+        return replace(self, turns=self.turns[:turns])
+
+    @cached_property
     def _toolkits(self) -> dict[tuple[str, ...], Toolkit]:
         return {}
 
