@@ -11,6 +11,7 @@ from ..channels import AttemptState, Proposal
 from ..events import event
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
+from ..simulation.facts import fact_key
 from ..simulation.ladder import climb, together
 from ..simulation.rung import Question
 from ..state import Call, SupposedFact
@@ -30,17 +31,24 @@ def simulator(
     if began and spent_budget(state, scope.context):
         return {"pending": [], "proposals": []}
     calls = pending[:1] if scope.context.calls == "serial" else pending
-    climbs = [climb(question_of(call, state, scope, toolkit)) for call in calls]
-    climbed = yield from together(climbs, asked=state.get("asked", {}).get("simulator", 0))
+    keys = [key_of(call, toolkit) for call in calls]
+    climbs = {key: climb(question_of(call, state, scope, toolkit)) for key, call in zip(keys, calls, strict=True)}
+    answers = yield from together([*climbs.values()], asked=state.get("asked", {}).get("simulator", 0))
+    climbed = dict(zip(climbs, answers, strict=True))
     proposals: list[Proposal] = []
     facts: dict[str, SupposedFact] = {}
-    for call, answer in zip(calls, climbed, strict=True):
-        outcome = answer.outcome
+    for call, key in zip(calls, keys, strict=True):
+        outcome = climbed[key].outcome
         proposals.append({"call": call, "outcome": outcome})
-        facts.update(answer.facts)
+        facts.update(climbed[key].facts)
         told = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
         scope.emit(event("gecko.result", attempt=state["number"], call=call, **told))
     return {"pending": pending[len(calls) :], "proposals": proposals, "facts": facts}
+
+
+def key_of(call: Call, toolkit: Toolkit) -> str:
+    """What tells calls of one message apart: equal reads are one question, so that their answers agree."""
+    return fact_key(call, "") if toolkit[call["name"]].reads else f"write {call['id']}"
 
 
 def question_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> Question:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 from hypothesis import given
@@ -211,6 +212,7 @@ def test_the_evidence(attempt, step):
                     answer="Filed.", stop_reason="answered", number=3, turn=1, asked={"judge": 2})  # fmt: skip
     _, driven = judged(state, said("success", "success"))
     (ask,) = driven.asks
+    assert ask.variables["items"].splitlines() == [json.dumps(item) for item in SAID]
     assert ask.variables["policy"] == "Invoices go into bills."
     assert ask.variables["conversation"] == "user: what is there?\nassistant: letters"
     assert ask.variables["steps"] == '1. put({"tray": "bills"}) -> ok: 1'

@@ -66,6 +66,23 @@ def test_all_calls_of_a_message_are_asked_at_once_with_numbers_of_their_own(atte
     assert [ask.where.question for ask in driven.asks] == [4, 5, 6, 7]
 
 
+def test_equal_reads_of_one_message_are_one_question_and_agree(attempt):
+    pending = [
+        call("rate", "a", n=1),
+        call("rate", "b", n=1),
+        call("rate", "c", n=1.0),
+        call("send", "d"),
+        call("send", "e"),
+    ]
+    rates = [{"status": "ok", "result": {"n": number}} for number in (1, 2)]
+    sent = [{"status": "ok", "result": number, "patch": []} for number in (3, 4)]
+    driven = simulate(attempt(pending=pending), *rates, *sent, calls="snapshot")
+    assert [each["call"]["id"] for each in driven.update["proposals"]] == ["a", "b", "c", "d", "e"]
+    results = [each["outcome"]["result"] for each in driven.update["proposals"]]
+    assert results == [{"n": 1}, {"n": 1}, {"n": 2}, 3, 4]
+    assert len(driven.events) == 5
+
+
 def test_without_a_model_nothing_is_asked(attempt):
     driven = simulate(attempt(pending=[call("rate")]), roles=())
     assert driven.update["proposals"][0]["outcome"]["rung"] == "schema"
