@@ -1,119 +1,131 @@
-"""Recorded calls of real models against the argument rules: what is refused wrongly, what is found (paper, A.8).
+"""Table 1: recorded calls of real models against the validator (paper, section 3.1 and appendix A.8).
 
-Regression: every call labelled CORRECT is accepted, every SYNTACTIC one refused, all airline calls pass. Evidence: the
-officially valid rows that are refused, each with its cause, and recall by the official error type. No model is asked.
+Which officially valid answers are let through, which that break their schema are refused, and, where a model may be
+asked, which whose values are wrong though their schema holds. Labels are the official checker's and the schemas'.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gecko_graph import Toolkit
-from gecko_graph.state import Complaint, JsonObject
+from gecko_graph import ToolSpec
+from gecko_graph.models.factory import Models
+from gecko_graph.models.node import as_node
+from gecko_graph.nodes.validator import validator
+from gecko_graph.state import Call, Complaint, JsonObject
 from gecko_graph.toolkit.findings import value_at
+from gecko_graph.toolkit.function_dicts import spec_of_dict
 from gecko_graph.toolkit.schema import complaints, unknown_tool
-from gecko_graph.toolkit.spec import ToolSpec
 
 from . import datasets
-from .suite import EvalError
+from .figures import Bars, Cell, Measured, Published, Table, rate
+from .suite import Case, Expectation, Record, Suite, Summary, by_group
 
 NOTHING_TO_VALIDATE = ("DECODE", "NO_CALL")
+VALID = ("CORRECT", "CORRECT_SCHEMA_VIOLATION")
 MAX_FALSE = 75
 """Officially valid rows that break their own schema, as the data's README counts them."""
 
+PAPER = {
+    "GPT-4o": (1.0, 1.0, 0.71),
+    "GPT-4.1 nano": (1.0, 1.0, 0.69),
+    "Qwen2.5 7B": (1.0, 1.0, 0.63),
+}
+"""The paper's Table 1 (BFCL-Live-Simple): true positives, syntactic errors, semantic errors, by helper model."""
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """An officially valid row that the rules refuse."""
-
-    task: str
-    model: str
-    complaint: Complaint
-    cause: str
-
-
-@dataclass(slots=True)
-class Report:
-    """What was counted, in rows; a row is one answer of one model, and may hold several calls."""
-
-    rows: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
-    missed: list[str] = field(default_factory=list)
-    """CORRECT rows that were refused and SYNTACTIC ones that were accepted."""
-    officially_valid: int = 0
-    false_refusals: list[Refusal] = field(default_factory=list)
-    errors: Counter[str] = field(default_factory=Counter)
-    errors_refused: Counter[str] = field(default_factory=Counter)
-    calls: int = 0
-    seconds: float = 0.0
-    airline_calls: int = 0
-    airline_refused: list[str] = field(default_factory=list)
-
-    @property
-    def passed(self) -> bool:
-        """True if the regression holds."""
-        return not self.missed and not self.airline_refused and len(self.false_refusals) <= MAX_FALSE
-
+RATES = ("true positive", "syntactic errors", "semantic errors")
 
 Tools = Mapping[str, ToolSpec]
 
 
-def tools_of(task: Mapping[str, Any], *, underscored: bool) -> Tools:
-    """A task's tools, by the name that the model saw."""
-    toolkit = Toolkit.from_tools(task["functions"])
-    return {tool.name.replace(".", "_") if underscored else tool.name: tool for tool in toolkit}
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One answer of one model: its calls, the tools that it was given, and the official verdict."""
+
+    answer: Mapping[str, Any]
+    task: Mapping[str, Any]
+    tools: Tools
+
+    @property
+    def label(self) -> str:
+        """What the answer is: `CORRECT`, `SYNTACTIC`, `VALUE`, ..."""
+        return str(self.answer["label"])
+
+    @property
+    def is_valid(self) -> bool:
+        """True if the official checker takes it."""
+        return self.label in VALID
+
+    @property
+    def is_semantic(self) -> bool:
+        """True for the paper's semantic error: the schema holds, a value is wrong."""
+        return self.label == "VALUE" and self.answer["sublabel"] == "value"
+
+    @property
+    def facts(self) -> JsonObject:
+        """What is known of it before it is validated."""
+        kind = "valid" if self.is_valid else "semantic" if self.is_semantic else self.label.lower()
+        return {
+            "task": self.answer["task_id"],
+            "model": self.answer["model"],
+            "label": self.label,
+            "kind": kind,
+            "error": self.answer["official"]["error_type"] or "",
+        }
 
 
-def judge_row(row: Mapping[str, Any], tools: Tools) -> list[Complaint]:
-    """What the rules have against a row's calls."""
-    found: list[Complaint] = []
-    for call in row["calls"]:
+class Rules:
+    """The argument rules: a spec for each distinct function, and what they say of each distinct call."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, ToolSpec] = {}
+        self._said: dict[tuple[int, str], list[Complaint]] = {}
+
+    def spec(self, function: Mapping[str, Any]) -> ToolSpec:
+        """The tool of a function document; equal documents are one tool."""
+        key = json.dumps(function)
+        if key not in self._specs:
+            self._specs[key] = spec_of_dict(function, where=str(function.get("name")))
+        return self._specs[key]
+
+    def tools_of(self, task: Mapping[str, Any], *, underscored: bool) -> Tools:
+        """A task's tools, by the name that the model saw."""
+        specs = map(self.spec, task["functions"])
+        return {spec.name.replace(".", "_") if underscored else spec.name: spec for spec in specs}
+
+    def against(self, row: Row) -> list[Complaint]:
+        """What the rules have against a row's calls."""
+        return [found for call in row.answer["calls"] for found in self._against(call, row.tools)]
+
+    def _against(self, call: Mapping[str, Any], tools: Tools) -> list[Complaint]:
         tool = tools.get(call["name"])
         if tool is None:
-            found.append(unknown_tool({"id": "", "name": call["name"], "args": call["arguments"]}))
-        else:
-            found += complaints(tool, call["arguments"])
-    return found
+            return [unknown_tool({"id": "", "name": call["name"], "args": call["arguments"]})]
+        key = (id(tool), json.dumps(call["arguments"]))
+        if key not in self._said:
+            self._said[key] = complaints(tool, call["arguments"])
+        return self._said[key]
 
 
-def measure_bfcl(rows: Iterable[Mapping[str, Any]], tasks: Iterable[Mapping[str, Any]], report: Report) -> None:
-    """Count one data set's rows into the report."""
-    by_key = {(task["dataset"], task["task_id"]): task for task in tasks}
-    cache: dict[tuple[str, str, bool], Tools] = {}
-    for row in rows:
-        if row["label"] in NOTHING_TO_VALIDATE:
-            continue
-        key = (row["dataset"], row["task_id"], row["name_style"] == "underscore")
-        if key not in cache:
-            cache[key] = tools_of(by_key[key[:2]], underscored=key[2])
-        started = time.process_time()
-        found = judge_row(row, cache[key])
-        report.seconds += time.process_time() - started
-        report.calls += len(row["calls"])
-        _count(row, found, cache[key], report)
+def read_rows(folder: Path, rules: Rules) -> Iterator[Row]:
+    """The recorded answers with something to validate, in the file's order.
 
-
-def _count(row: Mapping[str, Any], found: list[Complaint], tools: Tools, report: Report) -> None:
-    label, error = row["label"], row["official"]["error_type"]
-    report.rows[label] += 1
-    report.refused[label] += bool(found)
-    if (label == "CORRECT" and found) or (label == "SYNTACTIC" and not found):
-        report.missed.append(f"{row['task_id']} ({label}, {row['model']}): {found}")
-    if row["official"]["valid"]:
-        report.officially_valid += 1
-        if found:
-            cause = cause_of(found[0], row["calls"], tools)
-            report.false_refusals.append(Refusal(row["task_id"], row["model"], found[0], cause))
-    else:
-        report.errors[error] += 1
-        report.errors_refused[error] += bool(found)
+    Raises:
+        EvalError: A file is not there.
+    """
+    rows, tasks = (datasets.find(f"bfcl_{name}.jsonl.gz", folder) for name in ("calls", "tasks"))
+    by_key = {(task["dataset"], task["task_id"]): task for task in datasets.read_jsonl(tasks)}
+    for answer in datasets.read_jsonl(rows):
+        if answer["label"] not in NOTHING_TO_VALIDATE:
+            task = by_key[answer["dataset"], answer["task_id"]]
+            yield Row(answer, task, rules.tools_of(task, underscored=answer["name_style"] == "underscore"))
 
 
 def cause_of(complaint: Complaint, calls: Iterable[Mapping[str, Any]], tools: Tools) -> str:
@@ -121,9 +133,8 @@ def cause_of(complaint: Complaint, calls: Iterable[Mapping[str, Any]], tools: To
     tool = tools.get(complaint["tool"])
     if tool is None:
         return "the tool is unknown"
-    given = [value_at(call["arguments"], complaint["path"]) for call in calls if call["name"] == complaint["tool"]]
-    rule = _rule_at(tool.parameters, complaint["path"])
-    listed = rule.get("enum")
+    given = [value_at(call["arguments"], complaint["path"]) for call in calls if tools.get(call["name"]) is tool]
+    listed = _rule_at(tool.parameters, complaint["path"]).get("enum")
     if listed is None:
         return f"{complaint['got']} is officially right, and the schema wants {complaint['expected']}"
     lower = {str(value).lower() for value in listed}
@@ -141,79 +152,166 @@ def _rule_at(schema: JsonObject, path: str) -> JsonObject:
     return rule if isinstance(rule, dict) else {}
 
 
-def measure_airline(
-    conversations: Iterable[Mapping[str, Any]], tools: Iterable[Mapping[str, Any]], report: Report
-) -> None:
-    """Count the calls of the airline conversations; all of them were made by a model and ran."""
-    toolkit = Toolkit.from_tools(tools)
-    for call in _calls_of(conversations):
-        report.airline_calls += 1
-        tool = toolkit.get(call["name"])
-        found = complaints(tool, call["arguments"]) if tool else ["unknown tool"]
-        if found:
-            report.airline_refused.append(f"{call['name']}({json.dumps(call['arguments'])}): {found}")
+class Validation(Suite):
+    """Table 1: what the validator lets through and what it refuses, on recorded calls of twelve models.
 
-
-def _calls_of(conversations: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    for conversation in conversations:
-        for message in conversation["messages"]:
-            yield from message.get("tool_calls") or ()
-
-
-def measure(folder: Path = datasets.SHARED) -> Report:
-    """Measure everything that lies in a folder of recorded data.
-
-    Raises:
-        EvalError: A file is not there.
+    A case is one answer of one model, with one or several calls. Rules decide without a model. With --model (or
+    --role-model validator=...) the validator's model is asked about arguments that no rule decides: by default for the
+    answers with a wrong value, the paper's semantic errors; with --ask all for valid answers too, whose refusals then
+    count against the rate of true positives.
     """
-    report = Report()
-    rows, tasks = (datasets.find(f"bfcl_{name}.jsonl.gz", folder) for name in ("calls", "tasks"))
-    measure_bfcl(datasets.read_jsonl(rows), datasets.read_jsonl(tasks), report)
-    conversations, tools = datasets.find("tau_airline_gpt4o.jsonl.gz", folder), datasets.find("tau_tools.json", folder)
-    airline = json.loads(tools.read_text(encoding="utf-8"))["airline"]
-    measure_airline(datasets.read_jsonl(conversations), airline, report)
-    return report
+
+    name = "validation"
+    examples = ("", "--only live_simple --role-model validator=openai:gpt-5-nano --ask all --limit 200")
+
+    @classmethod
+    def add_options(cls, parser: argparse.ArgumentParser) -> None:
+        """Add whom the model is asked about."""
+        parser.add_argument(
+            "--ask",
+            choices=("errors", "all"),
+            default="errors",
+            help="what the model sees: wrong values, or all (errors)",
+        )
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self._rules = Rules()
+        self._models = Models.bind(None, options.speakers())
+        self._asks = self._models.has("validator")
+
+    def cases(self) -> Iterable[Case]:
+        """A case an answer."""
+        for row in read_rows(self.options.data, self._rules):
+            answer = row.answer
+            yield Case(
+                f"{answer['dataset']}:{answer['task_id']}@{answer['model']}",
+                row,
+                group=answer["category"],
+                facts=row.facts,
+                unit=f"{answer['dataset']}:{answer['task_id']}",
+            )
+
+    async def run_case(self, case: Case) -> JsonObject:
+        """Rules first; the model where they have nothing to say and it is wanted."""
+        row: Row = case.data
+        found = self._rules.against(row)
+        values: JsonObject = {"refused": bool(found), "by": "rule" if found else "", "calls": len(row.answer["calls"])}
+        if found:
+            values["why"] = (
+                f"{found[0]['tool']} {found[0]['path']}: expected {found[0]['expected']}, got {found[0]['got']}"
+            )
+            values["cause"] = cause_of(found[0], row.answer["calls"], row.tools) if row.is_valid else ""
+        elif self._asks and (row.is_semantic or (self.options.own.ask == "all" and row.is_valid)):
+            values |= await self._ask(row)
+        return values
+
+    async def _ask(self, row: Row) -> JsonObject:
+        """What the validator node says with its model."""
+        calls = enumerate(row.answer["calls"])
+        pending: list[Call] = [
+            {"id": f"call-{n}", "name": each["name"], "args": each["arguments"]} for n, each in calls
+        ]
+        said = "\n".join(each["content"] for each in row.task["question"] if each["role"] == "user")
+        node = as_node(partial(validator, toolkit=row.tools), models=self._models, default=self.options.context())
+        update = await node.ainvoke({"pending": pending, "task": said, "number": 1, "turn": 0})
+        lost = [each["failure"] for each in update["semantic"] if "failure" in each]
+        if lost:
+            raise RuntimeError(f"the validator's model gave no verdict: {lost[0]}")
+        found = [each for step in update["steps"] for each in step["complaints"]]
+        told: JsonObject = {"refused": bool(found), "by": "model" if found else "", "usage": update.get("usage", {})}
+        return told | ({"why": f"{found[0]['path']}: {found[0]['expected']}"} if found else {})
+
+    def tell(self, record: Record) -> str:
+        """A record in one line."""
+        values = record.values
+        return f"{record.facts['kind']}: " + (
+            f"refused by {values['by']}: {values['why']}" if values["refused"] else "let through"
+        )
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        """Table 1 by category and by model, recall by official error, and the regression."""
+        return summary_of(records, asked=self._asks, all_asked=self._asks and self.options.own.ask == "all")
 
 
-def lines_of(report: Report) -> Iterator[str]:
-    """The report as lines of text."""
-    yield "Regression (rows)"
-    yield f"  {'label':<26}{'rows':>8}{'refused':>9}   wanted"
-    wanted = {"CORRECT": "none", "SYNTACTIC": "all"}
-    for label, count in report.rows.most_common():
-        yield f"  {label:<26}{count:>8}{report.refused[label]:>9}   {wanted.get(label, '-')}"
-    yield f"  {'tau airline (calls)':<26}{report.airline_calls:>8}{len(report.airline_refused):>9}   none"
-    yield from (f"  MISSED {line}" for line in (*report.missed, *report.airline_refused))
-    yield ""
-    refused = len(report.false_refusals)
-    yield f"Officially valid rows: {report.officially_valid}, refused: {refused} (at most {MAX_FALSE})"
-    for cause, count in Counter(refusal.cause for refusal in report.false_refusals).most_common():
-        yield f"  {count:>4}  {cause}"
-    for refusal in report.false_refusals:
-        complaint = refusal.complaint
-        what = f"{complaint['tool']} {complaint['path']}: expected {complaint['expected']}, got {complaint['got']}"
-        yield f"  {refusal.task:<28} {refusal.model:<44} {what} ({refusal.cause})"
-    yield ""
-    yield "Recall of the rules by official error type (rows)"
-    for error, count in report.errors.most_common():
-        refused = report.errors_refused[error]
-        yield f"  {error!s:<52}{count:>6}{refused:>6}{refused / count:>8.1%}"
-    total, refused = sum(report.errors.values()), sum(report.errors_refused.values())
-    yield f"  {'all':<52}{total:>6}{refused:>6}{refused / max(total, 1):>8.1%}"
-    yield ""
-    each = report.seconds / max(report.calls, 1) * 1e6
-    yield f"{report.calls} calls in {report.seconds:.2f} s of one processor: {each:.0f} µs a call"
+SUITE = Validation
 
 
-def run(argv: list[str]) -> int:
-    """Run the suite: 0 if the regression holds, 1 if not, 2 without its data."""
-    parser = argparse.ArgumentParser(prog="python -m evals validation", description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=datasets.SHARED, help="folder of the recorded data")
-    options = parser.parse_args(argv)
-    try:
-        report = measure(options.data)
-    except EvalError as error:
-        print(error)
-        return 2
-    print("\n".join(lines_of(report)))
-    return 0 if report.passed else 1
+def summary_of(records: Sequence[Record], *, asked: bool, all_asked: bool) -> Summary:
+    """The tables; `asked`: a model was asked about wrong values, `all_asked`: about valid answers too."""
+    note = "Rows are answers; an answer may hold several calls. " + (
+        "No model was asked: rules cannot know a wrong value." if not asked
+        else "Semantic errors and true positives: rules and model." if all_asked
+        else "Semantic errors: rules and model; true positives: rules alone (--ask all asks the model about them too)."
+    )  # fmt: skip
+    by_category = Table("Table 1: detection rates by category", ["category", *RATES], note=note)
+    for name, some in {**by_group(records), "all": list(records)}.items():
+        by_category.add(name, *_rates(some, asked=asked))
+    for model, published in PAPER.items():
+        cells = [Published(each, "paper, Table 1") for each in published]
+        by_category.add(f"live_simple, paper's {model}", *cells)
+    by_model = Table("Table 1: detection rates by model that made the calls", ["model", *RATES], note=note)
+    for name, some in by_group(records, key="model").items():
+        by_model.add(name, *_rates(some, asked=asked))
+    return Summary(
+        [by_category, by_model, _bars(records, asked=asked), _by_error(records, asked=asked)],
+        expectations=list(expectations(records)),
+        notes=list(_false_refusals(records)),
+    )
+
+
+def _of_kind(records: Sequence[Record], kind: str, *, refused: bool) -> Measured:
+    return rate(
+        records,
+        lambda record: record.values["refused"] == refused,
+        where=lambda record: record.facts["kind"] == kind,
+    )
+
+
+def _rates(records: Sequence[Record], *, asked: bool) -> list[Cell]:
+    semantic: Cell = _of_kind(records, "semantic", refused=True) if asked else "not measured"
+    return [_of_kind(records, "valid", refused=False), _of_kind(records, "syntactic", refused=True), semantic]
+
+
+def _bars(records: Sequence[Record], *, asked: bool) -> Bars:
+    paper: list[Published | None] = [Published(each, "paper, Table 1") for each in PAPER["GPT-4o"]]
+    ours = _rates(records, asked=asked)
+    plotted = [each if isinstance(each, Measured) else None for each in ours]
+    return Bars("Detection rates, all categories", RATES, {"ours": plotted, "paper, GPT-4o": paper})
+
+
+def _by_error(records: Sequence[Record], *, asked: bool) -> Table:
+    table = Table("Refused answers by official error", ["official error", "refused", "of them by a model"])
+    invalid = [record for record in records if record.facts["error"]]
+    groups = by_group(invalid, key="error")
+    for error, some in sorted(groups.items(), key=lambda each: -len(each[1])):
+        by_model = sum(record.values.get("by") == "model" for record in some)
+        table.add(error, rate(some, lambda record: record.values["refused"]), by_model if asked else "not measured")
+    return table
+
+
+def expectations(records: Sequence[Record]) -> Iterator[Expectation]:
+    """The rules' regression: nothing of it depends on a model."""
+    correct = [each.id for each in records if each.facts["label"] == "CORRECT" and each.values.get("by") == "rule"]
+    syntactic = [each.id for each in records if each.facts["label"] == "SYNTACTIC" and not each.values.get("refused")]
+    broken = sum(each.facts["kind"] == "valid" and each.values.get("by") == "rule" for each in records)
+    yield Expectation(f"no CORRECT answer is refused by a rule{_some(correct)}", not correct)
+    yield Expectation(f"every SYNTACTIC answer is refused{_some(syntactic)}", not syntactic)
+    yield Expectation(
+        f"at most {MAX_FALSE} officially valid answers are refused by a rule (those that break their schema)",
+        broken <= MAX_FALSE,
+    )
+
+
+def _some(ids: Sequence[str]) -> str:
+    return f" (not so: {len(ids)}, such as {', '.join(ids[:3])})" if ids else ""
+
+
+def _false_refusals(records: Sequence[Record]) -> Iterator[str]:
+    """Officially valid answers that a rule refuses, by cause and then one by one."""
+    refused = [each for each in records if each.facts["kind"] == "valid" and each.values.get("by") == "rule"]
+    causes = Counter(each.values["cause"] for each in refused)
+    for cause, count in causes.most_common():
+        yield f"{count} officially valid answers refused: {cause}"
+    for each in refused:
+        yield f"{each.id}: {each.values['why']} ({each.values['cause']})"

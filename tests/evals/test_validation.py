@@ -1,0 +1,155 @@
+"""The suite `validation`: Table 1 from recorded calls, with and without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from argparse import Namespace
+
+import pytest
+
+from evals.options import Options
+from evals.suite import Case, Record
+from evals.validation import Row, Rules, Validation, cause_of, summary_of
+from gecko_graph.models.recorded import RecordedModel
+
+HYPOT = {"name": "math.hypot", "parameters": {"type": "dict", "properties": {"x": {"type": "float"}}}}
+
+
+def row(*calls, underscored=False, functions=(HYPOT,), label="CORRECT", sublabel=None):
+    task = {"functions": functions, "question": [{"role": "user", "content": "How long?"}]}
+    official = {
+        "valid": label.startswith("CORRECT"),
+        "error_type": None if label.startswith("CORRECT") else "value_error",
+    }
+    answer = {
+        "calls": [{"name": name, "arguments": args} for name, args in calls],
+        "label": label,
+        "sublabel": sublabel,
+    }
+    tools = RULES.tools_of(task, underscored=underscored)
+    return Row({**answer, "official": official, "task_id": "t", "model": "m"}, task, tools)
+
+
+RULES = Rules()
+
+
+@pytest.mark.parametrize(("underscored", "known"), [(True, "math_hypot"), (False, "math.hypot")])
+def test_tools_have_the_names_that_the_model_saw(underscored, known):
+    other = {"math_hypot": "math.hypot", "math.hypot": "math_hypot"}[known]
+    assert RULES.against(row((known, {"x": 1}), underscored=underscored)) == []
+    (found,) = RULES.against(row((other, {"x": 1}), underscored=underscored))
+    assert found["path"] == "$"
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "cause"),
+    [
+        ({"type": "string", "enum": ["Marble"]}, "marble", "another letter case than the enum's"),
+        ({"type": "string", "enum": ["Marble"]}, ["Marble"], "an array, where the enum lists single values"),
+        ({"type": "string", "enum": ["Marble"]}, "oak", "officially right, and not listed by the enum"),
+        ({"type": "integer"}, "dontcare", "is officially right, and the schema wants an integer"),
+    ],
+)
+def test_causes(rule, value, cause):
+    tool = {"name": "order", "parameters": {"type": "dict", "properties": {"kind": rule}}}
+    one = row(("order", {"kind": value}), functions=[tool])
+    found, *_ = RULES.against(one)
+    assert cause in cause_of(found, one.answer["calls"], one.tools)
+
+
+def test_a_slice_without_a_model(run, shared_data, tmp_path):
+    assert run(Validation, "--only", "live_simple", "--limit", 40, "--json", tmp_path / "s.json") == 0
+    told = json.loads((tmp_path / "s.json").read_text())
+    table = told["figures"][0]
+    assert table["columns"] == ["category", "true positive", "syntactic errors", "semantic errors"]
+    ours, *_, paper = table["rows"]
+    assert ours[0] == "live_simple"
+    assert ours[1]["n"] > 200
+    assert ours[3] == "not measured"
+    assert paper[3]["value"] == 0.63
+    assert len(told["expectations"]) == 3
+
+
+def records(*pairs):
+    """Records of (label, refused by)."""
+    kinds = {"CORRECT": "valid", "CORRECT_SCHEMA_VIOLATION": "valid", "SYNTACTIC": "syntactic", "VALUE": "semantic"}
+    for number, (label, by) in enumerate(pairs):
+        facts = {"label": label, "kind": kinds[label], "model": "m", "error": "" if kinds[label] == "valid" else "e"}
+        values = {"refused": bool(by), "by": by, "why": "because", "cause": "a cause"}
+        yield Record(str(number), "simple", facts, "done", "", 0.0, "none", values)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "holds"),
+    [
+        ([("CORRECT", ""), ("SYNTACTIC", "rule"), ("CORRECT_SCHEMA_VIOLATION", "rule"), ("VALUE", "")], [True] * 3),
+        ([("CORRECT", "rule"), ("SYNTACTIC", "rule")], [False, True, True]),
+        ([("CORRECT", "model"), ("SYNTACTIC", "rule")], [True] * 3),
+        ([("CORRECT", ""), ("SYNTACTIC", "")], [True, False, True]),
+        ([("CORRECT_SCHEMA_VIOLATION", "rule")] * 76, [True, True, False]),
+    ],
+)
+def test_a_broken_rule_is_noticed_and_a_model_is_not_blamed_on_the_rules(pairs, holds):
+    told = summary_of(list(records(*pairs)), asked=True, all_asked=True)
+    assert [each.holds for each in told.expectations] == holds
+
+
+def test_rates_are_of_their_own_kind():
+    some = list(records(("CORRECT", ""), ("CORRECT", "model"), ("VALUE", "model"), ("VALUE", ""), ("VALUE", "model")))
+    (name, valid, _, semantic), *_ = summary_of(some, asked=True, all_asked=True).figures[0].rows
+    assert (name, valid.hits, valid.n) == ("simple", 1, 2)
+    assert (semantic.hits, semantic.n) == (2, 3)
+    assert summary_of(some, asked=False, all_asked=False).figures[0].rows[0][3] == "not measured"
+
+
+def with_model(monkeypatch, *replies):
+    """Options whose validator says these things, in this order."""
+    model = RecordedModel(turns=[{"validator": list(replies)}])
+    monkeypatch.setattr("evals.options.Options.speakers", lambda self, planner=None: {"validator": model})
+
+
+PROBLEM = {"problems": [{"argument": "x", "problem": "a length is positive"}]}
+
+
+@pytest.fixture
+def suite(monkeypatch):
+    """A suite with a validator that finds a problem, and what it is asked about."""
+
+    def make(ask, *replies):
+        with_model(monkeypatch, *replies)
+        return Validation(Options(own=Namespace(ask=ask)))
+
+    return make
+
+
+async def ran(suite, one):
+    return await suite.run_case(Case("c", one))
+
+
+@pytest.mark.parametrize(
+    ("ask", "label", "sublabel", "by"),
+    [
+        ("errors", "VALUE", "value", "model"),
+        ("errors", "CORRECT", None, ""),
+        ("all", "CORRECT", None, "model"),
+        ("all", "VALUE", "wrong_count", ""),
+    ],
+)
+def test_whom_the_model_is_asked_about(suite, ask, label, sublabel, by):
+    one = row(("math.hypot", {"x": -1.5}), label=label, sublabel=sublabel)
+    values = asyncio.run(ran(suite(ask, PROBLEM), one))
+    assert (values["by"], values["refused"]) == (by, bool(by))
+    assert ("usage" in values) == bool(by)
+    assert not by or "a length is positive" in values["why"]
+
+
+def test_a_model_that_does_not_answer_is_no_acceptance(suite):
+    one = row(("math.hypot", {"x": -1.5}), label="VALUE", sublabel="value")
+    with pytest.raises(RuntimeError, match="no verdict"):
+        asyncio.run(ran(suite("errors"), one))
+
+
+def test_without_data(run, tmp_path, capsys):
+    assert run(Validation, "--data", tmp_path) == 2
+    assert "bfcl_calls.jsonl.gz" in capsys.readouterr().err
