@@ -1,0 +1,149 @@
+"""Tools and models that behave badly: each ends in a recorded step and a verdict, and no state is half changed."""
+
+from __future__ import annotations
+
+import datetime
+import time
+
+import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages.tool import invalid_tool_call, tool_call
+from pydantic import BaseModel
+
+from gecko_graph import GeckoContext, create_gecko
+from tests import desk
+
+
+class Receipt(BaseModel):
+    paper: str
+    at: datetime.datetime
+
+
+def leaves(state):
+    raise SystemExit(1)
+
+
+def deep(levels):
+    return [deep(levels - 1)] if levels else []
+
+
+def spoil(state, value):
+    state["trays"]["letters"] = value
+
+
+NOON = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
+
+TOOLS = {
+    "exits": (leaves, "python", "error"),
+    "recurses": (lambda state: deep(10**6), "python", "error"),
+    "takes other arguments": (lambda: 1, "python", "error"),
+    "raises what cannot be told": (
+        lambda state: (_ for _ in ()).throw(type("Odd", (Exception,), {"__str__": 1})()),
+        "python",
+        "error",
+    ),
+    "returns a model with a date": (lambda state: Receipt(paper="bill", at=NOON), "python", "ok"),
+    "returns nothing": (lambda state: None, "python", "ok"),
+    "returns five megabytes": (lambda state: "x" * 5_000_000, "python", "ok"),
+    "returns no number": (lambda state: float("nan"), "schema", "ok"),
+    "returns a huge number": (lambda state: 2**80, "schema", "ok"),
+    "returns half a character": (lambda state: "\ud800", "schema", "ok"),
+    "returns what is no JSON": (lambda state: object(), "schema", "ok"),
+    "returns what is too deep": (lambda state: deep(500), "schema", "ok"),
+    "spoils the state": (lambda state: spoil(state, {1, 2}), "schema", "ok"),
+    "puts the state into itself": (lambda state: spoil(state, state), "schema", "ok"),
+    "hangs": (lambda state: time.sleep(2), "schema", "ok"),
+}
+
+
+@pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("manners", TOOLS)
+async def test_a_tool_of_bad_manners_is_a_recorded_step(kind, manners):
+    function, rung, status = TOOLS[manners]
+    gecko = desk.gecko(
+        [{"call": "look"}, *desk.RIGHT],
+        tools=desk.toolkit(look=function),
+        context=GeckoContext(max_retries=0, tool_timeout_s=0.1),
+    )
+    run = gecko.invoke(desk.inputs()) if kind == "invoke" else await gecko.ainvoke(desk.inputs())
+    (attempt,) = run["rehearsal"]["attempts"]
+    first = attempt["steps"][0]["outcome"]
+    assert (first["rung"], first["status"]) == (rung, status)
+    assert first["patch"] == []
+    assert attempt["verdict"]["word"] == "accepted"
+    assert run["task_state"]["trays"] == {"letters": ["from mum"], "bills": ["invoice"]}
+
+
+def plan(*messages):
+    """A planner that says these messages in turn, whatever it is asked."""
+
+    class Planner(GenericFakeChatModel):
+        def bind_tools(self, tools, **kwargs):
+            return self
+
+    return Planner(messages=iter(messages))
+
+
+def rehearse(*messages, given=None, **context):
+    context = GeckoContext(**{"max_retries": 0, **context})
+    gecko = create_gecko(desk.toolkit(), models={"planner": plan(*messages)}, context=context)
+    return gecko.invoke(given or desk.inputs())["rehearsal"]["attempts"][0]
+
+
+def call(name, identifier, /, **args):
+    return tool_call(name=name, args=args, id=identifier)
+
+
+ADD = call("add_tray", "same", name="bills")
+PUT = call("put", "same", tray="bills", paper="invoice")
+
+
+@pytest.mark.parametrize("calls", ["serial", "snapshot", "strict"])
+def test_fifty_calls_in_one_message(calls):
+    many = [call("put", "same", tray="letters", paper=str(number)) for number in range(50)]
+    attempt = rehearse(AIMessage("", tool_calls=many), AIMessage("Done."), calls=calls, max_steps=20)
+    assert len(attempt["steps"]) == 20
+    assert len({step["call"]["id"] for step in attempt["steps"]}) == 20
+    assert attempt["stop_reason"] == "answered"
+
+
+def test_calls_with_one_id_and_without_any():
+    attempt = rehearse(
+        AIMessage("", tool_calls=[ADD]), AIMessage("", tool_calls=[PUT, call("look", "")]), AIMessage("Done.")
+    )
+    assert [step["outcome"]["status"] for step in attempt["steps"]] == ["ok"] * 3
+    assert len({step["call"]["id"] for step in attempt["steps"]}) == 3
+    assert attempt["verdict"]["word"] == "accepted"
+
+
+def test_calls_that_are_none():
+    broken = AIMessage(
+        "", tool_calls=[call("", "a")], invalid_tool_calls=[invalid_tool_call(name="put", args="{", id="b")]
+    )
+    attempt = rehearse(broken, AIMessage("", tool_calls=[ADD]), AIMessage("", tool_calls=[PUT]), AIMessage("Done."))
+    assert [step["complaints"][0]["path"] for step in attempt["steps"][:2]] == ["$", "$"]
+    assert attempt["verdict"]["word"] == "accepted"
+
+
+@pytest.mark.parametrize(
+    "said", [AIMessage(""), AIMessage([]), AIMessage("x" * 2_000_000), RuntimeError("no connection")]
+)
+def test_a_planner_that_says_nothing_of_use(said):
+    attempt = rehearse(said)
+    assert attempt["steps"] == []
+    assert attempt["verdict"]["word"] == "failed"
+    assert attempt["stop_reason"] != "answered"
+
+
+def test_a_conversation_with_policies_blocks_and_open_calls():
+    conversation = [
+        SystemMessage("one"),
+        HumanMessage([{"type": "text", "text": "hello"}, {"type": "image", "url": "https://example.org/a.png"}]),
+        SystemMessage("two"),
+        AIMessage([{"type": "text", "text": "I will look."}], tool_calls=[call("look", "open")]),
+        HumanMessage("File the invoice in bills"),
+    ]
+    given = desk.inputs(messages=conversation)
+    attempt = rehearse(AIMessage("", tool_calls=[ADD, PUT]), AIMessage("Done."), given=given)
+    assert attempt["verdict"]["word"] == "accepted"
