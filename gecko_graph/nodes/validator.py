@@ -23,6 +23,7 @@ from ..state import VERSION, Call, Complaint, JsonObject, Step
 from ..toolkit.findings import excerpt, json_path, value_at
 from ..toolkit.schema import complaints, malformed, undecided, unknown_tool
 from ..toolkit.spec import ToolSpec
+from ..world.patch import json_equal
 
 ARGUMENT_CHARS = 8_000
 TOOL_CHARS = 8_000
@@ -43,6 +44,7 @@ class _Doubt:
     tool: ToolSpec
     args: JsonObject
     places: list[str]
+    said: SemanticRecord | None = None
 
 
 @dataclass(slots=True)
@@ -65,12 +67,14 @@ def validator(
         toolkit: The tools, by name.
     """
     checked = [_by_rule(call, toolkit) for call in state["pending"]]
+    doubts = [each.doubt for each in checked if each.doubt]
+    _look_up(doubts, state.get("semantic", []))
     records: list[SemanticRecord] = []
     if scope.context.semantic_validation and scope.has_model("validator"):
-        records = yield from _by_model(checked, state, scope)
-    known = [*state.get("semantic", []), *records]
+        records = yield from _by_model(doubts, state, scope)
+        _look_up(doubts, records)
     for each in checked:
-        each.complaints += _of_model(each.doubt, known)
+        each.complaints += _of_model(each.doubt)
     refused = [each for each in checked if each.complaints]
     for each in refused:
         told = {"call": each.call, "complaints": each.complaints}
@@ -96,12 +100,10 @@ def _by_rule(call: Call, toolkit: Tools) -> _Checked:
 
 
 def _by_model(
-    checked: Sequence[_Checked], state: AttemptState, scope: NodeScope
+    doubts: Sequence[_Doubt], state: AttemptState, scope: NodeScope
 ) -> Generator[list[Ask], list[Reply], list[SemanticRecord]]:
     """Ask about each tool and arguments once in a turn, all of a message at once."""
-    settled = {_key(record["tool"], record["args"]) for record in state.get("semantic", [])}
-    open_doubts = {_key(each.doubt.tool.name, each.doubt.args): each.doubt for each in checked if each.doubt}
-    doubts = [doubt for key, doubt in open_doubts.items() if key not in settled]
+    doubts = list({_key(each.tool.name, each.args): each for each in doubts if each.said is None}.values())
     if not doubts:
         return []
     first = state.get("asked", {}).get("validator", 0)
@@ -114,6 +116,18 @@ def _by_model(
 
 def _key(tool: str, args: JsonObject) -> str:
     return f"{tool} {json.dumps(args, sort_keys=True)}"
+
+
+def _look_up(doubts: Sequence[_Doubt], records: Sequence[SemanticRecord]) -> None:
+    """Find what was said of these arguments.
+
+    Records are compared as Python compares them, and only those found equal more exactly (`1` and `True` differ): a
+    long attempt has a thousand of them, and writing each as JSON at every call took longer than all else.
+    """
+    for doubt in doubts:
+        args, name = doubt.args, doubt.tool.name
+        alike = (each for each in records if each["args"] == args and each["tool"] == name)
+        doubt.said = doubt.said or next((each for each in alike if json_equal(each["args"], args)), None)
 
 
 def _ask(doubt: _Doubt, task: str, where: Where) -> Ask:
@@ -175,12 +189,10 @@ def _place_of(argument: str, doubt: _Doubt) -> str | None:
     return None
 
 
-def _of_model(doubt: _Doubt | None, known: Sequence[SemanticRecord]) -> list[Complaint]:
+def _of_model(doubt: _Doubt | None) -> list[Complaint]:
     """The complaints that the model has made about these arguments, now or earlier in the turn."""
     if doubt is None:
         return []
-    key = _key(doubt.tool.name, doubt.args)
-    record = next((each for each in known if _key(each["tool"], each["args"]) == key), None)
     return [
         {
             "tool": doubt.tool.name,
@@ -189,7 +201,7 @@ def _of_model(doubt: _Doubt | None, known: Sequence[SemanticRecord]) -> list[Com
             "got": excerpt(value_at(doubt.args, each["argument"])),
             "source": "model",
         }
-        for each in (record["problems"] if record else ())
+        for each in (doubt.said["problems"] if doubt.said else ())
     ]
 
 
