@@ -13,8 +13,12 @@ os.environ["LANGSMITH_TRACING"] = "false"
 os.environ.pop("OPENAI_API_KEY", None)
 
 import pytest
+from hypothesis import settings
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+
+settings.register_profile("gecko", deadline=None)  # a busy machine is no failure
+settings.load_profile("gecko")
 
 
 @pytest.fixture(scope="session")
