@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import ToolkitError
 from ..state import Json, JsonObject
 from .dialect import Direction, SchemaReader
 from .examples import as_json
@@ -188,10 +189,13 @@ class ArgumentReader:
         return found
 
     def _literal(self, value: Json, place: Place) -> Json:
-        # some documents keep example values in files of their own; a lone `$ref` in a value is meant so
-        if isinstance(value, dict) and value.keys() == {"$ref"} and "//" not in str(value["$ref"]):
+        # some documents keep example values in files of their own; a lone `$ref` that leads somewhere is meant so
+        if not isinstance(value, dict) or value.keys() != {"$ref"} or "//" in str(value["$ref"]):
+            return value
+        try:
             return self._documents.follow(value, place)[0]
-        return value
+        except ToolkitError:
+            return value
 
 
 def _preference(media_type: str, listed: list[str]) -> tuple[int, int]:

@@ -174,7 +174,7 @@ class _Writer:
         needed = place == "path" or name in tool.parameters.get("required", ())
         examples = {str(number): one.args[name] for number, one in enumerate(_given(tool), 1) if name in one.args}
         shown = {"examples": {key: {"value": value} for key, value in examples.items()}} if examples else {}
-        return {"name": wire, "in": place, "required": needed, **said, "schema": schema, **shown}
+        return {"name": wire or name or "argument", "in": place, "required": needed, **said, "schema": schema, **shown}
 
     def _body(self, tool: ToolSpec, wires: dict[str, str]) -> JsonObject:
         if not wires:

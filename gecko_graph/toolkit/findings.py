@@ -124,8 +124,10 @@ def findings(error: ValidationError) -> Iterator[Finding]:
 
 def _branches(error: ValidationError) -> list[list[ValidationError]]:
     branches: dict[Any, list[ValidationError]] = {}
-    for inner in error.context or ():
-        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+    for number, inner in enumerate(error.context or ()):
+        # jsonschema gives no path for a branch that is `false`
+        branch = inner.relative_schema_path[0] if inner.relative_schema_path else f"false {number}"
+        branches.setdefault(branch, []).append(inner)
     return list(branches.values())
 
 

@@ -80,9 +80,11 @@ def _without_refused(written: JsonObject, schema: JsonObject) -> JsonObject:
 
 
 def _is_sure_default(schema: JsonObject) -> bool:
-    """Whether any validator finds that the default fits; they do not agree on formats and patterns of text."""
-    texts = any(isinstance(one, str) for one in _scalars(schema["default"]))
-    if texts and any(one.keys() & {"format", "pattern"} for one in walk(schema)):
+    """Whether any validator finds that the default fits: they do not agree on formats, patterns and `$ref` in data."""
+    leaves = _scalars(schema["default"])
+    if "$ref" in leaves:
+        return False
+    if any(isinstance(one, str) for one in leaves) and any(one.keys() & {"format", "pattern"} for one in walk(schema)):
         return False
     return not faults({key: one for key, one in schema.items() if key != "default"}, schema["default"])
 

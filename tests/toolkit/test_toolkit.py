@@ -171,3 +171,8 @@ def test_problems_of_real_documents(shared_data):
     unsaid = {one.tool for one in toolkit.problems if one.kind == "result"}
     assert unsaid == {tool.name for tool in toolkit if tool.result is None}
     assert "addPet" in unsaid or toolkit["addPet"].result is not None
+
+
+def test_examples_under_branches_that_allow_nothing_are_told_too():
+    tool = replace(read("t"), result={"anyOf": [False, False]}, examples=(ToolExample({}, "a"),))
+    assert [one.kind for one in Toolkit([tool]).problems] == ["example"]
