@@ -14,6 +14,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from ..state import JsonObject
 from .telling import text_of
 
 _CALL_BLOCKS = frozenset(
@@ -83,4 +84,9 @@ def with_calls(message: AIMessage, calls: list[ToolCall]) -> AIMessage:
 
 
 def _same(message: AIMessage, calls: list[ToolCall]) -> bool:
-    return message.tool_calls == calls and not message.invalid_tool_calls
+    return not message.invalid_tool_calls and list(map(_made, message.tool_calls)) == list(map(_made, calls))
+
+
+def _made(call: ToolCall) -> tuple[str | None, str, JsonObject]:
+    """A call without what providers add to it."""
+    return call["id"], call["name"], call["args"]

@@ -7,7 +7,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.simulation.facts import fact_key, merge_facts, tell_facts
+from tests import desk
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda each: st.lists(each, max_size=2)
@@ -64,3 +66,16 @@ def test_a_huge_fact_is_cut_and_hides_no_other():
     assert len(told) <= 3_000
     assert "small" in told
     assert tell_facts([], about="rate", budget=100) == ""
+
+
+def test_the_next_round_meets_the_same_invented_world():
+    rate = desk.function("rate", "Rate of a currency.", "currency")
+    tools = Toolkit.from_tools([rate], effects={"rate": "read"})
+    read = [{"call": "rate", "args": {"currency": "EUR"}}, {"say": "Read."}]
+    turns = [{"planner": [read] * 4, "simulator": [{"status": "ok", "result": number} for number in (1.25, 7, 8, 9)]}]
+    context = GeckoContext(parallel_attempts=2, max_retries=1)
+    run = desk.gecko(tools=tools, turns=turns, context=context).invoke(desk.inputs())
+    attempts = run["rehearsal"]["attempts"]
+    assert [attempt["steps"][0]["outcome"]["result"] for attempt in attempts] == [1.25] * 4
+    assert [attempt["usage"].get("simulator", {}).get("calls", 0) for attempt in attempts] == [1, 1, 0, 0]
+    assert "rate" not in str(run["task_state"]), "what was supposed never enters the task state"
