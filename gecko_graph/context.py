@@ -22,7 +22,8 @@ class GeckoContext(BaseModel):
     target_score: float = Field(1.0, ge=0, le=1, description="Retrying stops at this share of successful items.")
     semantic_validation: bool = Field(True, description="Ask a model about arguments whose meaning no rule decides.")
     planner_view: Literal["tools", "summary"] = Field(
-        "tools", description="What the planner sees: what real tools would show, or a summary of the task state as well."
+        "tools",
+        description="What the planner sees: what real tools would show, or a summary of the task state as well.",
     )
     ladder: tuple[RungName, ...] = Field(LADDER, description="The rungs that may answer a call, best first.")
     calls: Literal["serial", "snapshot", "strict"] = Field(
@@ -33,7 +34,9 @@ class GeckoContext(BaseModel):
     )
     view_chars: int = Field(6_000, ge=500, description="Characters of task state that one prompt may carry.")
     token_budget: int | None = Field(None, ge=1, description="Tokens that one turn may use, over all its attempts.")
-    time_budget_s: float | None = Field(None, gt=0, description="Seconds that one turn may take, over all its attempts.")
+    time_budget_s: float | None = Field(
+        None, gt=0, description="Seconds that one turn may take, over all its attempts."
+    )
     tool_timeout_s: float = Field(30.0, gt=0, description="Seconds that one Python tool may take to answer.")
     seed: int = Field(0, description="Seed of everything that is made up: schema answers, new identifiers.")
 

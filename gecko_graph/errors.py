@@ -46,7 +46,7 @@ class ModelError(GeckoError):
     """A model that cannot be built: unknown provider, missing key, missing package."""
 
 
-class RunFailure(Exception):  # noqa: N818 - not an error of the caller's; it never leaves a node
+class RunFailure(Exception):
     """Something inside a run that did not work. Nodes turn it into data."""
 
 

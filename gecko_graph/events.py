@@ -19,9 +19,7 @@ from typing import Any, Literal, TypeAlias
 
 from .state import VERSION
 
-EventType = Literal[
-    "gecko.attempt", "gecko.call", "gecko.complaint", "gecko.result", "gecko.change", "gecko.verdict"
-]
+EventType = Literal["gecko.attempt", "gecko.call", "gecko.complaint", "gecko.result", "gecko.change", "gecko.verdict"]
 
 Emit: TypeAlias = Callable[[dict[str, Any]], None]
 

@@ -1,9 +1,10 @@
 """The graph that `langgraph dev` opens in LangGraph Studio; `GeckoContext` is its form.
 
-Without anything set it rehearses the shipped file-system scenario with its recorded replies. Environment variables:
+Without anything set it rehearses the shipped file-system scenario with its recorded replies.
+Environment variables:
 
 - `GECKO_SCENARIO`: path of a scenario, played with its recorded replies.
-- `GECKO_TOOLS` and `GECKO_MODEL` (and `GECKO_BASE_URL`): your own OpenAPI document and the model that plans and simulates.
+- `GECKO_TOOLS` and `GECKO_MODEL` (and `GECKO_BASE_URL`): your OpenAPI document and the model that plans and simulates.
 
 The server keeps the checkpoints: the graph is compiled without a saver, or the server would refuse it.
 """

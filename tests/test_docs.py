@@ -1,4 +1,4 @@
-"""Every code block of the docs is run: Python in order in one namespace a file, YAML and JSON loaded, commands parsed."""
+"""Every code block of the docs is run: Python in order in one namespace a file, data loaded, commands parsed."""
 
 from __future__ import annotations
 
