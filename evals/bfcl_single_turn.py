@@ -8,7 +8,7 @@ official result format; the official evaluator judges each plan as soon as it is
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -100,26 +100,24 @@ class SingleTurn(Suite):
             yield Case(task.id, (task, None), group=task.category)
 
     def _recorded(self) -> Iterator[Case]:
-        file, models = self.options.planner.file, set()
+        file = self.options.planner.file
         assert file is not None, "a planner of this kind has a file"
         wanted = [each for each in self.options.own.recorded_model.split(",") if each]
+        models: set[str] = set()
+        found = False
         for row in read_jsonl(file):
-            models.add(row["model"])
-            task = self._tasks.get(row["task_id"])
-            if task is None or (wanted and row["model"] not in wanted):
-                continue
-            calls = [{"call": call["name"], "args": call["arguments"]} for call in row["calls"]]
-            official = row.get("official") or {}
-            facts = {
-                "task": task.id,
-                "model": row["model"],
-                "recorded": official.get("valid"),
-                "label": row.get("label"),
-            }
-            words = Words(calls, row.get("raw") or "")
-            yield Case(f"{task.id}@{row['model']}", (task, words), group=task.category, facts=facts, unit=task.id)
+            try:
+                models.add(row["model"])
+                task = self._tasks.get(row["task_id"])
+                if task is not None and (not wanted or row["model"] in wanted):
+                    found = True
+                    yield recorded_case(task, row)
+            except (KeyError, TypeError) as error:
+                raise EvalError(f"{file}: a row is no recorded answer (task_id, model, calls): {error!r}") from None
         if unknown := sorted(set(wanted) - models):
             raise EvalError(f"--recorded-model {','.join(unknown)}: {file} has calls of {', '.join(sorted(models))}")
+        if not found:
+            raise EvalError(f"{file} has no calls for {', '.join(self._categories)}")
 
     async def run_case(self, case: Case) -> JsonObject:
         """Rehearse a task, and ask the official evaluator what it thinks of the plan.
@@ -184,6 +182,30 @@ class SingleTurn(Suite):
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Official scores, and whether the official evaluator says the same of the files."""
         return summary_of(records, options=self.options, checker=self._checker)
+
+
+def recorded_case(task: Task, row: Mapping[str, Any]) -> Case:
+    """What a model once answered, as a case.
+
+    Args:
+        task: The task.
+        row: `model`, `calls` of `name` and `arguments`, `raw` where there are none, and where known `name_style`, the
+            `official` verdict and a `label`.
+
+    Raises:
+        KeyError: The row lacks something.
+    """
+    shown = {each["name"].replace(".", "_"): each["name"] for each in task.functions}
+    own = shown if row.get("name_style") == "underscore" else {}
+    calls = [{"call": own.get(call["name"], call["name"]), "args": call["arguments"]} for call in row["calls"]]
+    facts = {
+        "task": task.id,
+        "model": row["model"],
+        "recorded": (row.get("official") or {}).get("valid"),
+        "label": row.get("label"),
+    }
+    words = Words(calls, row.get("raw") or "")
+    return Case(f"{task.id}@{row['model']}", (task, words), group=task.category, facts=facts, unit=task.id)
 
 
 def judged_by(rehearsal: Rehearsal) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -151,6 +152,4 @@ def _end(process: subprocess.Popen[str], errors: IO[bytes], root: Path) -> None:
         process.kill()
         process.wait()
     errors.close()
-    for each in sorted(root.rglob("*"), reverse=True):
-        each.rmdir() if each.is_dir() else each.unlink()
-    root.rmdir()
+    shutil.rmtree(root, ignore_errors=True)

@@ -151,7 +151,8 @@ def lost(done: Sequence[Record]) -> Table:
     table = Table(
         "Officially valid answers that rehearsal lost",
         ["task", "answers", "the call was refused for"],
-        note="The benchmark's answer and the tool's own schema contradict each other, as in letter case of an enum."
+        note="The benchmark takes the answer, and the tool's own schema forbids it: a value that its enum does not "
+        "list, null, another type."
         + (f" {len(groups) - SHOWN} more are in the journal." if len(groups) > SHOWN else ""),
     )
     for (task, why), count in list(groups.items())[:SHOWN]:

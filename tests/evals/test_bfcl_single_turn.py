@@ -20,7 +20,7 @@ from evals.bfcl.single_planners import NOTHING_MORE, WrittenFirst, written
 from evals.bfcl.single_results import folder_name, of_plan, official_result, write_results
 from evals.bfcl.single_summary import UNANSWERABLE
 from evals.bfcl.single_tasks import CATEGORIES, IRRELEVANT, Task, category_of, chosen, right_calls, tasks_of
-from evals.bfcl_single_turn import SUITE, Words
+from evals.bfcl_single_turn import SUITE, Words, recorded_case
 from evals.suite import EvalError
 from gecko_graph.testing import recorded
 
@@ -326,10 +326,26 @@ def test_users_mistakes_say_what_to_do(official, run, calls_file, capsys, monkey
     assert run(SUITE, "--category", "simple_cobol") == 2
     assert run(SUITE, "--then", "openai:fake") == 2
     assert run(SUITE, "--planner", f"recorded:{calls_file}", "--recorded-model", "nobody") == 2
+    assert run(SUITE, "--category", "irrelevance", "--planner", f"recorded:{calls_file}") == 2
     told = capsys.readouterr().err
     assert "simple_cobol" in told
+    assert "has no calls for irrelevance" in told
     assert "--planner recorded:FILE" in told
     assert "has calls of BitAgent_BitAgent-8B" in told
+
+
+def test_a_row_that_is_no_answer_is_told(official, run, tmp_path, capsys):
+    file = tmp_path / "calls.jsonl"
+    for broken in ({"task_id": "multiple_0", "model": "m"}, {"model": "m"}, ["multiple_0"]):
+        file.write_text(json.dumps(broken) + "\n")
+        assert run(SUITE, "--category", "multiple", "--planner", f"recorded:{file}") == 2
+        assert "a row is no recorded answer" in capsys.readouterr().err
+
+
+def test_names_that_the_model_saw_with_underscores_become_the_tool_s():
+    row = {"model": "m", "name_style": "underscore", "calls": [{"name": "math_hypot", "arguments": {"x": 4}}]}
+    _, words = recorded_case(task(function("math.hypot"), answers=[]), row).data
+    assert words.result == [{"math.hypot": '{"x": 4}'}]
 
 
 def test_without_the_package_it_says_how_to_get_it(run, capsys, monkeypatch):
