@@ -18,7 +18,7 @@ RESULT_CHARS = 600
 MESSAGE_CHARS = 2_000
 NAME_CHARS = 100
 
-SHARES = (RESULT_CHARS, 300, 120, 40, 0)
+SHARES = (RESULT_CHARS, 400, 260, 160, 100, 60, 30, 0)
 """How long one value may be, where many values share a budget: the first share at which all of them fit."""
 
 
