@@ -60,8 +60,9 @@ class Judge(Suite):
     """The verdict on given attempts at BFCL's multi-turn base tasks, with real and with simulated tools (Table 2).
 
     The attempts are the ground truth and the recorded trajectories of two models, but for old tasks whose tools are
-    gone; the official checker says which succeed. Without a model, rule checks from the real end state judge. With --role-model judge=MODEL that model judges
-    by a checklist of its own; with --model it also simulates what no contract does.
+    gone; the official checker says which succeed. Without a model, rule checks from the real end state judge. With
+    --role-model judge=MODEL that model judges by a checklist of its own; with --model it also simulates what no
+    contract does.
     """
 
     name = "judge"

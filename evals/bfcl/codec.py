@@ -13,7 +13,7 @@ from gecko_graph.state import Json
 from gecko_graph.world.patch import pointer
 
 Kinds = dict[str, str]
-"""JSON pointer to what stands there: `set`, `tuple`, or `int` where the last token is a key that is a number."""
+"""JSON pointer to what stands there, `set` or `tuple`; after a `#`, where the last token is a number: `int`."""
 
 
 def encode(value: Any, kinds: Kinds, *, place: tuple[str | int, ...] = ()) -> Json:
@@ -41,7 +41,7 @@ def _encode_object(value: Mapping[Any, Any], kinds: Kinds, place: tuple[str | in
         if not isinstance(key, str):
             # 1 and "1" may both be keys: the class reads old ones from JSON and adds new ones itself
             name = f"{key} (int)" if str(key) in value else str(key)
-            kinds[pointer((*place, name))] = "int"
+            kinds[f"#{pointer((*place, name))}"] = "int"
         made[name] = encode(item, kinds, place=(*place, name))
     return made
 
@@ -50,7 +50,7 @@ def decode(value: Json, kinds: Mapping[str, str], *, place: tuple[str | int, ...
     """The value that `encode` was given; shares nothing with the JSON."""
     if isinstance(value, dict):
         return {
-            _key(name, kinds.get(pointer((*place, name)))): decode(item, kinds, place=(*place, name))
+            _key(name, kinds.get(f"#{pointer((*place, name))}")): decode(item, kinds, place=(*place, name))
             for name, item in value.items()
         }
     if isinstance(value, list):

@@ -18,6 +18,9 @@ def read_folders(system: Any, module: ModuleType) -> tuple[JsonObject, JsonObjec
     Args:
         system: The GorillaFileSystem.
         module: Its module, for `File` and `Directory`.
+
+    Raises:
+        ValueError: A folder holds itself (`cp a a` makes one), and so the class itself goes round for ever in it.
     """
     plain: JsonObject = {"tree": {system.root.name: _node(system.root, module)}, "cwd": _path(system)}
     links = _links(system, module)
@@ -38,10 +41,14 @@ def write_folders(system: Any, state: JsonObject, links: JsonObject | None, modu
         system._current_dir = system._current_dir.contents[token]
 
 
-def _node(item: Any, module: ModuleType) -> JsonObject:
+def _node(item: Any, module: ModuleType, *, above: tuple[int, ...] = ()) -> JsonObject:
     if isinstance(item, module.File):
         return {"type": "file", "content": item.content}
-    return {"type": "directory", "contents": {name: _node(each, module) for name, each in item.contents.items()}}
+    if id(item.contents) in above:
+        raise ValueError(f"folder {item.name!r} holds itself: that is no tree, and the class cannot tell it either")
+    path = (*above, id(item.contents))
+    contents = {name: _node(each, module, above=path) for name, each in item.contents.items()}
+    return {"type": "directory", "contents": contents}
 
 
 def _folder(name: str, node: JsonObject, parent: Any, module: ModuleType) -> Any:

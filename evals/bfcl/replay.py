@@ -15,9 +15,7 @@ from .tasks import Task
 REFUSED = "the validator refused calls that break the documents, or name a tool not offered; the real classes take them"
 SHARED = "a default argument of post_tweet is one list for all its calls in the real class, a new one in ours"
 OLDER = "the classes that the recording ran on answered otherwise"
-REVISED = (
-    "every answer is the same today, so the recording was checked against another revision of the old task's truth"
-)
+REVISED = "every answer is the same today: the recording was checked against another revision of the old task's truth"
 UNEXPLAINED = "unexplained"
 
 
