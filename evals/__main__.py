@@ -20,10 +20,17 @@ class Entry(NamedTuple):
 
 
 SUITES = {
-    "bfcl": Entry("evals.bfcl", "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)"),
-    "judge": Entry("evals.judge", "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)"),
+    "bfcl": Entry(
+        "evals.bfcl", "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)"
+    ),
+    "judge": Entry(
+        "evals.judge", "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)"
+    ),
+    "ablation": Entry("evals.ablation", "the rehearsal without one of its parts, or with fewer retries (figures 4, 5)"),
+    "compare": Entry("evals.compare", "the rehearsal beside Reflexion, Self-refine, Best-of-n and Merge-to-one"),
     "speed": Entry("evals.speed", "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time"),
     "validation": Entry("evals.validation", "recorded calls of real models against the argument rules, by error type"),
+    "tau": Entry("evals.tau", "real airline calls through validator and state; live tau2-bench runs with rehearsals"),
     "view": Entry("evals.view", "what a prompt's view of a padded state still holds of what the real tools touch"),
     "contracts": Entry("evals.contracts", "recorded calls of BFCL's file system against the example's contracts"),
 }
