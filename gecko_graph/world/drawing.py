@@ -79,11 +79,13 @@ class Drawing:
     Attributes:
         room: Characters that are left.
         floor: Characters of these that must not be used yet.
+        refused: True where there was no room for something.
     """
 
     def __init__(self, root: Node, room: int) -> None:
         self.room = room
         self.floor = 0
+        self.refused = False
         self._root = root
         self._entries: dict[int, dict[Any, str]] = {}
         self._whole: dict[int, str] = {}
@@ -137,6 +139,7 @@ class Drawing:
             return True
         text = whole(node.value, node.depth)
         if len(text) > self.room - self.floor or (node.parent and not self.open(node.parent, names=0)):
+            self.refused = True
             return False
         if not self._pay(len(text) + _entry(node)):
             return False
@@ -150,6 +153,7 @@ class Drawing:
 
     def _pay(self, cost: int) -> bool:
         if cost > self.room - self.floor:
+            self.refused = True
             return False
         self.room -= cost
         return True

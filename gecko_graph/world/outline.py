@@ -19,7 +19,7 @@ _MARGIN = "\x1f"
 _CONTAINERS = frozenset((dict, list))
 
 _FEW = 150
-"""Places up to which a word is looked for; the search goes from the root outwards."""
+"""Places up to which a word is looked for; beyond that it says little."""
 
 
 class Node:
@@ -120,32 +120,48 @@ class Outline:
         return ("" if type(item) in _CONTAINERS else str(item) for item in items)
 
     def find(self, word: str) -> list[Found]:
-        """Where a word in small letters stands, from the root outwards; of very many places the first `_FEW`."""
+        """Where a word in small letters stands, from the root outwards; of very many places the first and the last."""
         places, all_seen = self._places(word, 0)
         return places if all_seen else list(dict.fromkeys(places + self.find_whole(word)))
 
     def find_whole(self, word: str) -> list[Found]:
-        """Where a word in small letters is all of a key or scalar; of very many places the first `_FEW`."""
+        """Where a word in small letters is all of a key or scalar; of very many places the first and the last."""
         return self._places(f"{_MARGIN}{word}{_MARGIN}", 1)[0]
 
     def _places(self, needle: str, margin: int) -> tuple[list[Found], bool]:
-        text, at = self._text, -1
+        positions, all_seen = self._positions(needle)
         places: list[Found] = []
         index, field, counted = 0, 0, 1
-        for _ in range(_FEW):
-            at = text.find(needle, at + 1)
-            if at < 0:
-                return places, True
+        for at in positions:
             start, end = at + margin, at + len(needle) - margin
             if start >= self._starts[index + 1]:
                 index = bisect_right(self._starts, start) - 1
                 field, counted = 0, self._starts[index]
-            field += text.count(_MARGIN, counted, start)
+            field += self._text.count(_MARGIN, counted, start)
             counted = start
             place = self._place(self.nodes[index], field, self._fit(start, end))
             if place:
                 places.append(place)
-        return places, False
+        return places, all_seen
+
+    def _positions(self, needle: str) -> tuple[list[int], bool]:
+        """Where a text stands: of very many places the first and the last, which are the latest of a list."""
+        text, at = self._text, -1
+        first: list[int] = []
+        for _ in range(_FEW // 2):
+            at = text.find(needle, at + 1)
+            if at < 0:
+                return first, True
+            first.append(at)
+        last: list[int] = []
+        end = len(text)
+        for _ in range(_FEW // 2):
+            before = text.rfind(needle, at + 1, end)
+            if before < 0:
+                return first + last[::-1], True
+            last.append(before)
+            end = before + len(needle) - 1
+        return first + last[::-1], False
 
     def _place(self, node: Node, field: int, fit: float) -> Found | None:
         count, keyed = len(node.value), isinstance(node.value, dict)

@@ -20,6 +20,9 @@ _SHORT = 200
 _SMALL = 300
 """Characters of a container near the root that is shown without a reason: a current folder, a list of doors."""
 
+_LEAST = 60
+"""Characters below which nothing more is tried."""
+
 _RECORD = 800
 """Characters of a container that is shown as one thing with what was found in it."""
 
@@ -29,8 +32,8 @@ _SEVERAL = 10
 _NAMED = 2.0
 """Weight of a name from which on a container is taken to be the one that is meant."""
 
-_MANY = 200
-"""Entries of one container that are thought of."""
+_MANY, _VERY_MANY = 200, 5_000
+"""Entries of one container that are thought of, and those among which something special is looked for."""
 
 
 def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
@@ -56,8 +59,10 @@ def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
         return _clipped(state, budget)
     outline = Outline(state)
     weigh(outline, focus[:MAX_WORDS])
-    for tenths in (10, 8, 6, 4, 2):
-        text = _Selection(outline, budget * tenths // 10).text()
+    selection = _Selection(outline, budget)
+    # What things cost is estimated, and rather too high: where that leaves something out, more is tried.
+    for tenths in (17, 14, 12, 10, 8, 6, 4, 2) if selection.starved else (10, 8, 6, 4, 2):
+        text = (selection if tenths == 10 else _Selection(outline, budget * tenths // 10)).text()
         if len(text) <= budget:
             return text
     return folded(state)[:budget]
@@ -109,6 +114,7 @@ class _Selection:
         self._show_addressed()
         self._limit(budget)
         self._show_relevant()
+        self.starved = self.drawing.refused
         self._limit(max(self.drawing.room - budget * 2 // 3, budget // 8))
         self._outline_rest()
 
@@ -128,7 +134,7 @@ class _Selection:
             if kid and kid.size <= _SMALL:
                 drawing.show_whole(kid)
             elif kid or not isinstance(node.value[key], str) or len(node.value[key]) <= _SHORT or not node.depth:
-                drawing.show(node, key, limit=_SHORT)
+                drawing.show(node, key, limit=max(_SHORT, self.budget // 6) if key in node.marks else _SHORT)
 
     @staticmethod
     def _near(places: list[Node]) -> list[Node]:
@@ -151,7 +157,7 @@ class _Selection:
         found.sort(reverse=True)
         for weight, index in found:
             room = self.drawing.room
-            if room < _SHORT or (weight < 0.1 * found[0][0] and room < self.budget * 3 // 4):
+            if room < _LEAST or (weight < 0.1 * found[0][0] and room < self.budget * 3 // 4):
                 break
             self._show_found(self.nodes[index])
 
@@ -190,6 +196,7 @@ class _Selection:
         for node in self.found:
             top = node.way()[:2][-1].index
             weights[top] = max(weights.get(top, 0.0), node.score + node.named)
+        self._show_scalars(root, limit=_SHORT)
         self._show_kids(root)
         for branch in sorted(root.kids.values(), key=lambda kid: -weights.get(kid.index, 0.0)):
             self._sketch_branch(branch)
@@ -214,10 +221,18 @@ def _near_root(root: Node) -> Iterator[tuple[tuple[bool, bool, int, int], Node, 
     """Entries of the root and of its containers, with what they are ordered by."""
     count = 0
     for node in [root, *islice(root.kids.values(), _MANY)]:
-        keys = node.keys if len(node.kids) <= _SEVERAL or node is root else [k for k in node.keys if k not in node.kids]
-        for key in islice(keys, _MANY):
+        for key in _first_keys(node):
+            if node.depth and key in node.kids and len(node.kids) > _SEVERAL:
+                continue
             count += 1
-            yield (not node.marks.get(key), not is_circumstance(key), node.depth, count), node, key
+            yield (key not in node.marks, not is_circumstance(key), node.depth, count), node, key
+
+
+def _first_keys(node: Node) -> Iterator[Any]:
+    """The first keys, and of those after them what was found and what reads like a runtime variable."""
+    for place, key in enumerate(islice(node.keys, _VERY_MANY)):
+        if place < _MANY or key in node.marks or is_circumstance(key):
+            yield key
 
 
 def _ends(keys: list[Any], count: int) -> list[Any]:

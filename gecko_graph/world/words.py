@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ..state import Json
 
@@ -12,6 +13,9 @@ MAX_WORDS = 120
 
 _LONGEST = 80
 """Characters of a text that is looked for as a whole: a name, an identifier, a title, not a message."""
+
+_START, _FIRST = 4_000, 400
+"""Characters of a text, and texts of a part, that are looked at: a result can be as large as a state."""
 
 _TERM = re.compile(r"\w+(?:[-.:@#&'+]+\w+)*")
 """A term as it stands in a text: `final_report.pdf`, `2024-05-01`, `o'neil`; of a path each step."""
@@ -41,14 +45,18 @@ def focus_words(*parts: Json) -> list[str]:
             of a checklist. Values come before the names they stand under, whole texts before their words.
 
     Returns:
-        At most `MAX_WORDS` different words, in small letters.
+        At most `MAX_WORDS` different words in small letters, at most half of them of one part.
     """
     words: dict[str, None] = {}
     for part in parts:
-        for word in (*_whole(part), *_words(part), *_names(part)):
-            if word not in _IDLE:
-                words.setdefault(word)
+        told = (word for word in (*_whole(part), *_words(part), *_names(part)) if word not in _IDLE)
+        words.update(dict.fromkeys(islice(dict.fromkeys(told), MAX_WORDS // 2)))
     return list(words)[:MAX_WORDS]
+
+
+def _texts(part: Json) -> list[str]:
+    """The start of each of the part's first texts and numbers."""
+    return [text[:_START] for text in islice(_scalars(part), _FIRST)]
 
 
 def _scalars(part: Json) -> Iterator[str]:
@@ -64,7 +72,7 @@ def _scalars(part: Json) -> Iterator[str]:
 
 def _whole(part: Json) -> Iterator[str]:
     """Short texts and numbers as they are, then the terms in all of them."""
-    texts = list(_scalars(part))
+    texts = _texts(part)
     for text in texts:
         plain = text.strip().lower()
         if plain and len(plain) <= _LONGEST:
@@ -74,27 +82,32 @@ def _whole(part: Json) -> Iterator[str]:
 
 
 def _words(part: Json) -> Iterator[str]:
-    for text in _scalars(part):
+    for text in _texts(part):
         for term in _TERM.findall(text):
             yield from split_term(term)
 
 
 def _names(part: Json) -> Iterator[str]:
-    """The words of the keys, such as `card_id`."""
+    """The words of the first keys, such as `card_id`."""
+    for key in islice(_keys(part), _FIRST):
+        yield from split_term(key)
+
+
+def _keys(part: Json) -> Iterator[str]:
     if isinstance(part, dict):
         for key, value in part.items():
-            yield from split_term(str(key))
-            yield from _names(value)
+            yield str(key)
+            yield from _keys(value)
     elif isinstance(part, (list, tuple)):
         for value in part:
-            yield from _names(value)
+            yield from _keys(value)
 
 
 def split_term(term: str) -> Iterator[str]:
     """The words that a term is made of, in the singular too: `lockDoors` gives lock, doors, door."""
     for piece in _PART.findall(_CAMEL.sub(" ", term)):
         word = piece.lower()
-        if len(word) < 3:
+        if not 3 <= len(word) <= _LONGEST:
             continue
         yield word
         if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
