@@ -7,13 +7,12 @@ from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from .classes import forget
 from .official import Plan, Replay, Verdict, check, same_state
 from .rehearse import Played, written
 from .tasks import Task
 
-REFUSED = "the validator refused calls that break the documents, or name a tool not offered; the real classes take them"
-SHARED = "a default argument of post_tweet is one list for all its calls in the real class, a new one in ours"
+REFUSED = "the validator refused calls (they break the documents, or the tool is not offered) that count officially"
+GONE = "the old task's truth calls a tool that today's classes lack: officially its error text is the answer wanted"
 OLDER = "the classes that the recording ran on answered otherwise"
 REVISED = "every answer is the same today: the recording was checked against another revision of the old task's truth"
 UNEXPLAINED = "unexplained"
@@ -46,23 +45,18 @@ def compare(task: Task, row: Mapping[str, Any], played: Sequence[Played]) -> Jso
     }
 
 
-def matches(task: Task, plan: Plan, played: Sequence[Played], *, afresh: bool = False) -> list[bool]:
+def matches(task: Task, plan: Plan, played: Sequence[Played]) -> list[bool]:
     """Whether our state after each turn is the one that the real classes reach with a plan, by the official comparison.
 
     Args:
         task: The task.
         plan: The calls that the real classes are given.
         played: Our turns.
-        afresh: Set the classes' default arguments back before each call.
     """
     found = []
     with Replay(task) as real:
         for turn, ours in zip(plan, played, strict=True):
-            _, instances = real.run([])
-            for call in (call for step in turn for call in step):
-                if afresh:
-                    forget(task.classes)
-                _, instances = real.run([call])
+            _, instances = real.run([call for step in turn for call in step])
             here = task.real.instances(ours.after)
             found.append(same_state(here, instances) and _same_folder(here, instances))
     return found
@@ -74,12 +68,8 @@ def _same_folder(ours: Mapping[str, Any], real: Mapping[str, Any]) -> bool:
 
 
 def state_cause(task: Task, told: Plan, played: Sequence[Played]) -> str:
-    """Why our states differ: what must be done to the real classes' calls so that they do not."""
-    if all(matches(task, told, played)):
-        return REFUSED
-    if all(matches(task, told, played, afresh=True)):
-        return SHARED
-    return UNEXPLAINED
+    """Why our states differ: whether they are the real ones once the real classes are given the same calls."""
+    return REFUSED if all(matches(task, told, played)) else UNEXPLAINED
 
 
 def our_verdict(task: Task, played: Sequence[Played]) -> bool:
@@ -89,7 +79,9 @@ def our_verdict(task: Task, played: Sequence[Played]) -> bool:
 
 def verdict_cause(task: Task, told: Plan, ours: bool, today: Verdict) -> str:
     """Why our verdict is another than the official one on the recorded calls."""
-    return REFUSED if check(task, told).valid == ours else UNEXPLAINED
+    if check(task, told).valid != ours:
+        return UNEXPLAINED
+    return REFUSED if task.playable else GONE
 
 
 def refused(played: Sequence[Played]) -> list[str]:

@@ -392,8 +392,10 @@ CASES = {
     "multi_turn_base_29:Sales": ("", "", ""),
     "multi_turn_base_154:Sales": ("", "", ""),
     # a call that breaks its document, and one of a tool that is not offered
-    "multi_turn_miss_func_121:Sales": ("", "the validator refused", ""),
+    "multi_turn_miss_func_9:Sales": ("the validator refused", "the validator refused", ""),
     "multi_turn_miss_func_8:Sales": ("the validator refused", "", ""),
+    # a tool of the old task is gone
+    "multi_turn_miss_func_121:Sales": ("", "the old task's truth", ""),
     # the recording ran on older classes; it was checked against an older truth
     "multi_turn_base_109:Sales": ("", "", "the classes that the recording ran on"),
     "multi_turn_miss_param_169:Sales": ("", "", "every answer is the same today"),
