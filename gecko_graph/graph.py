@@ -127,7 +127,7 @@ def create_attempt(
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
     builder.add_node("simulator", node(partial(simulator, toolkit=toolkit)))
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
-    builder.add_node("judge", node(judge))
+    builder.add_node("judge", node(partial(judge, toolkit=toolkit)))
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")
     builder.add_conditional_edges("planner", after_planner)

@@ -83,6 +83,7 @@ CASES = {
             "task": TASK,
             "conversation": CONVERSATION,
             "policy": "Never remove a file.",
+            "tools": TOOLS,
             "steps": '1. mkdir({"name": "temp"}) -> ok: null',
             "answer": '"Done."',
             "change": '[{"op": "add", "path": "/tree/documents/temp", "value": {}}]',

@@ -6,7 +6,7 @@ Items with a `check` are decided by rule. A model is asked for the others, and w
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..channels import PLANNER_FAILED, AttemptState
@@ -15,8 +15,9 @@ from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
-from ..models.telling import cut, tell_conversation, tell_json, tell_patch, tell_policy, tell_steps
+from ..models.telling import cut, tell_conversation, tell_json, tell_patch, tell_policy, tell_steps, tell_tools
 from ..state import ChecklistItem, ItemStatus, JsonObject, JudgedItem, Patch, Step, Verdict, VerdictWord
+from ..toolkit.spec import ToolSpec
 from ..turn import earlier
 from ..world.expression import Scope, check_expression
 from ..world.patch import make_patch
@@ -31,14 +32,22 @@ REASON_CHARS = 500
 FEEDBACK_CHARS = 4_000
 
 
-def judge(state: AttemptState, scope: NodeScope) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
-    """Judge the attempt. A judge or checklist that fails to answer never counts as success."""
+def judge(
+    state: AttemptState, scope: NodeScope, *, toolkit: Iterable[ToolSpec] = ()
+) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
+    """Judge the attempt. A judge or checklist that fails to answer never counts as success.
+
+    Args:
+        state: The attempt at its end.
+        scope: Knobs, events, models.
+        toolkit: What could be called: whether no tool fits can only be told by who knows the tools.
+    """
     change = make_patch(state["before"], state["task_state"])
     ruled = judge_by_rule(state)
     judgement: Judgement | None = None
     failure = state["stop_reason"] if is_silent(state) else None
     if needs_model(state, ruled, change):
-        (reply,) = yield [ask_judge(state, scope, ruled, change)]
+        (reply,) = yield [ask_judge(state, scope, ruled, change, toolkit=toolkit)]
         judgement = reply.value if isinstance(reply.value, Judgement) else None
         failure = reply.failure
     items = settle(state["items"], ruled, judgement, failure)
@@ -104,7 +113,14 @@ def is_silent(state: AttemptState) -> bool:
     return state.get("stop_reason", "").startswith(PLANNER_FAILED)
 
 
-def ask_judge(state: AttemptState, scope: NodeScope, ruled: Mapping[str, tuple[bool, str]], change: Patch) -> Ask:
+def ask_judge(
+    state: AttemptState,
+    scope: NodeScope,
+    ruled: Mapping[str, tuple[bool, str]],
+    change: Patch,
+    *,
+    toolkit: Iterable[ToolSpec] = (),
+) -> Ask:
     """The question: the items that no rule has found to hold, and the evidence."""
     budget = scope.context.view_chars
     words = focus_words(state["task"], [item["description"] for item in state["items"]])
@@ -115,6 +131,7 @@ def ask_judge(state: AttemptState, scope: NodeScope, ruled: Mapping[str, tuple[b
                 tell_item(item, ruled) for item in state["items"] if not ruled.get(item["id"], DOUBT)[0]
             ),
             "task": state["task"],
+            "tools": tell_tools(((tool.name, tool.description) for tool in toolkit), budget=budget // 2),
             "conversation": tell_conversation(earlier(state["conversation"]), budget=budget // 2),
             "policy": tell_policy(state["conversation"], budget=budget // 2),
             "steps": tell_steps(state.get("steps", []), budget=budget),

@@ -88,7 +88,7 @@ def planner(state, scope):
 
 
 def judge(state, scope):
-    texts = dict.fromkeys(("items", "task", "conversation", "policy", "answer", "change", "state"), "x")
+    texts = dict.fromkeys(("items", "task", "tools", "conversation", "policy", "answer", "change", "state"), "x")
     ask = Ask("judge", {**texts, "steps": "1. mkdir -> ok: made"}, Judgement, Where(attempt=1))
     (reply,) = yield [ask]
     return {"verdict": reply.value.items[0].status}
