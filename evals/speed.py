@@ -1,175 +1,229 @@
-"""`python -m evals speed`: what a rehearsal costs, beside the numbers to beat.
-
-Everything is measured in one run on one machine. Prompt tokens are characters / 4. Model replies have fixed lengths
-(`evals.case.REPLY_TOKENS`); the slow model waits 400 ms and 10 ms a token.
-"""
+"""`speed`: what a rehearsal costs, and how that grows with the work."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sqlite3
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Mapping
-from statistics import median
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from langgraph.checkpoint.sqlite import SqliteSaver
+from gecko_graph.state import JsonObject
 
-from evals import case, empty
-from gecko_graph import create_gecko
-from gecko_graph.context import GeckoContext
-from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.models.usage import total
+from . import costs, scaling
+from .figures import Figure, Form, Lines, Measured, Table, mean_of, median_of
+from .statistics import exponent
+from .suite import Case, Expectation, Record, Suite, Summary, by_group
 
-LATENCY_S, TOKEN_S = 0.4, 0.01
-SIZES_KB = (1, 10, 100, 1000)
+WAYS = ("model", "contract", "contract, checks")
+TARGETS = {"model": 23, "contract, checks": 12}
+"""Model calls of the case, as designed."""
 
+STEEPEST = 1.25
+"""An exponent above this is more than the work: growth of our own that must not be."""
 
-def run(argv: list[str]) -> int:
-    """Measure and print; `--quick` takes small sizes, `--json FILE` keeps the figures."""
-    parser = argparse.ArgumentParser(prog="python -m evals speed", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes, for a look in seconds")
-    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
-    options = parser.parse_args(argv)
-    figures: dict[str, Any] = {}
-    sizes = SIZES_KB[:2] if options.quick else SIZES_KB
-    for name, measure in sections(sizes, quick=options.quick).items():
-        figures[name] = measure()
-        print(f"\n{name}")
-        for row in figures[name]:
-            print("  " + "  ".join(f"{key} {show(value)}" for key, value in row.items()))
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as out:
-            json.dump(figures, out, indent=1)
-    return 0
+GROWTH: Mapping[str, tuple[str, Mapping[str, Form]]] = {
+    "steps": (
+        "tool calls in one attempt",
+        {"seconds": "seconds", "own": "seconds", "model_seconds": "seconds", "memory": "bytes", "bytes": "bytes"},
+    ),
+    "state": (
+        "kB of task state",
+        {"seconds": "seconds", "memory": "bytes", "bytes": "bytes", "tokens": "number"},
+    ),
+    "at once": ("tasks at once", {"seconds": "seconds", "memory": "bytes"}),
+    "at once, stated model": ("tasks at once", {"seconds": "seconds"}),
+}
+"""Group to its horizontal axis and what is measured there."""
 
-
-def sections(sizes: tuple[int, ...], *, quick: bool) -> dict[str, Callable[[], list[dict[str, Any]]]]:
-    """Title to measurement."""
-    return {
-        "model calls and prompt tokens": lambda: [row for size in sizes for row in calls_and_tokens(size)],
-        "own time a tool call, beside the same graph with empty nodes": lambda: own_time(calls=20 if quick else 100),
-        "tasks a second, a model that answers at once": lambda: throughput((1, 8) if quick else (1, 8, 64)),
-        "seconds with the slow model, beside the replies that must wait": lambda: critical_path(scale=0.05 if quick else 1.0),
-        "bytes checkpointed a superstep (SQLite)": lambda: [checkpoint_bytes(size) for size in sizes[: 2 if quick else 3]],
-        "import": import_time,
-    }
+WORDS = {
+    "seconds": "processor time",
+    "own": "processor time without the model's calls",
+    "model_seconds": "processor time of the model's calls alone",
+    "memory": "peak memory",
+    "bytes": "bytes checkpointed",
+    "tokens": "prompt tokens",
+}
 
 
-def calls_and_tokens(kilobytes: int) -> list[dict[str, Any]]:
-    """Model calls by role and prompt tokens of the case, by model and by contract, at one size of state."""
-    state = case.start_state(kilobytes, whole=True)
-    gecko = case.by_contract(case.recorded())
-    ways: dict[str, Any] = {
-        "model": case.by_model(kilobytes=kilobytes).invoke(case.inputs(state, checks=False)),
-        "contract": gecko.invoke(case.inputs(state, checks=False)),
-        "contract, checks": gecko.invoke(case.inputs(state, checks=True)),
-    }
-    return [{"kB": kilobytes, "simulated by": way, **told(run)} for way, run in ways.items()]
+class Speed(Suite):
+    """What a rehearsal costs, and how that grows: model calls and tokens by role, own time, memory, bytes checkpointed.
 
-
-def told(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Verdict, calls, prompt tokens and calls by role of one run."""
-    rehearsal = run["rehearsal"]
-    usage = rehearsal["usage"]
-    spent = total(usage)
-    return {
-        "verdict": rehearsal["verdict"]["word"],
-        "calls": spent["calls"],
-        "prompt tokens": spent["input_tokens"],
-        "by role": " ".join(f"{role}={each['calls']}" for role, each in usage.items()),
-    }
-
-
-def own_time(*, calls: int) -> list[dict[str, Any]]:
-    """Milliseconds of our own a tool call, and the ratio to the same graph whose nodes do nothing; in turn, five times."""
-    model = long_model(calls)
-    context = GeckoContext(max_steps=calls + 1, max_retries=0)
-    gecko = create_gecko(case.files_toolkit(contracts=True), model=model, context=context)
-    hollow = empty.create_empty(calls)
-    given = case.inputs(case.start_state(1, whole=True), checks=True)
-    ours, theirs, ratios = [], [], []
-    gecko.invoke(given)
-    for _ in range(5):
-        ours.append(timed(lambda: gecko.invoke(given)) / calls)
-        theirs.append(timed(hollow) / calls)
-        ratios.append(ours[-1] / theirs[-1])
-    return [{"ms": median(ours) * 1e3, "ms with empty nodes": median(theirs) * 1e3, "ratio": median(ratios)}]
-
-
-def long_model(calls: int) -> RecordedModel:
-    """A planner that makes so many calls, one a message, and then answers."""
-    names = [{"call": "touch", "args": {"file_name": f"file_{number}.txt"}} for number in range(calls)]
-    return RecordedModel(turns=[{"planner": [[*names, {"say": "done"}]], "validator": [{"problems": []}] * calls}])
-
-
-def timed(action: Callable[[], Any]) -> float:
-    """Seconds that an action takes."""
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
-
-
-def throughput(levels: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Tasks a second at several levels of concurrency in one event loop."""
-    gecko = case.by_contract(case.recorded())
-    given = case.inputs(case.start_state(10, whole=True), checks=True)
-    case.at_once(gecko, given, tasks=2)
-    rows = []
-    for tasks in levels:
-        repeats = max(1, 32 // tasks)
-        seconds = timed(lambda tasks=tasks, repeats=repeats: [case.at_once(gecko, given, tasks=tasks) for _ in range(repeats)])  # type: ignore[misc]
-        rows.append({"at once": tasks, "tasks a second": tasks * repeats / seconds})
-    return rows
-
-
-def critical_path(*, scale: float) -> list[dict[str, Any]]:
-    """Seconds of one task and of eight at once with the slow model, beside the sum of the replies that wait for each other.
-
-    Bootstrapper and checklist are asked at the same time: only the longer of the two counts.
+    The case is the paper's demonstration: seven tool calls in two attempts. Prompt tokens are characters / 4. Costs are
+    measured against a model that answers at once and against one that takes 400 ms and 10 ms a token (--quick: a
+    twentieth of that). The report plots growth with steps, state and tasks at once, and names each exponent.
     """
-    latency, token = LATENCY_S * scale, TOKEN_S * scale
-    gecko = case.by_model(kilobytes=1, latency_s=latency, token_s=token)
-    given = case.inputs(case.start_state(1, whole=True), checks=False)
-    runs: list[Any] = []
-    one = timed(lambda: runs.extend(case.at_once(gecko, given, tasks=1)))
-    eight = timed(lambda: runs.extend(case.at_once(gecko, given, tasks=8)))
-    usage = runs[0]["rehearsal"]["usage"]
-    calls, tokens = total(usage)["calls"], total(usage)["output_tokens"]
-    hidden = latency + token * usage["bootstrapper"]["output_tokens"]
-    ideal = calls * latency + tokens * token - hidden
-    return [
-        {"tasks": 1, "seconds": one, "replies that wait": ideal, "ratio": one / ideal, "scale": scale},
-        {"tasks": 8, "seconds": eight, "beside one task": eight / one},
+
+    name = "speed"
+    tools = "simulated"
+    planner = None
+    at_once = 1
+    examples = ("", "--quick", "--only 'steps*'")
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """Small or whole."""
+        parser.add_argument("--quick", action="store_true", help="small sizes, for a look in seconds")
+
+    def cases(self) -> Iterator[Case]:
+        """A case a measurement; those of one group differ in size."""
+        quick = self.options.own.quick
+        upto = 2 if quick else None
+        for size in scaling.SIZES_KB[:upto]:
+            for way in WAYS:
+                facts = {"size": size, "way": way}
+                yield _case("calls", f"{size} kB, {way}", partial(costs.calls_and_tokens, size, way), facts)
+        calls = 20 if quick else 100
+        yield _case("own time", "ms", partial(costs.own_time, calls=calls), {"size": calls})
+        grow: Mapping[str, tuple[Sequence[int], Callable[[int], JsonObject]]] = {
+            "steps": (scaling.STEPS, scaling.by_steps),
+            "state": (scaling.SIZES_KB, scaling.by_state),
+            "at once": (scaling.AT_ONCE, scaling.by_tasks),
+            "at once, stated model": (scaling.AT_ONCE, partial(_stated, scale=0.05 if quick else 1.0)),
+        }
+        for group, (sizes, measure) in grow.items():
+            for size in sizes[: 3 if quick else None]:
+                yield _case(group, str(size), partial(measure, size), {"size": size})
+        for statement in costs.IMPORTS:
+            repeats = 1 if quick else 5
+            yield _case("import", statement, partial(costs.import_time, statement, repeats=repeats), {"size": 0})
+
+    def run_case(self, case: Case) -> JsonObject:
+        """Measure."""
+        measure: Callable[[], JsonObject] = case.data
+        return measure()
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        """Tables of the case, plots of growth."""
+        groups = by_group(record for record in records if record.done)
+        figures: list[Figure] = []
+        expectations: list[Expectation] = []
+        if some := groups.get("calls"):
+            figures.append(calls_table(some))
+            expectations += met(some)
+        figures += [table(groups[name]) for name, table in TABLES.items() if name in groups]
+        for group in GROWTH:
+            if some := groups.get(group):
+                figures += [growth_table(group, some), *growth(group, some)]
+        if some := groups.get("steps"):
+            expectations += bounded(some)
+        return Summary(figures, expectations)
+
+
+def _case(group: str, name: str, measure: Callable[[], JsonObject], facts: JsonObject) -> Case:
+    return Case(f"{group}: {name}", measure, group=group, facts=facts)
+
+
+def _stated(tasks: int, *, scale: float) -> JsonObject:
+    return costs.critical_path(scale=scale, tasks=tasks)
+
+
+def one(value: float, form: Form = "number") -> Measured:
+    """A single measurement: it has no interval."""
+    return mean_of([value], tools="simulated", form=form)
+
+
+def calls_table(records: Sequence[Record]) -> Table:
+    """Model calls and tokens by role."""
+    columns = [
+        "kB of state",
+        "simulated by",
+        "verdict",
+        "model calls",
+        "prompt tokens",
+        "by role: calls, prompt tokens",
     ]
+    table = Table("Model calls and tokens of the case", columns)
+    for record in records:
+        told = record.values
+        roles = ", ".join(
+            f"{role} {calls} × {tokens // max(calls, 1)}" for role, (calls, tokens) in told["roles"].items()
+        )
+        size, way = record.facts["size"], record.facts["way"]
+        table.add(int(size), str(way), told["verdict"], int(told["calls"]), int(told["tokens_in"]), roles)
+    return table
 
 
-def checkpoint_bytes(kilobytes: int) -> dict[str, Any]:
-    """Bytes that a SQLite file grows by a superstep, over a whole run of the case by contract."""
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
-    saver = SqliteSaver(connection)
-    gecko = create_gecko(case.files_toolkit(contracts=True), model=case.recorded(), checkpointer=saver)
-    gecko.invoke(case.inputs(case.start_state(kilobytes, whole=True), checks=True), {"configurable": {"thread_id": "1"}})
-    (steps,) = connection.execute("select count(*) from checkpoints").fetchone()
-    stored = "select coalesce(sum(length(checkpoint) + length(metadata)), 0) from checkpoints"
-    writes = "select coalesce(sum(length(value)), 0) from writes"
-    size = sum(connection.execute(query).fetchone()[0] for query in (stored, writes))
-    return {"kB of state": kilobytes, "supersteps": steps, "bytes": size, "bytes a superstep": size / steps}
+def own_table(records: Sequence[Record]) -> Table:
+    """Our processor time a tool call."""
+    table = Table("Processor time a tool call", ["", "ms a call", "ms with empty nodes", "ratio"])
+    for record in records:
+        cells = [median_of(record.values[key], tools="simulated") for key in ("ms", "ms_empty", "ratio")]
+        table.add(f"{record.facts['size']} calls", *cells)
+    return table
 
 
-def import_time() -> list[dict[str, Any]]:
-    """Seconds that `import gecko_graph` takes in a new process, beside importing langgraph's graph alone; medians of five."""
-    rows = []
-    for statement in ("import gecko_graph", "from gecko_graph import create_gecko", "from langgraph.graph import StateGraph"):
-        code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
-        seconds = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5)]
-        rows.append({"statement": statement, "seconds": median(seconds)})
-    return rows
+def import_table(records: Sequence[Record]) -> Table:
+    """Seconds to import."""
+    table = Table("Import, in a new process", ["statement", "seconds"])
+    for record in records:
+        table.add(record.id.partition(": ")[2], median_of(record.values["seconds"], form="seconds"))
+    return table
 
 
-def show(value: Any) -> str:
-    """A figure for the terminal."""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+TABLES: Mapping[str, Callable[[Sequence[Record]], Table]] = {"own time": own_table, "import": import_table}
+
+
+def with_own(record: Record) -> dict[str, Any]:
+    """A record's values, with what is left of the time without the model's calls."""
+    told = dict(record.values)
+    if "model_seconds" in told:
+        told["own"] = max(told["seconds"] - told["model_seconds"], 1e-9)
+    return told
+
+
+def growth_table(group: str, records: Sequence[Record]) -> Table:
+    """What was measured at each size."""
+    x, forms = GROWTH[group]
+    more: dict[str, Form] = {"a_second": "number", "waiting": "seconds", "ratio": "number"}
+    keys = {key: form for key, form in {**forms, **more}.items() if key in with_own(records[0])}
+    heads = {**WORDS, "a_second": "tasks a second", "waiting": "replies that wait", "ratio": "beside them"}
+    if group == "at once, stated model":
+        heads["seconds"] = "seconds"
+    table = Table(f"Growth with {x}: {group}", [x, *(heads[key] for key in keys)])
+    for record in records:
+        told = with_own(record)
+        table.add(int(record.facts["size"]), *(one(told[key], form) for key, form in keys.items()))
+    return table
+
+
+def points_of(records: Sequence[Record], key: str) -> list[tuple[float, float]]:
+    """Sizes and what was measured there."""
+    return [(float(record.facts["size"]), float(with_own(record)[key])) for record in records]
+
+
+def growth(group: str, records: Sequence[Record]) -> Iterator[Lines]:
+    """A logarithmic plot of each kind of measurement."""
+    x, forms = GROWTH[group]
+    for form in dict.fromkeys(forms.values()):
+        keys = [key for key in forms if forms[key] == form and key in with_own(records[0])]
+        name = {key: WORDS[key] if "stated" not in group else "seconds" for key in keys}
+        series = {name[key]: [(at, one(value, form)) for at, value in points_of(records, key)] for key in keys}
+        told = "; ".join(f"{name[key]}: {slope(points_of(records, key))}" for key in keys)
+        y = {"seconds": "seconds", "bytes": "bytes"}.get(form, "tokens")
+        yield Lines(f"{y.capitalize()} by {x}: {group}", series, x=x, y=y, log=True, note=f"Exponents: {told}.")
+
+
+def slope(points: Sequence[tuple[float, float]]) -> str:
+    """An exponent in words: by least squares on logarithms, with its 95 % interval."""
+    found = exponent(points)
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def met(records: Sequence[Record]) -> Iterator[Expectation]:
+    """The case is accepted, with the designed number of model calls."""
+    yield Expectation("the case is accepted", all(record.values["verdict"] == "accepted" for record in records))
+    for way, calls in TARGETS.items():
+        some = [record.values["calls"] for record in records if record.facts["way"] == way]
+        yield Expectation(f"{calls} model calls, simulated by {way}", all(each == calls for each in some))
+
+
+def bounded(records: Sequence[Record]) -> Iterator[Expectation]:
+    """Our own time and bytes grow with the steps, not with their square."""
+    if len(records) < 4:
+        return
+    for key in ("own", "memory", "bytes"):
+        found = exponent(points_of(records, key)).value
+        yield Expectation(f"{WORDS[key]} grows with the steps to the power of {STEEPEST} or less", found <= STEEPEST)
+
+
+SUITE = Speed

@@ -1,0 +1,123 @@
+"""What one rehearsal of the case costs: model calls, tokens, own time, critical path, checkpoint bytes, import time."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from gecko_graph import create_gecko
+from gecko_graph.context import GeckoContext
+from gecko_graph.graph import Gecko
+from gecko_graph.models.usage import total
+from gecko_graph.state import JsonObject
+
+from . import case, empty
+
+LATENCY_S, TOKEN_S = 0.4, 0.01
+"""The stated model: seconds before the first token, and a token."""
+
+IMPORTS = ("import gecko_graph", "from gecko_graph import create_gecko", "from langgraph.graph import StateGraph")
+
+
+def timed(action: Callable[[], Any]) -> float:
+    """Seconds that an action takes."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def computed(action: Callable[[], Any]) -> float:
+    """Seconds of processor time that an action takes: what else runs on the machine does not count."""
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def peak_bytes(action: Callable[[], Any]) -> int:
+    """Bytes of Python objects that are alive at most, beyond those before."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def stored_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes in a SQLite saver's tables."""
+    queries = (
+        "select coalesce(sum(length(checkpoint) + length(metadata)), 0) from checkpoints",
+        "select coalesce(sum(length(value)), 0) from writes",
+    )
+    return sum(int(connection.execute(query).fetchone()[0]) for query in queries)
+
+
+def checkpointed(create: Callable[[SqliteSaver], Gecko], given: Mapping[str, Any]) -> JsonObject:
+    """Supersteps and bytes that a run leaves in a SQLite saver."""
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    create(SqliteSaver(connection)).invoke(dict(given), {"configurable": {"thread_id": "1"}})
+    (steps,) = connection.execute("select count(*) from checkpoints").fetchone()
+    size = stored_bytes(connection)
+    connection.close()
+    return {"supersteps": int(steps), "bytes": size}
+
+
+def calls_and_tokens(kilobytes: int, way: str) -> JsonObject:
+    """Calls and tokens of the case by role: simulated by a model, by contracts, or by contracts with rule checks."""
+    state = case.start_state(kilobytes, whole=True)
+    gecko = case.by_model(kilobytes=kilobytes) if way == "model" else case.by_contract(case.recorded())
+    rehearsal = gecko.invoke(case.inputs(state, checks=way == "contract, checks"))["rehearsal"]
+    spent = total(rehearsal["usage"])
+    return {
+        "verdict": rehearsal["verdict"]["word"],
+        "calls": spent["calls"],
+        "tokens_in": spent["input_tokens"],
+        "tokens_out": spent["output_tokens"],
+        "roles": {role: [each["calls"], each["input_tokens"]] for role, each in rehearsal["usage"].items()},
+    }
+
+
+def own_time(*, calls: int, repeats: int = 5) -> JsonObject:
+    """Milliseconds of processor time a tool call, and of the same graph whose nodes do nothing; in turn, repeatedly."""
+    context = GeckoContext.model_validate({"max_steps": calls + 1, "max_retries": 0})
+    gecko = create_gecko(case.files_toolkit(contracts=True), model=case.long_model(calls), context=context)
+    hollow = empty.create_empty(calls)
+    given = case.inputs(case.start_state(1, whole=True), checks=True)
+    gecko.invoke(given)
+    ours, theirs = [], []
+    for _ in range(repeats):
+        ours.append(computed(lambda: gecko.invoke(given)) / calls * 1e3)
+        theirs.append(computed(hollow) / calls * 1e3)
+    return {"ms": ours, "ms_empty": theirs, "ratio": [a / b for a, b in zip(ours, theirs, strict=True)]}
+
+
+def critical_path(*, scale: float, tasks: int) -> JsonObject:
+    """Seconds of some tasks at once with the stated model, beside the replies of one task that wait for each other.
+
+    Bootstrapper and checklist are asked at the same time: only the longer of the two counts.
+    """
+    latency, token = LATENCY_S * scale, TOKEN_S * scale
+    gecko = case.by_model(kilobytes=1, latency_s=latency, token_s=token)
+    given = case.inputs(case.start_state(1, whole=True), checks=False)
+    runs: list[Any] = []
+    seconds = timed(lambda: runs.extend(case.at_once(gecko, given, tasks=tasks)))
+    usage = runs[0]["rehearsal"]["usage"]
+    spent = total(usage)
+    hidden = latency + token * usage["bootstrapper"]["output_tokens"]
+    waiting = spent["calls"] * latency + spent["output_tokens"] * token - hidden
+    return {"seconds": seconds, "waiting": waiting, "ratio": seconds / waiting, "a_second": tasks / seconds}
+
+
+def import_time(statement: str, *, repeats: int = 5) -> JsonObject:
+    """Seconds that a statement takes in a new process."""
+    code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
+    line = [sys.executable, "-c", code]
+    said = [subprocess.run(line, capture_output=True, text=True, check=True).stdout for _ in range(repeats)]
+    return {"seconds": [float(each) for each in said]}
