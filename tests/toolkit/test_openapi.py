@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gecko_graph.errors import ContractError, ToolkitError
@@ -36,10 +39,11 @@ def answering(schema, *, code="200", **media):
 # the real documents --------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
 def real_documents(shared_data):
-    for path in sorted((shared_data / "openapi").iterdir()):
-        raw = yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)
-        yield path, raw
+    """Path and content of each, read by another reader than ours."""
+    paths = sorted((shared_data / "openapi").iterdir())
+    return [(path, yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)) for path in paths]
 
 
 def count_operations(raw):
@@ -55,9 +59,9 @@ BROKEN = {
 """What is wrong in the real documents: a misspelt type, and files that the collection renamed."""
 
 
-def test_every_real_document_loads_whole_or_names_the_place(shared_data):
-    loaded = 0
-    for path, raw in real_documents(shared_data):
+def test_every_real_document_loads_whole_or_names_the_place(real_documents):
+    loaded, schemas = 0, []
+    for path, raw in real_documents:
         if path.name in BROKEN or "openapi" not in raw:
             with pytest.raises(ToolkitError) as failure:
                 Toolkit.from_openapi(path)
@@ -68,18 +72,20 @@ def test_every_real_document_loads_whole_or_names_the_place(shared_data):
         toolkit = Toolkit.from_openapi(path)
         assert len(toolkit) == count_operations(raw), path.name
         loaded += len(toolkit)
-        for tool in toolkit:
-            Draft202012Validator.check_schema(tool.parameters)
-            Draft202012Validator.check_schema(tool.result or {})
+        schemas += [schema for tool in toolkit for schema in (tool.parameters, tool.result or {})]
     assert loaded > 250
+    # each property once: the same ones come again and again
+    parts = {json.dumps(part, sort_keys=True) for one in schemas for part in one.pop("properties", {}).values()}
+    for part in {*parts, *(json.dumps(one, sort_keys=True) for one in schemas)}:
+        Draft202012Validator.check_schema(json.loads(part))
 
 
-def test_fragments_say_that_they_are_no_whole_document(shared_data):
-    names = [path.name for path, raw in real_documents(shared_data) if not {"openapi", "swagger"} & raw.keys()]
-    assert len(names) == 4
-    for name in names:
+def test_fragments_say_that_they_are_no_whole_document(real_documents):
+    fragments = [path for path, raw in real_documents if not {"openapi", "swagger"} & raw.keys()]
+    assert len(fragments) == 4
+    for path in fragments:
         with pytest.raises(ToolkitError, match="no key 'openapi'"):
-            Toolkit.from_openapi(shared_data / "openapi" / name)
+            Toolkit.from_openapi(path)
 
 
 def test_swagger_two_is_named_and_told_how_to_convert(shared_data):
@@ -338,6 +344,21 @@ def test_webhooks_and_callbacks_are_no_tools():
     assert Toolkit.from_openapi(document(paths, version="3.1.0", webhooks=hooks)).names == ("subscribe",)
 
 
+def test_path_items_by_reference():
+    components = {
+        "pathItems": {
+            "X": {"summary": "Xs.", "get": {"operationId": "x"}, "parameters": [{"name": "a", "in": "query"}]}
+        }
+    }
+    there = {"$ref": "#/components/pathItems/X"}
+    tool = Toolkit.from_openapi(document({"/y": {**there, "description": "Ys."}}, components=components))["x"]
+    assert (tool.binding.path, tool.description) == ("/y", "Xs.\n\nYs.")
+    assert set(tool.parameters["properties"]) == {"a"}
+    for beside, message in (({"get": {}}, "get: stands both here"), ({"post": {}}, "operations beside its \\$ref")):
+        with pytest.raises(ToolkitError, match=rf"#/paths/~1y/.*{message}"):
+            Toolkit.from_openapi(document({"/y": {**there, **beside}}, components=components))
+
+
 # results -------------------------------------------------------------------------------------------------------------
 
 
@@ -497,6 +518,50 @@ def test_a_missing_file_and_broken_yaml(tmp_path):
     broken.write_text("openapi: 3.0.0\npaths: {\n")
     with pytest.raises(ToolkitError, match=r"broken\.yaml:\d+:\d+"):
         Toolkit.from_openapi(str(broken))
+
+
+PIECES = st.sampled_from(
+    [
+        None, True, 3, -1.5, "x", "", [], {}, [1], ["a"], [{}], [None], "#/components", {"a": None}, {"type": "object"},
+        {"$ref": "#/nowhere"}, {"$ref": 3}, {"$ref": "#"}, {"$ref": "#/paths"}, {"oneOf": 3},
+        {"allOf": [{"$ref": "#"}]},
+    ]
+)  # fmt: skip
+
+
+def places_of(value, place=()):
+    yield place
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        yield from places_of(one, (*place, key))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_damaged_document_loads_or_names_the_place(shared_data, data):
+    names = [
+        "boba-openapi.json",
+        "pastry-with-details-openapi.yaml",
+        "season-nullable-all-of.yaml",
+        "petstore-openapi.json",
+    ]
+    path = shared_data / "openapi" / f"microcks_test_{data.draw(st.sampled_from(names))}"
+    raw = json.loads(json.dumps(yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)))
+    *around, last = data.draw(st.sampled_from([place for place in places_of(raw) if place]))
+    holder = raw
+    for key in around:
+        holder = holder[key]
+    holder[last] = data.draw(PIECES)
+    if (toolkit := load_or_name_the_place(raw)) is not None:
+        assert Toolkit.from_openapi(toolkit.to_openapi()).names == toolkit.names
+
+
+def load_or_name_the_place(raw):
+    with contextlib.suppress(ToolkitError):
+        return Toolkit.from_openapi(raw)
+    with pytest.raises(ToolkitError, match=r"^the document"):
+        Toolkit.from_openapi(raw)
+    return None
 
 
 def test_the_document_is_not_changed():
