@@ -112,15 +112,15 @@ class Tau(Suite):
                 "refused though they succeeded",
                 "refused of those that failed",
                 "spoilt calls refused",
-                "state agrees",
+                "records held",
             ],
-            note="State agrees: a record that is read again is what the task state holds of it by then.",
+            note="Records held: users and reservations in the task state as the real tools gave them last.",
         )
         for domain, some in by_group(records).items():
             values = [record.values for record in some if record.done]
             count = [
                 sum(each[key] for each in values)
-                for key in ("succeeded", "failed", "spoilt", "found", "again", "agree")
+                for key in ("succeeded", "failed", "spoilt", "found", "records", "held")
             ]
             refused, lost = (sum(len(each[key]) for each in values) for key in ("refused", "refused_failed"))
             table.add(
@@ -138,6 +138,9 @@ class Tau(Suite):
         differing = [text for each in done for text in each["differing"]]
         expectations = [
             Expectation(f"no call that really succeeded is refused ({len(refused_calls)} are)", not refused_calls),
+            Expectation(
+                f"the task state holds what the real tools gave ({len(differing)} records differ)", not differing
+            ),
             Expectation(f"every spoilt call is refused ({len(missed)} are not)", not missed),
         ]
         notes = [*(f"refused: {text}" for text in refused_calls), *(f"passed: {text}" for text in missed)]

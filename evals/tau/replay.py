@@ -14,7 +14,7 @@ from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.state import Json, JsonObject, Role
 from gecko_graph.toolkit.schema import complaints
 from gecko_graph.toolkit.spec import ToolSpec
-from gecko_graph.world.patch import json_equal
+from gecko_graph.world.patch import apply_patch, json_equal
 
 FAILED = "Error"
 """How the result of a call begins that the real tool has refused."""
@@ -71,8 +71,8 @@ def replay(
 
     Returns:
         `succeeded`, `failed`: real calls; `refused`, `refused_failed`: those of them that the validator refuses, as
-        text; `spoilt`, `found`, `missed`: calls spoilt on purpose; `again`, `agree`, `differing`: records read again,
-        and whether they are what the state holds; `rungs`, `usage`.
+        text; `spoilt`, `found`, `missed`: calls spoilt on purpose; `records`, `held`, `differing`: records that the
+        real tools gave, and whether the task state holds them as they were given last; `rungs`, `usage`.
     """
     said = [{"call": call.name, "args": call.args} for call in conversation.calls]
     planner = RecordedModel(turns=[{"planner": [[*said, {"say": "That is all."}]]}])
@@ -99,26 +99,17 @@ def replay(
         "refused": [_tell(call, found) for call, found in refused if call.succeeded],
         "refused_failed": [_tell(call, found) for call, found in refused if not call.succeeded],
         **spoil(conversation.calls, toolkit),
-        "again": desk.again,
-        "agree": desk.again - len(desk.differing),
-        "differing": desk.differing,
+        **_held(apply_patch(given, attempt["change"]), conversation.calls),
         "rungs": {"python": len(outcomes)},
         "usage": usage,
     }
 
 
 class Desk:
-    """Answers calls with what was recorded for them, in their order, and books the records that the results are.
-
-    Attributes:
-        again: How many records were read that the state held.
-        differing: Those that were not what the state held, as text.
-    """
+    """Answers calls with what was recorded for them, in their order, and books the records that the results are."""
 
     def __init__(self, calls: Sequence[RealCall]) -> None:
         self._calls, self._at = calls, 0
-        self.again = 0
-        self.differing: list[str] = []
 
     def answering(self, tool: ToolSpec) -> ToolSpec:
         """The tool, answered from the recording."""
@@ -130,8 +121,8 @@ class Desk:
             if not call.succeeded:
                 raise RuntimeError(call.result)
             result = _plain(call.result)
-            if isinstance(result, dict):
-                self._book(call, result, state)
+            if place := record_place(call, result):
+                state[place[0]][place[1]] = result
             return result
 
         return run
@@ -145,20 +136,28 @@ class Desk:
                 return call
         raise LookupError(f"{name}({args}) was not recorded after call {self._at}")
 
-    def _book(self, call: RealCall, result: JsonObject, state: JsonObject) -> None:
-        """Book a record under its id: the one in it, or for a user the one that was asked for."""
-        key = next((each for each in _RECORDS if each in result), None) or next(
-            (each for each in _RECORDS if each in call.args and call.name in _READS), None
-        )
-        if key is None:
-            return
-        shelf, name = state[_RECORDS[key]], str(result.get(key, call.args.get(key)))
-        if call.name in _READS and name in shelf:
-            self.again += 1
-            if not json_equal(shelf[name], result):
-                parts = [each for each in result if not json_equal(result[each], shelf[name].get(each))]
-                self.differing.append(f"{_RECORDS[key]}/{name} is read with other {', '.join(parts)} than was booked")
-        shelf[name] = result
+
+def record_place(call: RealCall, result: Json) -> tuple[str, str] | None:
+    """Where a result is booked: under its own id, or for a record without one under the id that was asked for."""
+    if not isinstance(result, dict):
+        return None
+    for key, shelf in _RECORDS.items():
+        if key in result or (key in call.args and call.name in _READS):
+            return shelf, str(result.get(key, call.args.get(key)))
+    return None
+
+
+def _held(state: JsonObject, calls: Sequence[RealCall]) -> JsonObject:
+    """Whether a state holds each record as the real tools gave it last, and no other."""
+    last: dict[tuple[str, str], Json] = {}
+    for call in calls:
+        result = _plain(call.result)
+        if call.succeeded and (place := record_place(call, result)):
+            last[place] = result
+    have = {(shelf, name): record for shelf in _RECORDS.values() for name, record in state[shelf].items()}
+    differing = [place for place in {**last, **have} if not json_equal(have.get(place), last.get(place))]
+    told = ["/".join(place) for place in differing]
+    return {"records": len(last), "held": len(last) - len(set(differing) & set(last)), "differing": told}
 
 
 def spoil(calls: Sequence[RealCall], toolkit: Toolkit) -> JsonObject:
