@@ -17,7 +17,10 @@ from gecko_graph.graph import Gecko
 from gecko_graph.models.recorded import RecordedModel
 
 TOOLS = Path(__file__).resolve().parents[1] / "examples" / "files" / "files.openapi.yaml"
-TASK = "Move 'final_report.pdf' within document directory to 'temp' directory in document. Make sure to create the directory."
+TASK = (
+    "Move 'final_report.pdf' within document directory to 'temp' directory in document. Make sure to create the "
+    "directory."
+)
 
 REPLY_TOKENS: Mapping[str, int | Sequence[int]] = {
     "planner.call": 17,
@@ -29,16 +32,18 @@ REPLY_TOKENS: Mapping[str, int | Sequence[int]] = {
     "judge": [120, 60],
 }
 
+PLACE = "['workspace', 'contents', 'document', 'contents', 'temp']"
+
 CHECKLIST = [
     {
         "id": "temp-in-document",
         "description": "document holds a directory named temp",
-        "check": "at(state.tree, ['workspace', 'contents', 'document', 'contents', 'temp', 'type'], none) == 'directory'",
+        "check": f"at(state.tree, {PLACE} + ['type'], none) == 'directory'",
     },
     {
         "id": "report-moved",
         "description": "final_report.pdf is in that directory",
-        "check": "'final_report.pdf' in at(state.tree, ['workspace', 'contents', 'document', 'contents', 'temp', 'contents'], {})",
+        "check": f"'final_report.pdf' in at(state.tree, {PLACE} + ['contents'], {{}})",
     },
 ]
 
@@ -138,7 +143,7 @@ def by_model(*, kilobytes: int, latency_s: float = 0.0, token_s: float = 0.0) ->
 
 
 class Swift(RecordedModel):
-    """Says what is recorded without reading what it is asked: reading a long conversation is a model's time, not ours."""
+    """Says what is recorded without reading what it is asked: to read a long conversation is a model's time."""
 
     def _reply(self, messages: Any, run_manager: Any, kwargs: Mapping[str, Any]) -> Any:
         return super()._reply([], run_manager, {key: value for key, value in kwargs.items() if key != "tool_chars"})
@@ -154,6 +159,6 @@ def at_once(gecko: Gecko, given: Mapping[str, Any], *, tasks: int) -> list[Any]:
     """Run so many tasks at the same time in one event loop."""
 
     async def gather() -> list[Any]:
-        return await asyncio.gather(*(gecko.ainvoke(dict(given)) for _ in range(tasks)))
+        return list(await asyncio.gather(*(gecko.ainvoke(dict(given)) for _ in range(tasks))))
 
     return asyncio.run(gather())

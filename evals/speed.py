@@ -124,20 +124,12 @@ def one(value: float, form: Form = "number") -> Measured:
 
 def calls_table(records: Sequence[Record]) -> Table:
     """Model calls and tokens by role."""
-    columns = [
-        "kB of state",
-        "simulated by",
-        "verdict",
-        "model calls",
-        "prompt tokens",
-        "by role: calls, prompt tokens",
-    ]
-    table = Table("Model calls and tokens of the case", columns)
+    heads = ["kB of state", "simulated by", "verdict", "model calls", "prompt tokens", "by role: calls, tokens a call"]
+    table = Table("Model calls and tokens of the case", heads)
     for record in records:
         told = record.values
-        roles = ", ".join(
-            f"{role} {calls} × {tokens // max(calls, 1)}" for role, (calls, tokens) in told["roles"].items()
-        )
+        each = [f"{role} {calls}, {tokens // max(calls, 1)}" for role, (calls, tokens) in told["roles"].items()]
+        roles = "; ".join(each)
         size, way = record.facts["size"], record.facts["way"]
         table.add(int(size), str(way), told["verdict"], int(told["calls"]), int(told["tokens_in"]), roles)
     return table
