@@ -148,7 +148,7 @@ class Padding:
 
     def _others(self, size: int) -> JsonObject:
         """Applications that no call is about, of so many characters in all."""
-        made: JsonObject = {"CalendarAPI": {"owner": "amber", "events": []}, "NotesAPI": {"notebooks": {}}}
+        made: JsonObject = {"CalendarAPI": {"owner": "usr_48213", "events": []}, "NotesAPI": {"notebooks": {}}}
         number, left = 0, size
         while left > 0:
             number += 1
