@@ -76,6 +76,26 @@ class Contract:
     def __repr__(self) -> str:
         return f"Contract({', '.join(self.data)})"
 
+    def fit(self, parameters: JsonObject, *, where: str) -> Contract:
+        """The contract itself, if the tool can have every argument that it names.
+
+        A schema that leaves arguments open, or puts itself together from others, is not looked at.
+
+        Raises:
+            ContractError: It names an argument that no call can have: a misspelling would be silently none.
+        """
+        composed = {"$ref", "allOf", "anyOf", "oneOf", "patternProperties"} & parameters.keys()
+        known = parameters.get("properties")
+        if composed or not isinstance(known, dict) or parameters.get("additionalProperties", False) is not False:
+            return self
+        foreign = sorted(self.arguments - known.keys())
+        if foreign:
+            raise ContractError(
+                f"{where}: it names args.{foreign[0]}, but the tool has no such argument; "
+                f"its arguments are {', '.join(sorted(known)) or 'none'}"
+            )
+        return self
+
     def open(
         self, *, args: JsonObject, parameters: JsonObject, state: Json, call: Call, now: str | None, seed: int
     ) -> ContractRun:

@@ -186,13 +186,14 @@ class _DocumentReader:
         arguments = self._arguments.read(operation, place, item=item[0], item_place=item[1], path=path)
         response = self._response(operation, place)
         effect = self._effect(operation, place, method)
+        contract = self._contract(operation, place)
         tool = ToolSpec(
             name=path_name(method, path),
             description=self._description(operation, item[0]),
             parameters=arguments.parameters,
             result=response.schema if response else None,
             effect=effect,
-            contract=self._contract(operation, place),
+            contract=contract.fit(arguments.parameters, where=str(place / "x-contract")) if contract else None,
             examples=_examples(arguments, response) if effect == "read" else (),
             binding=HttpBinding(method, path, arguments.places),
         )

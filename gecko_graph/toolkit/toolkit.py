@@ -119,6 +119,8 @@ class Toolkit:
             "examples": {name: tuple(_example(name, one) for one in given) for name, given in (examples or {}).items()},
         }
         specs._check_names(said)
+        for name, contract in said["contract"].items():
+            contract.fit(specs[name].parameters, where=f"contract of {name}")
         return cls(
             [replace(tool, **{key: of[tool.name] for key, of in said.items() if tool.name in of}) for tool in specs],
             lets=lets,
