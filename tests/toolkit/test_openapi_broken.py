@@ -1,0 +1,124 @@
+"""OpenAPI documents that are broken: each loads, or ends in a message that names the place."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gecko_graph.errors import ToolkitError
+from gecko_graph.toolkit import Toolkit
+
+
+def document(paths, *, version="3.0.3", **more):
+    return {"openapi": version, "info": {"title": "T", "version": "1"}, "paths": paths, **more}
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ([], "must be an object, not a list"),
+        ({}, "no key 'openapi'"),
+        ({"asyncapi": "2.0.0"}, "AsyncAPI"),
+        ({"openapi": "3.2.0", "paths": {}}, "#/openapi: version '3.2.0'"),
+        ({"openapi": "3.0.0"}, "#/paths: is missing"),
+        ({"openapi": "3.1.0"}, "#/paths: is missing"),
+        (document([]), "#/paths: must be an object, not a list"),
+        (document({"/x": []}), "#/paths/~1x: must be an object"),
+        (document({"/x": {"get": 1}}), "#/paths/~1x/get: must be an object, not a number"),
+        (document({"/x": {}, "x": {}}), "/x is given twice"),
+        (document({"/x": {"get": {"parameters": {}}}}), "get/parameters: must be a list"),
+        (document({"/x": {"get": {"parameters": [{"in": "query"}]}}}), "parameters/0: a parameter must have a name"),
+        (
+            document({"/x": {"get": {"parameters": [{"name": "a", "in": "body"}]}}}),
+            "parameters/0/in: must be one of path",
+        ),
+        (document({"/x": {"get": {"x-effect": "reads"}}}), "x-effect: must be read, write or unknown, not 'reads'"),
+        (document({"/x": {"get": {"responses": {"200": 3}}}}), "responses/200: must be an object"),
+        (document({"/x": {"get": {"$ref": "#/nowhere"}}}), "#/paths/~1x/get: $ref '#/nowhere' leads nowhere"),
+        (document({}, **{"x-contract-let": []}), "#/x-contract-let: must be an object"),
+        (document({}, **{"x-contract-let": [1]}), "#/x-contract-let: must be an object"),
+        (document({}, **{"x-contract-invariants": [1]}), "#/x-contract-invariants/0: must be an object"),
+        (document({"/x": {"get": {1.5: 2}}}), "the key 1.5 must be text"),
+        (document({"/x": {"get": {"description": float("nan")}}}), "description: 'nan' (float) has no JSON value"),
+    ],
+)
+def test_broken_documents_name_the_place(broken, message):
+    with pytest.raises(ToolkitError) as failure:
+        Toolkit.from_openapi(broken if isinstance(broken, dict) else {"openapi": "3.0.0", "paths": broken})
+    assert message in str(failure.value)
+
+
+def test_a_dict_that_holds_itself_is_refused():
+    endless = document({})
+    endless["paths"]["/x"] = endless
+    with pytest.raises(ToolkitError, match="holds itself"):
+        Toolkit.from_openapi(endless)
+
+
+def test_a_missing_file_and_broken_yaml(tmp_path):
+    with pytest.raises(ToolkitError, match="no such file"):
+        Toolkit.from_openapi(tmp_path / "none.yaml")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("openapi: 3.0.0\npaths: {\n")
+    with pytest.raises(ToolkitError, match=r"broken\.yaml:\d+:\d+"):
+        Toolkit.from_openapi(str(broken))
+
+
+PIECES = st.sampled_from(
+    [
+        None, True, 3, -1.5, "x", "", [], {}, [1], ["a"], [{}], [None], "#/components", {"a": None}, {"type": "object"},
+        {"$ref": "#/nowhere"}, {"$ref": 3}, {"$ref": "#"}, {"$ref": "#/paths"}, {"oneOf": 3},
+        {"allOf": [{"$ref": "#"}]},
+    ]
+)  # fmt: skip
+
+
+def places_of(value, place=()):
+    yield place
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        yield from places_of(one, (*place, key))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_damaged_document_loads_or_names_the_place(shared_data, data):
+    names = [
+        "boba-openapi.json",
+        "pastry-with-details-openapi.yaml",
+        "season-nullable-all-of.yaml",
+        "petstore-openapi.json",
+    ]
+    path = shared_data / "openapi" / f"microcks_test_{data.draw(st.sampled_from(names))}"
+    raw = json.loads(json.dumps(yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)))
+    *around, last = data.draw(st.sampled_from([place for place in places_of(raw) if place]))
+    holder = raw
+    for key in around:
+        holder = holder[key]
+    holder[last] = data.draw(PIECES)
+    if (toolkit := load_or_name_the_place(raw)) is not None:
+        assert Toolkit.from_openapi(toolkit.to_openapi()).names == toolkit.names
+
+
+def load_or_name_the_place(raw):
+    with contextlib.suppress(ToolkitError):
+        return Toolkit.from_openapi(raw)
+    with pytest.raises(ToolkitError, match=r"^the document"):
+        Toolkit.from_openapi(raw)
+    return None
+
+
+def test_the_document_is_not_changed():
+    schema = {"type": "object", "properties": {"a": {"nullable": True, "type": "string"}}, "required": ["a"]}
+    content = {"application/json": {"schema": schema}}
+    raw = document(
+        {"/x": {"post": {"requestBody": {"content": content}, "parameters": [{"name": "b", "in": "query"}]}}}
+    )
+    before = json.dumps(raw)
+    Toolkit.from_openapi(raw)
+    assert json.dumps(raw) == before
