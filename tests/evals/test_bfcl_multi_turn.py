@@ -41,7 +41,7 @@ def official():
         pytest.skip(str(missing))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tasks(official, shared_data):
     """Every task of the file, by id."""
     return {task.id: task for task in read_tasks(shared_data, bfcl.MULTI_TURN)}
@@ -93,6 +93,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
+@settings(max_examples=60, deadline=None)
 def test_what_json_cannot_say_comes_back(value):
     kinds = {}
     made = json.loads(json.dumps(encode(value, kinds)))
@@ -240,7 +241,7 @@ ARGUMENTS = st.dictionaries(st.sampled_from(["a", "b_c", "folder", "x1"]), VALUE
 
 
 @given(ARGUMENTS)
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_written_call_is_read_again(args):
     if "inf" not in repr(args):
         assert read_call(write_call("f", args), signature=lambda name: None) == {"call": "f", "args": args}

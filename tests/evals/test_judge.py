@@ -60,14 +60,14 @@ def test_the_rule_judge_agrees_with_the_official_checker(few, tmp_path, capsys):
 
 
 def test_contracts_simulate_the_file_system_as_it_is(few, tmp_path):
-    _, records = judge(few, tmp_path, "--tools", "simulated")
+    _, records = judge(few, tmp_path, "--tools", "simulated", "--only", "multi_turn_base_2:ground*")
     truth = records["multi_turn_base_2:ground truth:simulated"]
     assert truth["values"]["judged"]
     assert truth["values"]["rungs"].keys() == {"contract"}
 
 
 def test_without_contracts_the_schema_makes_things_up_and_is_found_out(few, tmp_path):
-    code, records = judge(few, tmp_path, "--tools", "simulated", "--without-contracts")
+    code, records = judge(few, tmp_path, "--tools", "simulated", "--limit", "1", "--without-contracts")
     assert code == 0
     assert all(set(record["values"]["rungs"]) <= {"schema"} for record in records.values())
     assert not any(record["values"]["judged"] for record in records.values())
@@ -80,7 +80,7 @@ def test_a_model_judges_by_a_checklist_of_its_own(few, tmp_path, monkeypatch, wo
         "judge": [{"items": [{"id": "item-1", "status": word, "reason": "so"}]}],
     }
     monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: RecordedModel(turns=[said] * 9))
-    code, records = judge(few, tmp_path, "--tools", "real", "--role-model", "judge=any:judge")
+    code, records = judge(few, tmp_path, "--tools", "real", "--limit", "1", "--role-model", "judge=any:judge")
     assert code == 0
     assert "judge any:judge" in capsys.readouterr().out
     assert {record["values"]["judged"] for record in records.values()} == {word == "success"}
