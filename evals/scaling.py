@@ -15,9 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from gecko_graph import create_gecko
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
-from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.state import JsonObject
-from gecko_graph.toolkit import Toolkit
 
 from . import case
 from .costs import checkpointed, computed, peak_bytes, timed
@@ -34,23 +32,27 @@ def by_steps(steps: int) -> JsonObject:
         Processor seconds of the attempt, of the bare calls of the model alone (LangChain reads the whole conversation
         at each), peak memory and bytes checkpointed.
     """
-    toolkit, model = case.files_toolkit(contracts=True), case.long_model(steps)
-    context = GeckoContext.model_validate({"max_steps": steps + 1, "max_retries": 0})
-    given = case.inputs(case.start_state(1, whole=True), checks=True)
-    create = partial(create_gecko, toolkit, model=model, context=context)
-    gecko = create()
+    create = long_attempt(steps)
+    gecko, given = create(), case.inputs(case.start_state(1, whole=True), checks=True)
     seconds = min(computed(lambda: gecko.invoke(given)) for _ in range(3 if steps <= 100 else 1))
     return {
         "seconds": seconds,
-        "model_seconds": computed(partial(bare_calls, model, toolkit, steps)),
+        "model_seconds": computed(partial(bare_calls, steps)),
         "memory": peak_bytes(lambda: gecko.invoke(given)),
-        **checkpointed(lambda saver: create(checkpointer=saver), given),
+        **checkpointed(lambda saver: kept(create, saver), given),
     }
 
 
-def bare_calls(model: RecordedModel, toolkit: Toolkit, steps: int) -> None:
+def long_attempt(steps: int) -> partial[Gecko]:
+    """Creates the graph that makes so many tool calls in one attempt."""
+    context = GeckoContext.model_validate({"max_steps": steps + 1, "max_retries": 0})
+    toolkit = case.files_toolkit(contracts=True)
+    return partial(create_gecko, toolkit, model=case.long_model(steps), context=context)
+
+
+def bare_calls(steps: int) -> None:
     """The planner's model asked as often, with a conversation that grows as the attempt's does, and nothing else."""
-    bound = model.bind_tools(toolkit.as_openai())
+    bound = case.long_model(steps).bind_tools(case.files_toolkit(contracts=True).as_openai())
     seen: list[BaseMessage] = [HumanMessage(case.TASK)]
     for number in range(steps):
         where = {"gecko_role": "planner", "gecko_turn": 0, "gecko_attempt": 1, "gecko_question": number}

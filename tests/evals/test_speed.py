@@ -1,0 +1,93 @@
+"""The case's counts, growth of what can be counted without a clock, and the suite on its smallest sizes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evals import case, costs, scaling, speed
+from evals.speed import Speed
+from gecko_graph.models.usage import total
+from gecko_graph.nodes import validator as validating
+from gecko_graph.nodes.validator import validator
+from gecko_graph.testing import drive
+from gecko_graph.toolkit import Toolkit
+
+
+@pytest.mark.parametrize(("way", "calls"), [("model", 23), ("contract", 15), ("contract, checks", 12)])
+def test_the_case_takes_the_designed_number_of_model_calls(way, calls):
+    told = costs.calls_and_tokens(1, way)
+    assert told["verdict"] == "accepted"
+    assert told["calls"] == calls
+    assert sum(asked for asked, _ in told["roles"].values()) == calls
+
+
+def test_prompts_do_not_grow_with_the_state():
+    small, large = costs.calls_and_tokens(1, "model"), costs.calls_and_tokens(100, "model")
+    assert large["calls"] == small["calls"]
+    assert large["tokens_in"] < 1.5 * small["tokens_in"]
+
+
+def test_swift_speaks_as_the_recorded_model_does():
+    given = case.inputs(case.start_state(1, whole=True), checks=True)
+    run = case.by_contract(case.long_model(3)).invoke(given)["rehearsal"]
+    assert [call["args"]["file_name"] for call in run["plan"]] == ["file_0.txt", "file_1.txt", "file_2.txt"]
+    assert total(run["usage"])["input_tokens"] == 0
+
+
+def test_bytes_checkpointed_grow_with_the_steps_not_with_their_square():
+    given = case.inputs(case.start_state(1, whole=True), checks=True)
+    few, many = (
+        costs.checkpointed(lambda saver, steps=steps: scaling.kept(scaling.long_attempt(steps), saver), given)
+        for steps in (5, 40)
+    )
+    assert many["supersteps"] > 5 * few["supersteps"]
+    assert many["bytes"] < 8 * 1.5 * few["bytes"]
+
+
+def test_a_long_attempt_is_not_looked_through_as_json_at_each_call(monkeypatch):
+    toolkit = Toolkit.from_tools([{"name": "note", "parameters": {"type": "object", "properties": {"text": {}}}}])
+    known = [{"tool": "note", "args": {"text": f"line {n}"}, "problems": []} for n in range(2_000)]
+    written = []
+    dumps = json.dumps
+    monkeypatch.setattr(validating.json, "dumps", lambda *args, **kwargs: written.append(1) or dumps(*args, **kwargs))
+    calls = [{"id": text, "name": "note", "args": {"text": text}} for text in ("line 1999", "new")]
+    state = {"pending": calls, "semantic": known, "number": 1, "turn": 0, "task": "write", "asked": {}}
+    driven = drive(lambda state, scope: validator(state, scope, toolkit=toolkit), state, [{"problems": []}])
+    assert len(driven.asks) == 1  # line 1999 was asked about before
+    assert len(driven.update["pending"]) == 2
+    assert len(written) < 20
+
+
+def test_arguments_that_python_takes_for_equal_are_asked_about_again():
+    toolkit = Toolkit.from_tools([{"name": "note", "parameters": {"type": "object", "properties": {"text": {}}}}])
+    known = [
+        {"tool": "note", "args": {"text": 1}, "problems": []},
+        {"tool": "other", "args": {"text": 1.0}, "problems": []},
+    ]
+    call = {"id": "a", "name": "note", "args": {"text": 1.0}}
+    state = {"pending": [call], "semantic": known, "number": 1, "turn": 0, "task": "write", "asked": {}}
+    driven = drive(lambda state, scope: validator(state, scope, toolkit=toolkit), state, [{"problems": []}])
+    assert len(driven.asks) == 1
+
+
+def test_measurements_in_both_ways_of_time():
+    path = costs.critical_path(scale=0.01, tasks=2)
+    assert path["seconds"] > path["waiting"] > 0
+    assert costs.own_time(calls=2, repeats=1)["ratio"][0] > 0
+    assert costs.peak_bytes(lambda: bytearray(1_000_000)) >= 1_000_000
+
+
+def test_the_exponent_is_named_with_its_interval():
+    assert speed.slope([(10, 100), (100, 10_000), (1000, 1_000_000)]).startswith("2.00 [")
+
+
+def test_the_suite_measures_and_judges(run, tmp_path):
+    only = ["calls: 1 kB*", "state: 1", "state: 10"]
+    words = [word for each in only for word in ("--only", each)]
+    assert run(Speed, "--quick", "--json", tmp_path / "told.json", *words) == 0
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert "23 model calls" in json.dumps(told["expectations"])
+    assert "Exponents: processor time" in json.dumps(told)
+    assert "to the power of" in (tmp_path / "out" / "report.html").read_text()
