@@ -51,7 +51,7 @@ def write_openapi(toolkit: Toolkit) -> JsonObject:
     for tool in toolkit:
         path, method = slots[tool.name]
         operation = document["paths"][path][method]
-        operation.update(as_document(_unsaid(tool, back[path, method]), _WHERE))
+        operation.update(as_document({**_unsaid(tool, back[path, method]), **writer.contract(tool)}, _WHERE))
     if list(slots.values()) != list(read.operations):
         document["x-gecko-order"] = list(toolkit.names)
     return document
@@ -134,11 +134,14 @@ class _Writer:
             operation["x-effect"] = tool.effect or "unknown"
         operation.update(self._bound(tool, slot) if slot is tool.binding else self._whole(tool))
         operation["responses"] = {"200": self._response(tool)}
-        if tool.contract is not None:
-            operation["x-contract"] = tool.contract.data
-            if not _same(tool.contract.lets, self._lets):
-                operation["x-gecko-contract-let"] = tool.contract.lets
         return operation
+
+    def contract(self, tool: ToolSpec) -> JsonObject:
+        """The tool's contract; added last, because it must find the tool's own arguments when it is read."""
+        if tool.contract is None:
+            return {}
+        own = {} if _same(tool.contract.lets, self._lets) else {"x-gecko-contract-let": tool.contract.lets}
+        return {"x-contract": tool.contract.data, **own}
 
     def _whole(self, tool: ToolSpec) -> JsonObject:
         """All arguments as one body."""

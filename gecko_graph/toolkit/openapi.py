@@ -186,18 +186,18 @@ class _DocumentReader:
         arguments = self._arguments.read(operation, place, item=item[0], item_place=item[1], path=path)
         response = self._response(operation, place)
         effect = self._effect(operation, place, method)
-        contract = self._contract(operation, place)
         tool = ToolSpec(
             name=path_name(method, path),
             description=self._description(operation, item[0]),
             parameters=arguments.parameters,
             result=response.schema if response else None,
             effect=effect,
-            contract=contract.fit(arguments.parameters, where=str(place / "x-contract")) if contract else None,
             examples=_examples(arguments, response) if effect == "read" else (),
             binding=HttpBinding(method, path, arguments.places),
         )
-        return _with_own_words(tool, operation, place)
+        tool = _with_own_words(tool, operation, place)
+        name = str(operation.get("operationId") or tool.name)
+        return replace(tool, contract=self._contract(operation, place, tool.parameters, name))
 
     @staticmethod
     def _description(operation: JsonObject, item: JsonObject) -> str:
@@ -221,14 +221,15 @@ class _DocumentReader:
         effect: Effect | None = None if said == "unknown" else said
         return effect
 
-    def _contract(self, operation: JsonObject, place: Place) -> Contract | None:
+    def _contract(self, operation: JsonObject, place: Place, parameters: JsonObject, name: str) -> Contract | None:
         if operation.get("x-contract") is None:
             return None
-        here = place / "x-contract"
-        lets = self._lets
+        here, lets = place / "x-contract", self._lets
         if "x-gecko-contract-let" in operation:
             lets = an_object(operation["x-gecko-contract-let"], place / "x-gecko-contract-let")
-        return Contract.load(an_object(operation["x-contract"], here), lets=lets, where=str(here))
+        where = f"{here} (tool {name})"
+        contract = Contract.load(an_object(operation["x-contract"], here), lets=lets, where=where)
+        return contract.fit(parameters, where=where)
 
     def _response(self, operation: JsonObject, place: Place) -> Body | None:
         """Schema and examples of a success; None where the document does not say."""

@@ -135,7 +135,7 @@ class Documents:
         elif isinstance(source, str) and _SCHEME.match(source) and "//" in source[:12]:
             self.root = Place(self._remote(source, self.root))
         else:
-            self.root = Place(str(source))
+            self.root = Place(_as_path(source))
             self._shown_folder = Path(source).parent
             self._values[self.root.document] = read_document(Path(source))
             self._folder = self._shown_folder.resolve()
@@ -272,6 +272,14 @@ class Documents:
             except ToolkitError as error:
                 raise broken(at, str(error)) from None
         return url
+
+
+def _as_path(source: Any) -> str:
+    if not isinstance(source, str | Path):
+        raise ToolkitError(f"a document is given by its path or as a dict, not as {kind(source)}")
+    if "\n" in str(source):
+        raise ToolkitError("this is a document's text, not its path; give the path, or the document as a dict")
+    return str(source)
 
 
 def _objects(value: Json, place: Place) -> Iterator[tuple[Place, JsonObject]]:

@@ -29,7 +29,7 @@ class HttpBinding:
     method: str
     path: str
     places: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Argument name to (`path`, `query`, `header`, `cookie` or `body`, name on the wire)."""
+    """Argument name to (`path`, `query`, `header`, `cookie` or `body`, name on the wire); no name for a whole body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -253,7 +253,7 @@ SCHEMAS = st.builds(
 """Circles lead through a property or an item, as they must in a schema that a value can be checked against."""
 
 
-@settings(deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SCHEMAS, st.lists(VALUES, min_size=1, max_size=8))
 def test_simplifying_changes_no_meaning(schema, values):
     simpler = simplify(schema)
@@ -262,6 +262,7 @@ def test_simplifying_changes_no_meaning(schema, values):
         assert Draft202012Validator(schema).is_valid(value) == Draft202012Validator(simpler).is_valid(value)
 
 
+@settings(max_examples=60, deadline=None)
 @given(SCHEMAS)
 def test_simplifying_twice_changes_nothing_more(schema):
     simpler = simplify(schema)

@@ -209,6 +209,13 @@ def test_contracts_lets_and_invariants_survive():
     check(Toolkit([replace(toolkit["a"], contract=other)]))
 
 
+def test_contracts_name_arguments_that_plain_openapi_cannot_say():
+    parameters = {"properties": {"a": {}, "b": {}}, "dependentRequired": {"a": ["b"]}}
+    contract = {"requires": [{"check": "args.a == args.b", "error": "no"}]}
+    document = check(Toolkit.from_tools([{"name": "t", "parameters": parameters}], contracts={"t": contract}))
+    assert own_words(document) == {"x-gecko-parameters": 1, "x-gecko-binding": 1}
+
+
 def test_tools_that_share_a_place_or_come_in_another_order():
     here = HttpBinding("get", "/x")
     tools = [

@@ -170,7 +170,7 @@ SPECS = st.builds(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.lists(SPECS, max_size=3, unique_by=lambda one: one.name), st.sampled_from([{}, LETS]), st.sampled_from(["", "T"])
 )
@@ -192,7 +192,7 @@ SOBER = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.lists(
         st.builds(

@@ -289,5 +289,8 @@ def test_contracts_and_shared_lets():
 
 def test_a_broken_contract_names_document_tool_and_place():
     operation = {"x-contract": {"requires": [{"check": "args.q ==", "error": "x"}]}}
-    with pytest.raises(ContractError, match=r"the document#/paths/~1x/get/x-contract.*requires\[0\]"):
-        read_one(operation)
+    for name, shown in (("look", "look"), (None, "get_x")):
+        with pytest.raises(ContractError) as failure:
+            read_one({**operation, "operationId": name})
+        place = f"the document#/paths/~1x/get/x-contract (tool {shown}): requires[0].check: "
+        assert str(failure.value).startswith(place)

@@ -122,3 +122,18 @@ def test_the_document_is_not_changed():
     before = json.dumps(raw)
     Toolkit.from_openapi(raw)
     assert json.dumps(raw) == before
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("openapi: 3.0.0\npaths: {}\n", "this is a document's text, not its path"),
+        (None, "not as null"),
+        ([{}], "not as a list"),
+        (b"x", "not as bytes"),
+        ("", "folder"),
+    ],
+)
+def test_what_is_neither_path_nor_dict(source, message):
+    with pytest.raises(ToolkitError, match=message):
+        Toolkit.from_openapi(source)
