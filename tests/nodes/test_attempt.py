@@ -113,6 +113,7 @@ async def test_an_attempt_that_breaks_half_way_keeps_its_steps_and_its_costs(mon
         "the attempt broke: ZeroDivisionError: a bug of ours"
     ] * 2
     assert [[step["call"]["name"] for step in attempt["steps"]] for attempt in attempts] == [["add_tray"]] * 2
+    assert [attempt["number"] for attempt in attempts] == [1, 2]
     assert attempts[0]["usage"]["planner"]["calls"] == 2
     assert run["rehearsal"]["usage"]["planner"]["calls"] == 4
     assert run["task_state"] == desk.start()

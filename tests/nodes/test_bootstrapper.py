@@ -52,8 +52,13 @@ def test_no_state_is_made_up_by_the_model(turn, given):
 def test_a_given_state_gets_runtime_variables_and_nothing_else(turn):
     given = {"trays": {"bills": []}, "extra": 1}
     before = copy.deepcopy(given)
-    update = boot(turn(task_state=given), MADE).update
-    assert update["task_state"] == {"trays": {"bills": []}, "extra": 1, "runtime_state": {"user": "ann"}}
+    messages = [HumanMessage("hello"), AIMessage("hi"), HumanMessage("file it")]
+    driven = boot(turn(task_state=given, messages=messages), MADE)
+    assert driven.update["task_state"] == {"trays": {"bills": []}, "extra": 1, "runtime_state": {"user": "ann"}}
+    (ask,) = driven.asks
+    assert (ask.variables["state"], ask.variables["task"]) == ('{"trays": {"bills": []}, "extra": 1}', "file it")
+    assert ask.variables["conversation"] == "user: hello\nassistant: hi"
+    assert (ask.where.turn, ask.where.attempt) == (1, 0)
     assert given == before
 
 

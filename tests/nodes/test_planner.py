@@ -141,11 +141,14 @@ def ai(*calls, **more):
 
 
 def test_every_call_gets_an_id_of_its_own():
-    message = ai(("a", {}, "x"), ("b", {}, "x"), ("c", {}, "y"), ("d", {}, ""), ("e", {}, "z" * 999))
+    message = ai(
+        ("a", {}, "x"), ("b", {}, "x"), ("c", {}, "y"), ("d", {}, ""), ("e", {}, "z" * 101), ("f", {}, "w" * 100)
+    )
     kept, calls = read_calls(message, taken={"y"})
     identifiers = [call["id"] for call in calls]
     assert identifiers[0] == "x"
-    assert len({*identifiers, "y"}) == 6
+    assert len({*identifiers, "y"}) == 7
+    assert identifiers[5] == "w" * 100
     assert all(0 < len(each) <= 100 for each in identifiers)
     assert [call["id"] for call in kept.tool_calls] == identifiers
 

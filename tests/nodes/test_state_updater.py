@@ -172,10 +172,21 @@ def test_the_planner_sees_a_bounded_result_and_the_step_keeps_it_whole(attempt, 
     assert driven.update["steps"][0]["outcome"]["result"] == result
 
 
+def test_of_a_long_result_the_planner_sees_what_the_task_speaks_of(attempt):
+    rows = [{"id": number, "text": "y" * 90} for number in range(5_000)]
+    rows[3_210]["text"] = "the invoice of March"
+    (message,) = update(attempt(proposals=[proposal("look", patch=[], result={"rows": rows})])).update["trace"]
+    assert "the invoice of March" in message.content
+    assert "… items " in message.content
+
+
 def test_a_result_that_fits_is_told_in_full(attempt):
-    result = {"rows": list(range(500))}
+    result = {"rows": list(range(500)), "name": "Märchen"}
     (message,) = update(attempt(proposals=[proposal("look", patch=[], result=result)])).update["trace"]
-    assert json.loads(message.content) == result
+    assert message.content == json.dumps(result, ensure_ascii=False)
+    exactly = "x" * GeckoContext().view_chars
+    (message,) = update(attempt(proposals=[proposal("look", patch=[], result=exactly)])).update["trace"]
+    assert message.content == exactly
 
 
 def test_no_part_of_the_prompt_is_unbounded(attempt):
