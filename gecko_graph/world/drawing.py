@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable
 from itertools import islice
+from json.encoder import encode_basestring
 from typing import Any
 
 from ..state import Json
@@ -30,7 +31,7 @@ _ODD = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 def quoted(text: str) -> str:
     """The text as JSON has it, on one line whatever it holds."""
-    return _escaped(json.dumps(text, ensure_ascii=False))
+    return _escaped(encode_basestring(text))
 
 
 def compact(value: Json) -> str:
@@ -79,13 +80,13 @@ class Drawing:
     Attributes:
         room: Characters that are left.
         floor: Characters of these that must not be used yet.
-        refused: True where there was no room for something.
+        refused: How often there was no room for something.
     """
 
     def __init__(self, root: Node, room: int) -> None:
         self.room = room
         self.floor = 0
-        self.refused = False
+        self.refused = 0
         self._root = root
         self._entries: dict[int, dict[Any, str]] = {}
         self._whole: dict[int, str] = {}
@@ -139,7 +140,7 @@ class Drawing:
             return True
         text = whole(node.value, node.depth)
         if len(text) > self.room - self.floor or (node.parent and not self.open(node.parent, names=0)):
-            self.refused = True
+            self.refused += 1
             return False
         if not self._pay(len(text) + _entry(node)):
             return False
@@ -153,7 +154,7 @@ class Drawing:
 
     def _pay(self, cost: int) -> bool:
         if cost > self.room - self.floor:
-            self.refused = True
+            self.refused += 1
             return False
         self.room -= cost
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from math import log2
 
@@ -17,10 +18,11 @@ _ALONE = 20
 _REFERRERS = 6
 _REFERENCES = 40
 _CIRCUMSTANCE = re.compile(
-    r"user|account|owner|login|logged|auth|session|token|active|current|selected|cwd|pwd|working|folder|directory|path"
-    r"|now|today|time|date|count|next|last|_id\b|\bid\b|status|mode|version|balance|limit",
-    re.IGNORECASE,
+    r"(?<![a-z])(?:users?|username|account|owner|login|logged|auth|authenticated|session|token|active|current|selected"
+    r"|cwd|pwd|working|folder|directory|path|now|today|time|date|count|counter|next|last|id|ids|status|mode|version|balance"
+    r"|limit)(?![a-z])"
 )
+_CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 _NAMING = re.compile(r"(?:^|_)(?:id|name|title|key|code|symbol|number|email|slug|uuid|ref)$|[a-z](?:Id|Name|Key|Code)$")
 _IDENTITY = re.compile(r"user|account|owner|login|session|name|_id\b|\bid\b|active|current|selected", re.IGNORECASE)
 _STEP = re.compile(r"[^/\\]+")
@@ -31,11 +33,27 @@ _FIELDS = 100
 
 def is_circumstance(key: object) -> bool:
     """True for a key that reads like a runtime variable: current folder, user, session, counter."""
-    return isinstance(key, str) and bool(_CIRCUMSTANCE.search(key))
+    return isinstance(key, str) and bool(_CIRCUMSTANCE.search(_CAMEL.sub("_", key).lower()))
 
 
-def weigh(outline: Outline, words: Sequence[str]) -> None:
-    """Give the outline's nodes their `marks`, `score` and `named`.
+@dataclass(frozen=True)
+class Findings:
+    """What of a state concerns a focus.
+
+    Attributes:
+        ranked: The containers that were found, with their weight; the heaviest first.
+        addressed: Those to which a path at the root or below it leads (current folder), and in each the one that holds
+            its things, such as `contents`.
+        branches: The containers in the root, those with the heaviest finds first.
+    """
+
+    ranked: list[tuple[float, Node]]
+    addressed: list[Node]
+    branches: list[Node]
+
+
+def findings(outline: Outline, words: Sequence[str]) -> Findings:
+    """What of a state concerns a focus. Gives the outline's nodes their `marks`, `score` and `named`.
 
     A word counts for more the earlier it comes, the longer it is, the fewer places it stands in, and if it is a whole
     key or a whole value. What is found leads on by one step: the values of a record that was found, and those at the
@@ -50,10 +68,17 @@ def weigh(outline: Outline, words: Sequence[str]) -> None:
         if reference not in seen:
             seen.add(reference)
             _follow(outline, reference, weight)
+    places = _addressed(outline)
+    near = {node.index for node in places}
+    ranked = sorted(((_relevance(node, near), node) for node in outline.found.values()), key=_heaviest_latest)
+    return Findings(ranked, places, _branches(outline))
 
 
-def addressed(outline: Outline) -> list[Node]:
-    """The containers to which a list of names or a path at the root or below it leads, such as the current folder."""
+def _heaviest_latest(find: tuple[float, Node]) -> tuple[float, int]:
+    return -find[0], -find[1].index
+
+
+def _addressed(outline: Outline) -> list[Node]:
     found: dict[int, Node] = {}
     for node, steps in _ways(outline):
         around = [node, node.parent] if node.parent else [node]
@@ -61,10 +86,22 @@ def addressed(outline: Outline) -> list[Node]:
             end = _walk(place, steps)
             if end:
                 found.setdefault(end.index, end)
+                inner = max(end.kids.values(), key=lambda kid: kid.size) if 0 < len(end.kids) <= 3 else end
+                found.setdefault(inner.index, inner)
     return list(found.values())
 
 
-def relevance(node: Node, near: set[int]) -> float:
+def _branches(outline: Outline) -> list[Node]:
+    weights: dict[int, float] = {}
+    for node in outline.found.values():
+        top = node
+        while top.parent and top.parent.parent:
+            top = top.parent
+        weights[top.index] = max(weights.get(top.index, 0.0), node.score + node.named)
+    return sorted(outline.nodes[0].kids.values(), key=lambda kid: -weights.get(kid.index, 0.0))
+
+
+def _relevance(node: Node, near: set[int]) -> float:
     """How much a container concerns the focus; `near` has the indices of addressed containers."""
     own = node.score + node.named
     names, close = 0.0, node.index in near

@@ -9,7 +9,7 @@ from typing import Any
 from ..state import Json
 from .drawing import Drawing, compact, folded, scalar, whole
 from .outline import Node, Outline
-from .relevance import addressed, is_circumstance, relevance, weigh
+from .relevance import Findings, findings, is_circumstance
 from .words import MAX_WORDS, focus_words
 
 __all__ = ["focus_words", "view"]
@@ -22,6 +22,9 @@ _SMALL = 300
 
 _LEAST = 60
 """Characters below which nothing more is tried."""
+
+_MISSES = 20
+"""Finds in a row for which there was no room, after which nothing more is tried."""
 
 _RECORD = 800
 """Characters of a container that is shown as one thing with what was found in it."""
@@ -58,14 +61,24 @@ def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
     if not isinstance(state, (dict, list)):
         return _clipped(state, budget)
     outline = Outline(state)
-    weigh(outline, focus[:MAX_WORDS])
-    selection = _Selection(outline, budget)
-    # What things cost is estimated, and rather too high: where that leaves something out, more is tried.
-    for tenths in (17, 14, 12, 10, 8, 6, 4, 2) if selection.starved else (10, 8, 6, 4, 2):
-        text = (selection if tenths == 10 else _Selection(outline, budget * tenths // 10)).text()
-        if len(text) <= budget:
-            return text
-    return folded(state)[:budget]
+    found = findings(outline, focus[:MAX_WORDS])
+    return _fitting(outline.nodes[0], found, budget) or folded(state)[:budget]
+
+
+def _fitting(root: Node, found: Findings, budget: int) -> str | None:
+    """What things cost is estimated, and rather too high: where that left something out, more is tried."""
+    selection = _Selection(root, found, budget)
+    text = selection.text()
+    if len(text) > budget:
+        others = (_Selection(root, found, budget * tenths // 10).text() for tenths in (8, 6, 4, 2))
+        return next((other for other in others if len(other) <= budget), None)
+    if selection.starved:
+        more = min(2 * budget, budget * budget // len(text))
+        for room in (more, (more + budget) // 2):
+            other = _Selection(root, found, room).text()
+            if len(other) <= budget:
+                return other
+    return text
 
 
 def _entire(state: Json, budget: int) -> str | None:
@@ -102,19 +115,18 @@ def _clipped(value: Json, budget: int) -> str:
 class _Selection:
     """What is shown of a state that is too large."""
 
-    def __init__(self, outline: Outline, budget: int) -> None:
-        self.nodes = outline.nodes
-        self.found = list(outline.found.values())
+    def __init__(self, root: Node, found: Findings, budget: int) -> None:
+        self.root = root
+        self.found = found
         self.budget = budget
-        self.drawing = Drawing(self.nodes[0], budget)
-        self.near = self._near(addressed(outline))
+        self.drawing = Drawing(root, budget)
         self._limit(budget // 3)
         self._show_circumstances()
         self._limit(budget // 3)
         self._show_addressed()
         self._limit(budget)
         self._show_relevant()
-        self.starved = self.drawing.refused
+        self.starved = self.drawing.refused > 0
         self._limit(max(self.drawing.room - budget * 2 // 3, budget // 8))
         self._outline_rest()
 
@@ -126,40 +138,30 @@ class _Selection:
         self.drawing.floor = max(0, self.drawing.room - max(0, characters))
 
     def _show_circumstances(self) -> None:
-        drawing, root = self.drawing, self.nodes[0]
-        drawing.open(root)
-        order = sorted(_near_root(root), key=lambda entry: entry[0])
-        for _, node, key in order:
+        drawing = self.drawing
+        drawing.open(self.root)
+        for _, node, key in sorted(_near_root(self.root), key=lambda entry: entry[0]):
             kid = node.kids.get(key)
             if kid and kid.size <= _SMALL:
                 drawing.show_whole(kid)
             elif kid or not isinstance(node.value[key], str) or len(node.value[key]) <= _SHORT or not node.depth:
                 drawing.show(node, key, limit=max(_SHORT, self.budget // 6) if key in node.marks else _SHORT)
 
-    @staticmethod
-    def _near(places: list[Node]) -> list[Node]:
-        """The addressed containers, and in each the one that holds its things, such as `contents`."""
-        found = []
-        for node in places:
-            inner = max(node.kids.values(), key=lambda kid: kid.size) if 0 < len(node.kids) <= 3 else None
-            found += [node, inner] if inner else [node]
-        return found
-
     def _show_addressed(self) -> None:
-        for node in self.near:
+        for node in self.found.addressed:
             if node.size > self.budget // 8 or not self.drawing.show_whole(node):
                 self.drawing.open(node, names=self.budget // 4)
                 self._show_scalars(node, limit=_SHORT)
 
     def _show_relevant(self) -> None:
-        near = {node.index for node in self.near}
-        found = [(relevance(node, near), node.index) for node in self.found]
-        found.sort(reverse=True)
-        for weight, index in found:
-            room = self.drawing.room
-            if room < _LEAST or (weight < 0.1 * found[0][0] and room < self.budget * 3 // 4):
+        misses = 0
+        for weight, node in self.found.ranked:
+            room, refused = self.drawing.room, self.drawing.refused
+            weak = weight < 0.1 * self.found.ranked[0][0] and room < self.budget * 3 // 4
+            if weak or room < _LEAST or misses > _MISSES:
                 break
-            self._show_found(self.nodes[index])
+            self._show_found(node)
+            misses = misses + 1 if self.drawing.refused > refused and self.drawing.room == room else 0
 
     def _show_found(self, node: Node) -> None:
         record = node
@@ -191,14 +193,9 @@ class _Selection:
 
     def _outline_rest(self) -> None:
         """From the root outwards, but what lies beside the things found first."""
-        root = self.nodes[0]
-        weights: dict[int, float] = {}
-        for node in self.found:
-            top = node.way()[:2][-1].index
-            weights[top] = max(weights.get(top, 0.0), node.score + node.named)
-        self._show_scalars(root, limit=_SHORT)
-        self._show_kids(root)
-        for branch in sorted(root.kids.values(), key=lambda kid: -weights.get(kid.index, 0.0)):
+        self._show_scalars(self.root, limit=_SHORT)
+        self._show_kids(self.root)
+        for branch in self.found.branches:
             self._sketch_branch(branch)
 
     def _sketch_branch(self, branch: Node) -> None:
@@ -225,7 +222,7 @@ def _near_root(root: Node) -> Iterator[tuple[tuple[bool, bool, int, int], Node, 
             if node.depth and key in node.kids and len(node.kids) > _SEVERAL:
                 continue
             count += 1
-            yield (key not in node.marks, not is_circumstance(key), node.depth, count), node, key
+            yield (not is_circumstance(key), key not in node.marks, node.depth, count), node, key
 
 
 def _first_keys(node: Node) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gecko_graph.world.patch import json_equal
+from gecko_graph.world.relevance import is_circumstance
 from gecko_graph.world.view import focus_words, view
 from gecko_graph.world.words import MAX_WORDS
 
@@ -144,6 +145,18 @@ def test_circumstances_come_first_among_many_values_at_the_root(reader):
     state = {f"option {n}": n for n in range(4_000)} | {"current_user": "john", "cwd": "/tmp", "next_ticket_id": 7}
     at = shown_of(reader, state, budget=3_000)
     assert (at("current_user"), at("cwd"), at("next_ticket_id")) == ("john", "/tmp", 7)
+
+
+@pytest.mark.parametrize(
+    "key", ["current_user", "currentUser", "cwd", "nextId", "ticket_counter", "last_login", "generated_ids"]
+)
+def test_runtime_variables_are_known_by_their_names(key):
+    assert is_circumstance(key)
+
+
+@pytest.mark.parametrize("key", ["update", "candidate", "country", "mountain", "guide", "lastly", "a", "", 7])
+def test_other_names_are_not(key):
+    assert not is_circumstance(key)
 
 
 def test_an_outline_says_what_there_is_and_how_much(reader):
@@ -288,8 +301,7 @@ LOOK = """\
       "17 plan.txt": {"type": "file", "content": "lines lines lines lines lines lines lines lines lines "},
       "27 plan.txt": {"type": "file", "content": "lines lines lines lines lines lines lines lines lines "},
       "37 plan.txt": {"type": "file", "content": "lines lines lines lines lines lines lines lines lines "},
-      "39 plan.txt": {… 2 keys: "type", "content"},
-      … 34 more keys (of 40)
+      … 35 more keys (of 40)
     }
   },
   "inbox": [
