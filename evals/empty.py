@@ -1,4 +1,4 @@
-"""The attempt graph with nodes that do nothing: what LangGraph itself costs for the same keys and as many supersteps."""
+"""The attempt graph with nodes that do nothing: what LangGraph costs for the same keys and as many supersteps."""
 
 from __future__ import annotations
 
