@@ -1,11 +1,10 @@
-"""BFCL multi-turn: the real classes as a rung, ground truth, sabotage, recorded trajectories, a live planner."""
+"""BFCL multi-turn: the oracle, ground truth, sabotage, recorded trajectories, a live planner."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import random
-from importlib import metadata
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +14,7 @@ from evals import bfcl, datasets
 from evals.__main__ import main
 from evals.bfcl import package
 from evals.bfcl.arms import by_record, by_truth, spoilt
-from evals.bfcl.calls import NoCall, read_call, write_call
-from evals.bfcl.codec import decode, encode
-from evals.bfcl.draws import CountedRandom, words_drawn
+from evals.bfcl.codec import encode
 from evals.bfcl.oracle import as_json, checklist, literal, public, truth_of
 from evals.bfcl.sabotage import KINDS, Scene, spoil
 from evals.bfcl.tasks import FILE, read_tasks, task_of
@@ -58,30 +55,7 @@ def play(coroutine):
     return asyncio.run(coroutine)
 
 
-# the official package
-
-
-def test_a_missing_package_is_told_with_one_command(monkeypatch):
-    def missing(name):
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "version", missing)
-    package.version.cache_clear()
-    with pytest.raises(EvalError, match=r"pip install --no-deps bfcl-eval==2026\.3\.23 mpmath"):
-        package.load(package.CHECKER)
-    monkeypatch.setattr(metadata, "version", lambda name: "2025.1.1")
-    with pytest.raises(EvalError, match=r"bfcl-eval 2025\.1\.1 is installed"):
-        package.version()
-    package.version.cache_clear()
-
-
-def test_a_missing_data_file_is_told(official):
-    assert package.data_file("BFCL_v4_multi_turn_base.json").is_file()
-    with pytest.raises(EvalError, match=r"no data file nothing\.json"):
-        package.data_file("nothing.json")
-
-
-# values and random sources
+# the oracle
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | st.text(max_size=6)
 KEYS = st.integers(-9, 9) | st.text(max_size=3) | st.integers(0, 9).map(str)
@@ -90,175 +64,6 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4) | st.tuples(inner, inner),
     max_leaves=12,
 )
-
-
-@given(VALUES)
-@settings(max_examples=60, deadline=None)
-def test_what_json_cannot_say_comes_back(value):
-    kinds = {}
-    made = json.loads(json.dumps(encode(value, kinds)))
-    back = decode(made, json.loads(json.dumps(kinds)))
-    assert back == value
-    assert repr(back) == repr(value) or isinstance(value, set) or "{" in repr(value)
-
-
-def test_a_value_that_is_no_json_is_refused():
-    with pytest.raises(TypeError, match="object at /a/0"):
-        encode({"a": [object()]}, {})
-
-
-@given(st.integers(0, 99), st.lists(st.sampled_from(["int", "long", "float", "choice"]), max_size=30))
-@settings(max_examples=30, deadline=None)
-def test_a_random_source_goes_on_where_it_stood(seed, steps):
-    def draw(source, kind):
-        return {
-            "int": lambda: source.randint(100000, 999999),
-            "long": lambda: source.randint(100000000000, 999999999999),
-            "float": lambda: source.uniform(-10.0, 40.0),
-            "choice": lambda: source.choice("abcdefg"),
-        }[kind]()
-
-    plain, start = random.Random(seed), random.Random(seed).getstate()
-    drawn = 0
-    for kind in steps:
-        source = CountedRandom(start, drawn)
-        assert draw(source, kind) == draw(plain, kind)
-        drawn = source.drawn
-    assert words_drawn(plain, start) == drawn
-
-
-def test_a_random_source_that_was_seeded_otherwise_is_refused():
-    with pytest.raises(ValueError, match="none that began here"):
-        words_drawn(random.Random(1), random.Random(2).getstate())
-
-
-# the classes as a rung
-
-NAMES = ["a", "b", "c.txt", "d.txt", "notes"]
-
-
-def random_call(dice):
-    name, other = dice.choice(NAMES), dice.choice(NAMES)
-    return dice.choice(
-        [
-            ("cd", {"folder": dice.choice([*NAMES, "..", ".."])}),
-            ("mkdir", {"dir_name": name}),
-            ("touch", {"file_name": name}),
-            ("echo", {"content": other, "file_name": name}),
-            ("cat", {"file_name": name}),
-            ("cp", {"source": name, "destination": other}),
-            ("mv", {"source": name, "destination": other}),
-            ("rm", {"file_name": name}),
-            ("pwd", {}),
-            ("ls", {}),
-        ]
-    )
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_folders_behave_from_json_as_the_living_ones(official, seed):
-    from evals.bfcl.classes import FILES, Classes, class_of, told
-
-    config = {FILES: {"root": {"top": {"type": "directory", "contents": {}}}}}
-    classes = Classes([FILES], config)
-    living = class_of(FILES)()
-    living._load_scenario(config[FILES])
-    state, dice = classes.initial_state, random.Random(seed)
-    for _ in range(150):
-        name, args = random_call(dice)
-        answer = told(getattr(living, name), args)
-        try:
-            assert classes.simulate(name)(state, **args) == answer
-        except ValueError:
-            assert "{...}" in repr(living.root)  # a folder that holds itself
-            break
-        assert public(state) == public(classes.read({FILES: living}))
-        state = json.loads(json.dumps(state))
-
-
-def test_a_copied_folder_shares_its_files(official):
-    """The class copies the table of names, not the files: a state that no plain tree can say."""
-    from evals.bfcl.classes import FILES, RUNTIME, Classes
-
-    classes = Classes([FILES], {FILES: {"root": {"top": {"type": "directory", "contents": {}}}}})
-    state = classes.initial_state
-
-    def call(name, **args):
-        return classes.simulate(name)(state, **args)
-
-    call("mkdir", dir_name="a")
-    call("cd", folder="a")
-    call("touch", file_name="f")
-    call("cd", folder="..")
-    assert "links" not in state[RUNTIME].get(FILES, {})
-    call("cp", source="a", destination="b")
-    assert "links" in state[RUNTIME][FILES]
-    call("cd", folder="b")
-    call("echo", content="hello", file_name="f")
-    call("cd", folder="..")
-    call("cd", folder="a")
-    assert call("cat", file_name="f") == {"file_content": "hello"}
-
-
-def test_recorded_calls_have_the_same_answers_and_states(tasks, read_jsonl):
-    rows = [row for row in read_jsonl("bfcl_multiturn_calls.jsonl.gz") if row["category"] == "base"][::5]
-    for row in rows:
-        task = tasks[row["id"]]
-        state = json.loads(json.dumps(task.real.initial_state))
-        for call in (call for turn in row["turns"] for call in turn):
-            answer = task.real.simulate(call["call"]["name"])(state, **call["call"]["args"])
-            if call["call"]["name"] != "logarithm":  # the file keeps its number as text
-                assert answer == (call["result"] if isinstance(call["result"], dict) else str(call["result"]))
-        for name, part in row["final_state"].items():
-            ours = {key: value for key, value in state[name].items() if key not in ("generated_ids", "long_context")}
-            assert ours == {key: part[key] for key in part if key not in ("generated_ids", "long_context")}
-
-
-def test_a_call_leaves_nothing_but_its_state(tasks):
-    """The class has `tags=[]` in its signature: one list for all instances of the process."""
-    task = next(task for task in tasks.values() if "TwitterAPI" in task.classes)
-    before = json.dumps(task.real.initial_state)
-    post, mention = task.real.simulate("post_tweet"), task.real.simulate("mention")
-    for _ in range(2):
-        state = json.loads(before)
-        state["TwitterAPI"]["authenticated"] = True
-        tweet = post(state, content="hello")
-        assert tweet["mentions"] == []
-        mention(state, tweet_id=tweet["id"], mentioned_usernames=["dana"])
-    assert json.dumps(task.real.initial_state) == before
-
-
-def test_what_a_class_raises_is_its_answer(tasks):
-    task = next(task for task in tasks.values() if "VehicleControlAPI" in task.classes)
-    answer = task.real.simulate("fillFuelTank")(json.loads(json.dumps(task.real.initial_state)), fuelAmount="full")
-    assert answer.startswith("Error during execution: '<' not supported")
-
-
-# calls as text
-
-
-ARGUMENTS = st.dictionaries(st.sampled_from(["a", "b_c", "folder", "x1"]), VALUES.map(lambda value: encode(value, {})))
-
-
-@given(ARGUMENTS)
-@settings(max_examples=40, deadline=None)
-def test_a_written_call_is_read_again(args):
-    if "inf" not in repr(args):
-        assert read_call(write_call("f", args), signature=lambda name: None) == {"call": "f", "args": args}
-
-
-@pytest.mark.parametrize("text", ["f(", "f", "a.b(1)", "f(__import__('os'))", "f(x=g(1))", ""])
-def test_a_text_that_is_no_plain_call_is_never_evaluated(text):
-    with pytest.raises(NoCall):
-        read_call(text, signature=lambda name: None)
-
-
-def test_positional_arguments_have_the_methods_names(tasks):
-    task = next(task for task in tasks.values() if "GorillaFileSystem" in task.classes)
-    assert task.read("sort('final_report.pdf')") == {"call": "sort", "args": {"file_name": "final_report.pdf"}}
-
-
-# the oracle
 
 
 @given(VALUES.map(lambda value: encode(value, {})))
