@@ -24,7 +24,7 @@ from ..state import JsonObject
 from .keywords import TYPES, check_keyword
 from .names import numbered
 from .references import Documents, Place, a_list, an_object, broken, kind, member
-from .simplify import PREFIX, as_object, in_place_defs, renamed, simplify, with_defs
+from .simplify import PREFIX, as_object, closure, defs_of, in_place_defs, renamed, simplify
 from .subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
 
 Direction = Literal["request", "response"]
@@ -75,6 +75,8 @@ class SchemaReader:
         self._wishes: dict[str, str] = {}
         self._ending: set[tuple[str, Direction]] = set()
         self._bodies: dict[tuple[str, Direction], Any] = {}
+        self._needs: dict[tuple[str, Direction], list[str]] = {}
+        self._waiting: list[tuple[str, Any, Place, Direction]] = []
 
     def read(self, schema: Any, place: Place, *, direction: Direction) -> JsonObject:
         """One schema, self-contained.
@@ -83,10 +85,18 @@ class SchemaReader:
             ToolkitError: It is no schema, or a reference in it leads nowhere; the message names the place.
         """
         body = as_object(self._schema(schema, place, direction))
-        bodies = {name: one for (name, way), one in self._bodies.items() if way == direction}
-        whole = with_defs(body, bodies)
+        self._finish()
+        needed = closure(defs_of(body), {name: names for (name, way), names in self._needs.items() if way == direction})
+        whole = {**body, "$defs": {name: self._bodies[name, direction] for name in needed}} if needed else body
         self._check_ends(whole.get("$defs", {}), direction)
         return simplify(whole)
+
+    def _finish(self) -> None:
+        """Read the definitions that were met: one after the other, as references can lead through very many."""
+        while self._waiting:
+            name, schema, place, direction = self._waiting.pop()
+            body = self._bodies[name, direction] = self._schema(schema, place, direction)
+            self._needs[name, direction] = defs_of(body)
 
     def named(self, schema: JsonObject) -> JsonObject:
         """The schema with its definitions under their own names, where two do not share one.
@@ -178,7 +188,7 @@ class SchemaReader:
         if (name, direction) not in self._bodies:
             bare = {key: one for key, one in self._documents.at(target).items() if key not in _BRANCHES}
             self._bodies[name, direction] = {}
-            self._bodies[name, direction] = self._schema(bare, target, direction)
+            self._waiting.append((name, bare, target, direction))
         return name
 
     def _define(self, target: Place, direction: Direction) -> str:
@@ -186,7 +196,7 @@ class SchemaReader:
         name = self._names.get(target) or self._name(target, self._wanted(target))
         if (name, direction) not in self._bodies:
             self._bodies[name, direction] = {}
-            self._bodies[name, direction] = self._schema(self._documents.at(target), target, direction)
+            self._waiting.append((name, self._documents.at(target), target, direction))
         return name
 
     def _wanted(self, target: Place) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 from ..state import JsonObject
 from .names import numbered
 from .schema import faults
-from .simplify import PREFIX, reachable, with_defs
+from .simplify import PREFIX, defs_of
 from .subschemas import rebuild, walk
 
 COMPONENTS = "#/components/schemas/"
+_STEPS = 4
 _OWN_WORLD = ("$schema", "$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$vocabulary", "$defs", "definitions")
 
 
@@ -21,7 +23,11 @@ class SchemaWriter:
 
     def __init__(self) -> None:
         self.components: JsonObject = {}
-        self._known: dict[str, str] = {}
+        self._known: dict[tuple[str, str], str] = {}
+        self._seen: dict[int, tuple[Any, tuple[str, list[str]]]] = {}
+        self._defs: JsonObject = {}
+        self._marks: dict[str, str] = {}
+        self._waiting: list[tuple[str, str]] = []
 
     def write(self, schema: Any, *, within: JsonObject | None = None) -> Any:
         """One schema as it stands in the document.
@@ -31,31 +37,56 @@ class SchemaWriter:
             within: The schema that holds its `$defs`; itself by default.
         """
         holder = within if within is not None else schema
-        defs = holder.get("$defs", {}) if isinstance(holder, dict) else {}
-        return self._written(schema, defs if isinstance(defs, dict) else {})
+        defs = holder.get("$defs") if isinstance(holder, dict) else None
+        self._defs = defs if isinstance(defs, dict) else {}
+        self._marks = self._marks_of(self._defs)
+        written = self._written(schema)
+        while self._waiting:
+            name, component = self._waiting.pop()
+            one = self._written(self._defs[name])
+            named = isinstance(one, dict) and component != name
+            self.components[component] = {"x-gecko-name": name, **one} if named else one
+        return written
 
-    def _written(self, schema: Any, defs: JsonObject) -> Any:
+    def _written(self, schema: Any) -> Any:
         if not isinstance(schema, dict):
             return schema
         plain = {key: one for key, one in schema.items() if key not in _OWN_WORLD}
         reference = plain.pop("$ref", None)
-        written = rebuild(plain, lambda one: self._written(one, defs))
-        if isinstance(reference, str) and reference.removeprefix(PREFIX) in defs and reference.startswith(PREFIX):
-            written["$ref"] = COMPONENTS + self._component(reference.removeprefix(PREFIX), defs)
+        written = rebuild(plain, self._written)
+        if isinstance(reference, str) and reference.startswith(PREFIX) and reference.removeprefix(PREFIX) in self._defs:
+            written["$ref"] = COMPONENTS + self._component(reference.removeprefix(PREFIX))
         _tell_required(written)
-        return _without_refused(written, with_defs(schema, defs))
+        return _without_refused(written, {**schema, "$defs": self._defs})
 
-    def _component(self, name: str, defs: JsonObject) -> str:
-        closure = {one: defs[one] for one in sorted({name, *reachable({"$ref": PREFIX + name}, defs)})}
-        key = json.dumps([name, closure], sort_keys=True)
+    def _marks_of(self, defs: JsonObject) -> dict[str, str]:
+        """A mark for each definition that is another where it, or what it leads to in a few steps, is another."""
+        own = {name: self._own_mark(one) for name, one in defs.items()}
+        needs = {name: [one for one in others if one in defs] for name, (_, others) in own.items()}
+        marks = {name: mark for name, (mark, _) in own.items()}
+        for _ in range(min(len(defs), _STEPS)):
+            marks = {name: _mark(marks[name], *(marks[one] for one in others)) for name, others in needs.items()}
+        return marks
+
+    def _own_mark(self, definition: Any) -> tuple[str, list[str]]:
+        """A definition's mark by itself, and what it refers to. Tools share definitions, so each is looked at once."""
+        if id(definition) not in self._seen:
+            mark = _mark(json.dumps(definition, sort_keys=True))
+            self._seen[id(definition)] = (definition, (mark, defs_of(definition)))
+        return self._seen[id(definition)][1]
+
+    def _component(self, name: str) -> str:
+        key = (name, self._marks[name])
         if key not in self._known:
             plain = re.sub(r"[^A-Za-z0-9._-]", "_", name) or "schema"
             component = self._known[key] = numbered(plain, self.components)
             self.components[component] = {}
-            written = self._written(defs[name], defs)
-            named = isinstance(written, dict) and component != name
-            self.components[component] = {"x-gecko-name": name, **written} if named else written
+            self._waiting.append((name, component))
         return self._known[key]
+
+
+def _mark(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _tell_required(written: JsonObject) -> None:

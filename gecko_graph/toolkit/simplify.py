@@ -7,17 +7,20 @@ circular, or large and used often, stays in `$defs`. Simplifying twice changes n
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from typing import Any
 
 from ..state import JsonObject
-from .subschemas import ANNOTATIONS, IN_PLACE, rebuild, walk
+from .subschemas import ANNOTATIONS, IN_PLACE, children, rebuild, walk
 
 SMALL = 1_000
 """Characters of JSON up to which a definition is written out wherever it is used."""
 
 MANY = 300
 """Definitions from which on a schema is left as it is."""
+
+DEEP = 30
+"""Levels from which on a definition is not written out: a chain of them would nest without end."""
 
 PREFIX = "#/$defs/"
 _MERGEABLE = ANNOTATIONS | {"type", "properties", "required"}
@@ -44,22 +47,22 @@ def in_place_defs(schema: Any) -> set[str]:
     return found
 
 
-def reachable(schema: JsonObject, defs: dict[str, Any]) -> list[str]:
-    """The definitions that a schema refers to, directly or by others, in the order in which they are met."""
+def closure(names: list[str], needs: dict[str, list[str]]) -> list[str]:
+    """The definitions that are met from these, directly or by others, in the order in which they are met."""
     found: dict[str, None] = {}
-    waiting = defs_of(schema)
+    waiting = deque(names)
     while waiting:
-        name = waiting.pop(0)
-        if name in defs and name not in found:
+        name = waiting.popleft()
+        if name in needs and name not in found:
             found[name] = None
-            waiting.extend(defs_of(defs[name]))
+            waiting.extend(needs[name])
     return list(found)
 
 
 def with_defs(schema: JsonObject, defs: dict[str, Any]) -> JsonObject:
     """The schema with those of the definitions that it needs, and no others."""
     body = {key: value for key, value in schema.items() if key != "$defs"}
-    needed = reachable(body, defs)
+    needed = closure(defs_of(body), {name: defs_of(one) for name, one in defs.items()})
     return {**body, "$defs": {name: defs[name] for name in needed}} if needed else body
 
 
@@ -85,10 +88,10 @@ def renamed(schema: Any, names: dict[str, str]) -> Any:
 
 def simplify(schema: JsonObject) -> JsonObject:
     """A schema that means the same, with fewer definitions and without needless `allOf`."""
+    if len(schema.get("$defs", ())) > MANY:
+        return schema
     schema = with_defs(schema, schema.get("$defs", {}))
     for _ in range(10):
-        if len(schema.get("$defs", ())) > MANY:
-            break
         simpler = _merge(_inline(schema))
         if simpler == schema:
             break
@@ -103,31 +106,31 @@ def _inline(schema: JsonObject) -> JsonObject:
     gone: dict[str, Any] = {}
     for name in _leaves_first(defs):
         defs[name] = _filled(defs[name], gone)
-        if uses[name] == 1 or len(json.dumps(defs[name])) <= SMALL:
+        if _is_shallow(defs[name]) and (uses[name] == 1 or len(json.dumps(defs[name])) <= SMALL):
             gone[name] = defs[name]
     kept = {name: _filled(one, gone) for name, one in defs.items() if name not in gone}
     return with_defs(as_object(_filled(body, gone)), kept)
 
 
+def _is_shallow(schema: Any) -> bool:
+    level = [schema]
+    for _ in range(DEEP):
+        level = [part for one in level if isinstance(one, dict) for part in children(one)]
+        if not level:
+            return True
+    return False
+
+
 def _leaves_first(defs: dict[str, Any]) -> list[str]:
     """The definitions that are not circular, each after those that it refers to."""
-    needs = {name: set(defs_of(one)) & defs.keys() for name, one in defs.items()}
-    circular = {name for name in defs if name in _closure(name, needs)}
+    needs = {name: [one for one in defs_of(schema) if one in defs] for name, schema in defs.items()}
+    circular = {name for name in defs if name in closure(needs[name], needs)}
     order: dict[str, None] = {}
     while ready := [
-        one for one in defs if one not in order.keys() | circular and needs[one] <= order.keys() | circular
+        one for one in defs if one not in order.keys() | circular and {*needs[one]} <= order.keys() | circular
     ]:
         order.update(dict.fromkeys(ready))
     return list(order)
-
-
-def _closure(name: str, needs: dict[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = set(needs[name])
-    while waiting:
-        found |= waiting
-        waiting = {one for known in waiting for one in needs[known]} - found
-    return found
 
 
 def _filled(schema: Any, bodies: dict[str, Any]) -> Any:

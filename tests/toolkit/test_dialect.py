@@ -111,6 +111,31 @@ def test_what_is_large_and_used_twice_stays_shared():
     assert read({"properties": {"a": ref("Big")}}, Big=BIG) == {"properties": {"a": BIG}}
 
 
+def test_very_long_chains_of_references():
+    chain = {f"c{index}": {"type": "object", "properties": {"next": ref(f"c{index + 1}")}} for index in range(3000)}
+    schema = read(ref("c0"), **chain, c3000={"type": "integer"})
+    value = 1
+    for _ in range(40):
+        value = {"next": value}
+    assert faults(schema, value) == ["at $" + ".next" * 40 + ": expected an object, got 1"]
+    short = read(ref("c2900"), **chain, c3000={"type": "integer"})
+    assert 1 < len(short["$defs"]) < 10, "written out, but not too deep"
+
+
+def test_a_web_of_very_many_definitions_is_left_as_it_is():
+    web = {
+        f"w{index}": {
+            "type": "object",
+            "properties": {f"p{step}": ref(f"w{(index * 7 + step) % 400}") for step in range(3)},
+        }
+        for index in range(400)
+    }
+    schema = read(ref("w1"), **web)
+    assert len(schema["$defs"]) == 400
+    assert schema["$ref"] == "#/$defs/w1"
+    assert faults(schema, {"p0": {"p1": 3}}) == ["at $.p0.p1: expected an object, got 3"]
+
+
 # discriminators ------------------------------------------------------------------------------------------------------
 
 

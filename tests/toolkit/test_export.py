@@ -168,6 +168,14 @@ def test_definitions_become_components_and_come_back():
     assert own_words(document) == {"x-gecko-binding": 3}
 
 
+def test_long_chains_of_definitions_survive():
+    defs = {f"c{index}": {"properties": {"next": {"$ref": f"#/$defs/c{index + 1}"}}} for index in range(1500)}
+    result = {"$ref": "#/$defs/c0", "$defs": {**defs, "c1500": {"type": "integer"}}}
+    document = check(Toolkit([ToolSpec(name="t", result=result)]), validate=False)
+    assert len(document["components"]["schemas"]) == 1501
+    assert own_words(document) == {"x-gecko-binding": 1}
+
+
 def test_what_validators_refuse_is_set_aside():
     parameters = {
         "type": "object",
