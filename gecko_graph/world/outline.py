@@ -18,7 +18,7 @@ _MARGIN = "\x1f"
 
 _CONTAINERS = frozenset((dict, list))
 
-_FEW = 150
+_FEW = 80
 """Places up to which a word is looked for; beyond that it says little."""
 
 
