@@ -18,8 +18,8 @@ _MARGIN = "\x1f"
 
 _CONTAINERS = frozenset((dict, list))
 
-_FEW = 80
-"""Places up to which a word is looked for; beyond that it says little."""
+_FEW, _MANY = 80, 400
+"""Places up to which a word is looked for, and those where it is all of a key or scalar; beyond that it says little."""
 
 
 class Node:
@@ -121,15 +121,15 @@ class Outline:
 
     def find(self, word: str) -> list[Found]:
         """Where a word in small letters stands, from the root outwards; of very many places the first and the last."""
-        places, all_seen = self._places(word, 0)
+        places, all_seen = self._places(word, 0, _FEW)
         return places if all_seen else list(dict.fromkeys(places + self.find_whole(word)))
 
     def find_whole(self, word: str) -> list[Found]:
         """Where a word in small letters is all of a key or scalar; of very many places the first and the last."""
-        return self._places(f"{_MARGIN}{word}{_MARGIN}", 1)[0]
+        return self._places(f"{_MARGIN}{word}{_MARGIN}", 1, _MANY)[0]
 
-    def _places(self, needle: str, margin: int) -> tuple[list[Found], bool]:
-        positions, all_seen = self._positions(needle)
+    def _places(self, needle: str, margin: int, most: int) -> tuple[list[Found], bool]:
+        positions, all_seen = self._positions(needle, most)
         places: list[Found] = []
         index, field, counted = 0, 0, 1
         for at in positions:
@@ -144,18 +144,18 @@ class Outline:
                 places.append(place)
         return places, all_seen
 
-    def _positions(self, needle: str) -> tuple[list[int], bool]:
+    def _positions(self, needle: str, most: int) -> tuple[list[int], bool]:
         """Where a text stands: of very many places the first and the last, which are the latest of a list."""
         text, at = self._text, -1
         first: list[int] = []
-        for _ in range(_FEW // 2):
+        for _ in range(most // 2):
             at = text.find(needle, at + 1)
             if at < 0:
                 return first, True
             first.append(at)
         last: list[int] = []
         end = len(text)
-        for _ in range(_FEW // 2):
+        for _ in range(most // 2):
             before = text.rfind(needle, at + 1, end)
             if before < 0:
                 return first + last[::-1], True
