@@ -158,6 +158,13 @@ def test_writes_and_answers_by_rule_suppose_nothing(question, told):
     assert told(climb(question(**everything()))).value.facts == {}
 
 
+def test_a_write_is_never_answered_from_a_fact(question, told):
+    facts = told(climb(question(**supposing())), [{"status": "ok", "result": ANSWER}]).value.facts
+    write = question(**supposing(facts=facts, effect="write"))
+    outcome = told(climb(write), [{"status": "ok", "result": {"rate": 3}, "patch": []}]).value.outcome
+    assert outcome["result"] == {"rate": 3}
+
+
 def test_a_better_rung_goes_before_a_fact(question, told):
     facts = told(climb(question(**supposing())), [{"status": "ok", "result": ANSWER}]).value.facts
     asked = question(**supposing(facts=facts, simulate=lambda state, currency: {"rate": 9}))
