@@ -9,6 +9,7 @@ from langgraph.graph import END, START, StateGraph
 
 from gecko_graph.channels import AttemptState
 from gecko_graph.graph import after_planner, after_state_updater, after_validator
+from gecko_graph.models.node import Router
 
 CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
 
@@ -33,10 +34,10 @@ def create_empty(calls: int) -> Callable[[], Any]:
         builder.add_node(name, nothing)
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")
-    builder.add_conditional_edges("planner", after_planner)
-    builder.add_conditional_edges("validator", after_validator)
+    builder.add_conditional_edges("planner", Router(after_planner))
+    builder.add_conditional_edges("validator", Router(after_validator))
     builder.add_edge("simulator", "state_updater")
-    builder.add_conditional_edges("state_updater", after_state_updater)
+    builder.add_conditional_edges("state_updater", Router(after_state_updater))
     builder.add_edge("judge", END)
     graph = builder.compile()
     limit = 4 * calls + 20

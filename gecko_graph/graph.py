@@ -30,7 +30,7 @@ from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, P
 from .context import GeckoContext
 from .errors import ToolkitError
 from .models.factory import Models
-from .models.node import NodeFunction, as_node, book_attempt, book_turn
+from .models.node import NodeFunction, Router, as_node, book_attempt, book_turn
 from .models.usage import PRICES, Price
 from .nodes.attempt import attempt_node, begin
 from .nodes.bootstrapper import bootstrapper
@@ -108,9 +108,9 @@ def compose(
     builder.add_edge(START, "bootstrapper")
     builder.add_edge(START, "checklist")
     builder.add_edge(["bootstrapper", "checklist"], "start_round")
-    builder.add_conditional_edges("start_round", after_start_round, ["attempt"])
+    builder.add_conditional_edges("start_round", Router(after_start_round), ["attempt"])
     builder.add_edge("attempt", "decide")
-    builder.add_conditional_edges("decide", after_decide, {"retry": "start_round", "finish": "finish"})
+    builder.add_conditional_edges("decide", Router(after_decide), {"retry": "start_round", "finish": "finish"})
     builder.add_edge("finish", END)
     return builder.compile(checkpointer=checkpointer, name="gecko")
 
@@ -130,10 +130,10 @@ def create_attempt(
     builder.add_node("judge", node(partial(judge, toolkit=toolkit)))
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")
-    builder.add_conditional_edges("planner", after_planner)
-    builder.add_conditional_edges("validator", after_validator)
+    builder.add_conditional_edges("planner", Router(after_planner))
+    builder.add_conditional_edges("validator", Router(after_validator))
     builder.add_edge("simulator", "state_updater")
-    builder.add_conditional_edges("state_updater", after_state_updater)
+    builder.add_conditional_edges("state_updater", Router(after_state_updater))
     builder.add_edge("judge", END)
     return builder.compile(name="attempt")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import GeneratorType
 from typing import Any, TypeAlias
 
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.runtime import get_runtime
 
 from ..context import GeckoContext, context_of
@@ -133,6 +133,21 @@ class _Node(Runnable[Any, Any]):
         if runtime is None:
             return NodeScope(self.default, _silent, self.models.has)
         return NodeScope(context_of(runtime.context, self.default), runtime.stream_writer, self.models.has)
+
+
+class Router(RunnableLambda[Any, Any]):
+    """A router that is called where it stands: under `ainvoke` LangGraph would send a plain function to a thread.
+
+    The function's annotations still say which keys it reads and where it leads, as Studio draws it.
+    """
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Where to go."""
+        return self.func(input)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Where to go."""
+        return self.func(input)
 
 
 @dataclass(frozen=True, slots=True)

@@ -348,7 +348,7 @@ def test_a_mistake_found_late_stops_the_run(run, capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["sped"], "no suite is called 'sped'; speed is. Suites: speed"),
+        (["sped"], "no suite is called 'sped'; speed is. Suites: bfcl"),
         (["no.such:Suite"], "there is no module no.such"),
         (["tests.evals.tiny:Case"], "tests.evals.tiny has no suite Case"),
     ],
