@@ -47,6 +47,13 @@ def test_a_long_conversation_begins_at_a_human_turn_and_says_what_is_left_out():
     assert seen[0].text == f"policy\n\nours\n\n(The first {left_out} messages of this conversation are left out.)"
 
 
+def test_what_fits_exactly_is_kept():
+    messages = [HumanMessage("x" * 10), AIMessage("y" * 10), HumanMessage("z" * 10)]
+    size = 30 + len("[]")
+    assert recent(messages, budget=size) == messages
+    assert recent(messages, budget=size - 1) == messages[2:]
+
+
 def test_the_task_is_never_left_out_however_long():
     task = HumanMessage("t" * 9_000)
     assert recent([HumanMessage("x"), AIMessage("y"), task], budget=100) == [task]

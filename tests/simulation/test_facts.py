@@ -61,6 +61,15 @@ def test_facts_are_told_within_the_budget_the_tool_s_own_first():
     assert len(lines) > 5
 
 
+def test_a_budget_is_used_to_its_last_character():
+    facts = [fact("rate", {"n": n}) for n in range(9)]
+    size = len(tell_facts(facts[:1], about="rate", budget=1_000))
+    for count in (4, 5):
+        whole = count * size + count - 1
+        assert len(tell_facts(facts, about="rate", budget=whole)) == whole
+        assert len(tell_facts(facts, about="rate", budget=whole - 1).splitlines()) == count - 1
+
+
 def test_a_huge_fact_is_cut_and_hides_no_other():
     told = tell_facts([fact("rate", {}, "x" * 100_000), fact("rate", {"n": 2}, "small")], about="rate", budget=3_000)
     assert len(told) <= 3_000

@@ -287,6 +287,13 @@ def test_an_answer_that_does_not_fit_is_repaired_once(question, told, first, pro
     assert problem in asks[1].variables["problems"]
 
 
+def test_an_error_need_not_be_of_the_result_s_schema(question, told):
+    asked = question(has_simulator=True, result=RESULT, effect=None)
+    value, (ask,) = told(model_rung(asked), [{"status": "error", "result": "no tray"}])
+    assert value == Answer("error", "no tray", [])
+    assert '"effect": "write"' in ask.variables["tool"], "unknown means write"
+
+
 def test_an_answer_that_never_fits_passes(question, told):
     bad = {"status": "ok", "result": {"papers": math.nan}, "patch": []}
     said = told(model_rung(question(has_simulator=True, result=RESULT)), [bad, bad]).value
