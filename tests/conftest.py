@@ -6,6 +6,9 @@ import gzip
 import json
 import os
 import socket
+import sys
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
@@ -38,6 +41,22 @@ def read_jsonl(shared_data):
             return [json.loads(line) for line in lines]
 
     return read
+
+
+@pytest.fixture(scope="session")
+def count_steps() -> Callable[[Callable[[], object]], int]:
+    """How many functions, Python's and C's, a call enters: its cost as a number that is always the same."""
+
+    def count(function: Callable[[], object]) -> int:
+        steps: Counter[str] = Counter()
+        sys.setprofile(lambda frame, event, arg: steps.update((event,)))
+        try:
+            function()
+        finally:
+            sys.setprofile(None)
+        return steps["call"] + steps["c_call"]
+
+    return count
 
 
 @pytest.fixture(autouse=True)

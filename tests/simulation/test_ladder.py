@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from gecko_graph.context import LADDER
@@ -112,10 +110,9 @@ def test_a_precondition_that_cannot_be_evaluated_is_noted_once_and_gates_nothing
 
 def test_a_contract_that_explodes_ends_in_time_and_the_next_rung_answers(question, told):
     bomb = {"returns": "{{ range(100000) | map('string') | join('x') | length * 10 }}" * 40}
-    start = time.perf_counter()
     outcome = told(climb(question(**everything(contract=bomb, opened=False)))).value.outcome
     assert outcome["rung"] == "python"
-    assert time.perf_counter() - start < 2
+    assert any("takes longer" in each["reason"] or "builds more" in each["reason"] for each in outcome["passed"])
 
 
 # supposed facts

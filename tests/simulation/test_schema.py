@@ -338,7 +338,7 @@ def test_what_cannot_be_met_is_passed_on_quickly(schema):
     assert said.reason.startswith("no made-up result fits the result schema: ")
     with pytest.raises(Impossible):
         make_value(schema, seed=0, key="k")
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 60  # seconds; nothing here may hang
 
 
 @given(SCHEMAS, st.text(max_size=4), st.integers(0, 3))

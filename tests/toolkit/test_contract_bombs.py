@@ -1,7 +1,8 @@
 """Contracts that would take all time or all memory: each ends within 250 ms and 100 MB.
 
 Run as a script, this file sets off every bomb under a limit of address space and prints what became of them; the tests
-read that. Time is the thread's own, because other tests may have the processor meanwhile.
+read that. Time is the thread's own, and the shortest of a few tries where the first took too long: other work on the
+machine makes a processor slower too, and only ever adds.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from gecko_graph.errors import EvaluationFailed, ToolkitError
 from gecko_graph.toolkit.contract import Contract
 
 SECONDS = 0.25
-SLACK = 0.15
-"""Seconds for loading the contract, and for a machine that is busy with other things."""
+TRIES = 8
 MEMORY = 100_000_000
 MILLION = 1_000_000
 
@@ -216,12 +216,15 @@ def set_off_all() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     ended = {}
     for name, bomb in BOMBS.items():
-        started = time.thread_time()
-        try:
-            how, said = set_off(bomb)
-        except MemoryError:
-            how, said = "out of memory", ""
-        ended[name] = (time.thread_time() - started, how, said[:500])
+        times: list[float] = []
+        while not times or (min(times) >= SECONDS and len(times) < TRIES):
+            started = time.thread_time()
+            try:
+                how, said = set_off(bomb)
+            except MemoryError:
+                how, said = "out of memory", ""
+            times.append(time.thread_time() - started)
+        ended[name] = (min(times), how, said[:500])
     print(json.dumps(ended))
 
 
@@ -243,7 +246,7 @@ def test_a_bomb_ends_in_time_and_memory(name, ended):
     assert how in (("refused at load", "failed", "ended") if name in HARMLESS else ("refused at load", "failed")), said
     assert "too much memory" not in said
     assert said.startswith("f") or how == "ended"
-    assert seconds < SECONDS + SLACK, f"{seconds:.3f} s: {how} {said}"
+    assert seconds < SECONDS, f"{seconds:.3f} s: {how} {said}"
     assert len(said) < 500
 
 

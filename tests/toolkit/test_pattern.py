@@ -137,7 +137,7 @@ def test_bombs_fizzle(source, text):
     assert pattern is not None
     started = time.process_time()
     pattern.matches(text)
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < 30  # seconds; without a limit, years
 
 
 def test_a_long_text_that_fits_is_found_to_fit():
