@@ -164,6 +164,10 @@ _KINDS: dict[type, str] = {
 }  # fmt: skip
 
 
+_PLAIN = frozenset((type(None), bool, int, float))
+"""Types whose values are settled as they are."""
+
+
 def kind(value: Any) -> str:
     """What a value is, for messages."""
     return _KINDS.get(type(value), type(value).__name__)
@@ -265,15 +269,17 @@ def join(scope: Scope, parts: list[str], glue: str = "") -> str:
 def settle(scope: Scope, value: Any, depth: int = 0) -> Json:
     """A copy of a value that leaves the sandbox: plain JSON, shared with nothing, of bounded size. Raises Fault."""
     if isinstance(value, str):
-        scope.take_text(value)
+        scope.take(len(value) if value.isascii() else 4 * len(value))
         return value
     if isinstance(value, list):
         _enter(scope, value, depth)
-        return [settle(scope, member, depth + 1) for member in value]
+        return [member if type(member) in _PLAIN else settle(scope, member, depth + 1) for member in value]
     if isinstance(value, dict):
         _enter(scope, value, depth)
-        return {key: settle(scope, member, depth + 1) for key, member in value.items()}
-    if type(given(value)) in _KINDS:
+        return {
+            key: member if type(member) in _PLAIN else settle(scope, member, depth + 1) for key, member in value.items()
+        }
+    if type(given(value)) in _PLAIN:
         return value
     raise Fault(f"{type(value).__name__} is no JSON value")
 

@@ -7,6 +7,7 @@ machine makes a processor slower too, and only ever adds.
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import subprocess
@@ -214,10 +215,12 @@ def set_off_all() -> None:
     set_off({"returns": "{{ 1 }}"})
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    gc.freeze()
     ended = {}
     for name, bomb in BOMBS.items():
         times: list[float] = []
         while not times or (min(times) >= SECONDS and len(times) < TRIES):
+            gc.collect()  # what an earlier bomb left is not this one's
             started = time.thread_time()
             try:
                 how, said = set_off(bomb)
