@@ -57,7 +57,7 @@ def long_attempt(steps: int) -> partial[Gecko]:
 
 
 def bare_calls(steps: int) -> Callable[[], None]:
-    """Asks the planner's model as often, with a conversation that grows as the attempt's does, and does nothing else."""
+    """Asks the planner's model as often, with a conversation that grows as the attempt's does; no graph."""
     bound = case.long_model(steps).bind_tools(case.files_toolkit(contracts=True).as_openai())
 
     def ask() -> None:
