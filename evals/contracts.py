@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import Toolkit
+from gecko_graph.contracts.expression import Expression, Scope
 from gecko_graph.errors import EvaluationFailed, PatchConflict
 from gecko_graph.state import Call
 from gecko_graph.toolkit.spec import ToolSpec
-from gecko_graph.world.expression import Expression, Scope
 from gecko_graph.world.patch import apply_patch, json_equal
 
 ROOT = Path(__file__).resolve().parents[1]

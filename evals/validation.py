@@ -19,10 +19,10 @@ from gecko_graph import ToolSpec
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import as_node
 from gecko_graph.nodes.validator import validator
+from gecko_graph.schemas.complaints import complaints, unknown_tool
+from gecko_graph.schemas.findings import value_at
 from gecko_graph.state import Call, Complaint, JsonObject
-from gecko_graph.toolkit.findings import value_at
 from gecko_graph.toolkit.function_dicts import spec_of_dict
-from gecko_graph.toolkit.schema import complaints, unknown_tool
 
 from . import datasets
 from .figures import Bars, Cell, Measured, Published, Table, rate

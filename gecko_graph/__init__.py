@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .context import GeckoContext
+    from .contracts.contract import Contract
     from .display import format_run
     from .errors import GeckoError
     from .graph import create_gecko
     from .scenario import Scenario
     from .state import Rehearsal, RehearsalState
     from .toolkit import Toolkit
-    from .toolkit.contract import Contract
     from .toolkit.spec import ToolSpec
 
 __version__ = "0.1.0"
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Contract": ".toolkit.contract",
+    "Contract": ".contracts.contract",
     "GeckoContext": ".context",
     "GeckoError": ".errors",
     "Rehearsal": ".state",

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from evals import validation
-from gecko_graph.toolkit.findings import value_at
-from gecko_graph.toolkit.schema import complaints, undecided
+from gecko_graph.schemas.complaints import complaints, undecided
+from gecko_graph.schemas.findings import value_at
 
 
 @pytest.fixture(scope="module")

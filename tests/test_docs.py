@@ -11,10 +11,10 @@ import pytest
 
 from evals.__main__ import SUITES
 from gecko_graph.cli import build_parser
+from gecko_graph.contracts.contract import Contract
 from gecko_graph.documents import parse_document
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.toolkit.contract import Contract
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])

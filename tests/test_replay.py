@@ -12,7 +12,7 @@ from openapi_spec_validator import validate
 from evals.contracts import FILES, TOOLKIT, Recorded, recorded_calls, replay, replay_all, run, table, total_of
 from gecko_graph import Toolkit
 from gecko_graph.documents import read_document
-from gecko_graph.toolkit.schema import complaints, faults
+from gecko_graph.schemas.complaints import complaints, faults
 
 NAMES = [
     "cat", "cd", "cp", "diff", "du", "echo", "find", "grep", "ls", "mkdir", "mv", "pwd", "rm", "rmdir", "sort", "tail",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+from gecko_graph.schemas.complaints import complaints
 from gecko_graph.state import JsonObject
-from gecko_graph.toolkit.schema import complaints
 from gecko_graph.world.patch import json_equal
 
 from .tasks import Task

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gecko_graph.schemas.complaints import faults
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.toolkit import Toolkit
-from gecko_graph.toolkit.schema import faults
 
 from ..datasets import read_jsonl
 from ..suite import EvalError

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import Toolkit, ToolSpec
+from gecko_graph.schemas.complaints import complaints
 from gecko_graph.state import JsonObject
-from gecko_graph.toolkit.schema import complaints
 
 from .. import datasets
 from . import package

@@ -11,8 +11,8 @@ from langchain_core.language_models import BaseChatModel
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.schemas.complaints import complaints
 from gecko_graph.state import Json, JsonObject, Role
-from gecko_graph.toolkit.schema import complaints
 from gecko_graph.toolkit.spec import ToolSpec
 from gecko_graph.world.patch import apply_patch, json_equal
 

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ..channels import GeckoState
+from ..contracts.expression import check_expression
 from ..errors import TaskError
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
@@ -14,7 +15,6 @@ from ..models.telling import cut, tell_conversation, tell_tools
 from ..state import ChecklistItem
 from ..toolkit import Toolkit
 from ..turn import earlier, human_turns, task_of
-from ..world.expression import check_expression
 
 MOST_ITEMS = 40
 ITEM_CHARS = 1_000

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..channels import PLANNER_FAILED, AttemptState
+from ..contracts.expression import Scope, check_expression
 from ..errors import EvaluationFailed
 from ..events import event
 from ..models.ask import Ask, Reply, Where
@@ -19,7 +20,6 @@ from ..models.telling import cut, tell_conversation, tell_json, tell_patch, tell
 from ..state import ChecklistItem, ItemStatus, JsonObject, JudgedItem, Patch, Step, Verdict, VerdictWord
 from ..toolkit.spec import ToolSpec
 from ..turn import earlier
-from ..world.expression import Scope, check_expression
 from ..world.patch import make_patch
 from ..world.view import focus_words, view
 

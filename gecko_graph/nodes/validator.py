@@ -19,9 +19,9 @@ from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
 from ..models.telling import tell_json
+from ..schemas.complaints import complaints, malformed, undecided, unknown_tool
+from ..schemas.findings import excerpt, json_path, value_at
 from ..state import VERSION, Call, Complaint, JsonObject, Step
-from ..toolkit.findings import excerpt, json_path, value_at
-from ..toolkit.schema import complaints, malformed, undecided, unknown_tool
 from ..toolkit.spec import ToolSpec
 from ..world.patch import json_equal
 

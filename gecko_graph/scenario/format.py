@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..context import GeckoContext
+from ..contracts.expression import check_expression
 from ..errors import ContractError, ScenarioError, StateError
 from ..models.roles import REPLIES
 from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
 from ..world.digest import check_json
-from ..world.expression import check_expression
 
 VERSION = 1
 

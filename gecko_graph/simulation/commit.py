@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..contracts.contract import Invariant
 from ..errors import EvaluationFailed, PatchConflict, StateError
 from ..state import Call, JsonObject, Outcome, Patch
-from ..toolkit.contract import Invariant
 from ..toolkit.spec import ToolSpec
 from ..world.digest import check_json
 from ..world.patch import apply_patch, overlap

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..contracts.contract import ContractRun
 from ..errors import EvaluationFailed
 from ..state import PassedRung
-from ..toolkit.contract import ContractRun
 from .rung import Answer, Pass, Question, Said, clock
 
 

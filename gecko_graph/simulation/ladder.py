@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from ..errors import StateError
 from ..models.ask import AnyAsk, Ask, Reply
+from ..schemas.complaints import faults
 from ..state import Outcome, PassedRung, SupposedFact
-from ..toolkit.schema import faults
 from ..world.digest import check_json, digest
 from .contract import Gate
 from .example import example_rung

@@ -10,8 +10,8 @@ from ..errors import PatchConflict, StateError
 from ..models.ask import Ask, Reply
 from ..models.roles import SimulatedEffect, SimulatedResponse
 from ..models.telling import cut, tell_json
+from ..schemas.complaints import faults
 from ..state import Patch
-from ..toolkit.schema import faults
 from ..toolkit.spec import ToolSpec
 from ..world.digest import check_json
 from ..world.patch import apply_patch

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from ..generator.generate import Impossible, Maker, TooLarge
+from ..generator.naming import noun, vocabulary, words
+from ..schemas.complaints import faults
 from ..state import Json, JsonObject
-from ..toolkit.schema import faults
 from ..toolkit.spec import ToolSpec
-from .generator import Impossible, Maker, TooLarge
-from .naming import noun, vocabulary, words
 from .rung import Answer, Pass, Question, Said
 
 _TEXT: JsonObject = {"type": "string"}

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ToolkitError
+from ..schemas.subschemas import ANNOTATIONS
 from ..state import Json, JsonObject
 from .dialect import Direction, SchemaReader
 from .examples import as_json
 from .names import numbered, path_variables
 from .references import Documents, Place, a_list, an_object, broken, member
 from .simplify import PREFIX, defs_of, simplify
-from .subschemas import ANNOTATIONS
 
 PLACES = ("path", "query", "header", "cookie")
 _NOT_ARGUMENTS = frozenset({"accept", "content-type", "authorization"})

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import ToolkitError
+from ..schemas.subschemas import IN_PLACE
 from ..state import JsonObject
 from .dialect import SchemaReader
 from .references import Documents, Place, an_object, as_document, broken, kind
 from .spec import NO_PARAMETERS, Effect, ToolSpec
-from .subschemas import IN_PLACE
 
 TYPES: dict[str, str | None] = {
     **dict.fromkeys(("dict", "hashmap", "hashtable", "map"), "object"),

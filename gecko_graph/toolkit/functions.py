@@ -18,11 +18,11 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation
 
 from ..errors import ToolkitError
+from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .docstrings import Docstring, read_docstring
 from .function_dicts import as_parameters, as_schema, hinted, spec_of_dict
 from .spec import ToolSpec
-from .subschemas import MAPS, rebuild
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool

@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from ..contracts.contract import Contract, Invariant
 from ..errors import ToolkitError
 from ..state import JsonObject
 from .arguments import ArgumentReader, Arguments, Body
-from .contract import Contract, Invariant
 from .dialect import SchemaReader, Version
 from .examples import paired_examples
 from .names import VALID, numbered, path_name, valid_name

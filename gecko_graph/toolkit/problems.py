@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..schemas.complaints import faults
+from ..schemas.pattern import compile_pattern
+from ..schemas.subschemas import walk
 from ..state import JsonObject
-from .pattern import compile_pattern
-from .schema import faults
 from .simplify import PREFIX
 from .spec import ToolSpec
-from .subschemas import walk
 
 ProblemKind = Literal["result", "description", "parameter", "effect", "default", "pattern", "example"]
 

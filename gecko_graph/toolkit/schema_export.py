@@ -7,11 +7,11 @@ import json
 import re
 from typing import Any
 
+from ..schemas.complaints import faults
+from ..schemas.subschemas import rebuild, walk
 from ..state import JsonObject
 from .names import numbered
-from .schema import faults
 from .simplify import PREFIX, defs_of
-from .subschemas import rebuild, walk
 
 COMPONENTS = "#/components/schemas/"
 _STEPS = 4

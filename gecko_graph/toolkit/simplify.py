@@ -10,8 +10,8 @@ import json
 from collections import Counter, deque
 from typing import Any
 
+from ..schemas.subschemas import ANNOTATIONS, IN_PLACE, children, rebuild, walk
 from ..state import JsonObject
-from .subschemas import ANNOTATIONS, IN_PLACE, children, rebuild, walk
 
 SMALL = 1_000
 """Characters of JSON up to which a definition is written out wherever it is used."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..contracts.contract import Contract
 from ..state import Json, JsonObject
-from .contract import Contract
 
 Effect = Literal["read", "write"]
 

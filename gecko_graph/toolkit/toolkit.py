@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from ..contracts.contract import Contract, Invariant
 from ..errors import ToolkitError
 from ..state import JsonObject
-from .contract import Contract, Invariant
 from .names import provider_names
 from .problems import Problem, problems_of
 from .spec import Effect, ToolExample, ToolSpec

@@ -21,8 +21,8 @@ from evals.bfcl.tasks import FILE, read_tasks, task_of
 from evals.bfcl_multi_turn import RECORDED, MultiTurn
 from evals.options import Options, Planner
 from evals.suite import EvalError
+from gecko_graph.contracts.expression import Scope, check_expression
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.world.expression import Scope, check_expression
 
 BASE = "multi_turn_base"
 MISSED = "multi_turn_miss_func"

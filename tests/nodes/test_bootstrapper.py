@@ -11,10 +11,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Overwrite
 
 from gecko_graph import GeckoContext, GeckoError, Toolkit
+from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.ask import Reply
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.testing import drive
-from gecko_graph.toolkit.contract import Contract
 from gecko_graph.toolkit.spec import ToolSpec
 
 BARE = Toolkit([ToolSpec(name="look", description="Look at all trays.")])

@@ -8,10 +8,10 @@ from functools import partial
 import pytest
 
 from gecko_graph import GeckoContext, Toolkit
+from gecko_graph.contracts.contract import Invariant
 from gecko_graph.models.ask import Reply
 from gecko_graph.nodes.state_updater import state_updater
 from gecko_graph.testing import drive
-from gecko_graph.toolkit.contract import Invariant
 from gecko_graph.toolkit.spec import ToolSpec
 from gecko_graph.world.patch import fold_patches
 

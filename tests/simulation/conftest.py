@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from gecko_graph import GeckoContext
+from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.ask import Reply, Where, Work
 from gecko_graph.models.work import perform
 from gecko_graph.simulation.rung import Question
 from gecko_graph.testing import reply_to
-from gecko_graph.toolkit.contract import Contract
 from gecko_graph.toolkit.spec import ToolSpec
 
 STATE = {"trays": {"letters": ["from mum"]}, "count": 0}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gecko_graph.contracts.contract import Invariant
 from gecko_graph.simulation.commit import commit, race_of, refuse
-from gecko_graph.toolkit.contract import Invariant
 from gecko_graph.world.patch import apply_patch
 
 ADD = [{"op": "add", "path": "/trays/bills", "value": []}]

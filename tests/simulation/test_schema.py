@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.errors import ToolkitError
+from gecko_graph.generator.generate import Impossible
 from gecko_graph.models.ask import Where
-from gecko_graph.simulation.generator import Impossible
+from gecko_graph.schemas.complaints import complaints, faults
 from gecko_graph.simulation.rung import Answer, Pass, Question
 from gecko_graph.simulation.schema import make_value, schema_rung
-from gecko_graph.toolkit.schema import complaints, faults
 from gecko_graph.toolkit.spec import ToolSpec
-from tests.schemas import JUNK, PATTERNS, SCHEMAS
+from tests.any_schema import JUNK, PATTERNS, SCHEMAS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gecko_graph.schemas.complaints import faults
 from gecko_graph.toolkit import Toolkit
-from gecko_graph.toolkit.schema import faults
 
 
 def document(paths, *, version="3.0.3", **more):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gecko_graph.errors import ToolkitError
+from gecko_graph.schemas.complaints import faults
 from gecko_graph.toolkit.dialect import SchemaReader
 from gecko_graph.toolkit.references import Documents
-from gecko_graph.toolkit.schema import faults
 from gecko_graph.toolkit.simplify import SMALL, simplify
 
 

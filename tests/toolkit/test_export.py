@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import ToolkitError
 from gecko_graph.toolkit import Toolkit, ToolSpec
-from gecko_graph.toolkit.contract import Contract
 from gecko_graph.toolkit.spec import HttpBinding
 
 

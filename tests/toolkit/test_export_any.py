@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from gecko_graph.contracts.contract import Contract
 from gecko_graph.toolkit import ToolExample, Toolkit, ToolSpec
-from gecko_graph.toolkit.contract import Contract
 from gecko_graph.toolkit.spec import HttpBinding
 
 

@@ -17,10 +17,10 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from gecko_graph.errors import ToolkitError
+from gecko_graph.schemas.complaints import faults
 from gecko_graph.toolkit import ToolExample, Toolkit, ToolSpec
 from gecko_graph.toolkit.docstrings import read_docstring
 from gecko_graph.toolkit.functions import spec_of
-from gecko_graph.toolkit.schema import faults
 
 
 class Color(enum.Enum):

@@ -10,8 +10,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from gecko_graph.errors import ContractError, ToolkitError
+from gecko_graph.schemas.complaints import faults
 from gecko_graph.toolkit import ToolExample, Toolkit
-from gecko_graph.toolkit.schema import faults
 
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 

@@ -9,9 +9,9 @@ import urllib.request
 import pytest
 
 from gecko_graph.errors import ToolkitError
+from gecko_graph.schemas.complaints import faults
 from gecko_graph.toolkit import Toolkit
 from gecko_graph.toolkit import remote as web
-from gecko_graph.toolkit.schema import faults
 
 
 def document(schema, **more):

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from gecko_graph.contracts.expression import CHECK_NAMES, Expression, Limits, Scope, check_expression
 from gecko_graph.errors import ContractError, EvaluationFailed
-from gecko_graph.world.expression import CHECK_NAMES, Expression, Limits, Scope, check_expression
 
 STATE = {
     "cwd": ["a"],

@@ -8,11 +8,11 @@ from typing import Any
 
 from ..errors import EvaluationFailed, PatchConflict
 from ..state import Json, Operation, Patch
-from ..world.expression import Expression, Scope
-from ..world.functions import splice
 from ..world.patch import apply_patch, pointer
-from ..world.sandbox import Fault
-from ..world.value import Loop, Place, Value
+from .expression import Expression, Scope
+from .functions import splice
+from .sandbox import Fault
+from .value import Loop, Place, Value
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
     "add": ("path", "value"),

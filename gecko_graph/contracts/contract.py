@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from ..errors import ContractError
 from ..state import Call, Json, JsonObject, Patch
-from ..world.expression import Expression, Scope
-from ..world.value import Place, Value
 from .clauses import Change, Clause, Effect, load_effects, load_list
+from .expression import Expression, Scope
 from .lets import LazyLets, Lets, load_lets, uses
+from .value import Place, Value
 
 BASE = frozenset(("args", "call", "before", "now", "state"))
 """What every expression of a contract may name."""

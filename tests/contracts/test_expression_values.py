@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gecko_graph.contracts.expression import Expression, Scope
+from gecko_graph.contracts.value import Place, Value
 from gecko_graph.errors import ContractError, EvaluationFailed
-from gecko_graph.world.expression import Expression, Scope
-from gecko_graph.world.value import Place, Value
 
 STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo", "none": None, "flag": True}
 

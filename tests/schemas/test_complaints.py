@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gecko_graph.toolkit.findings import json_path, value_at
-from gecko_graph.toolkit.schema import complaints, faults, malformed, undecided, unknown_tool
+from gecko_graph.schemas.complaints import complaints, faults, malformed, undecided, unknown_tool
+from gecko_graph.schemas.findings import json_path, value_at
 from gecko_graph.toolkit.spec import ToolSpec
-from tests.schemas import JSON, JUNK, PARAMETERS, SCHEMAS, fitting, spoiled
+from tests.any_schema import JSON, JUNK, PARAMETERS, SCHEMAS, fitting, spoiled
 
 
 def tool(**properties):

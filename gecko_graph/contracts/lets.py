@@ -8,10 +8,10 @@ from typing import Any
 from jinja2 import nodes
 
 from ..errors import ContractError
-from ..world.expression import Expression, Scope
-from ..world.functions import FUNCTIONS
-from ..world.syntax import SyntaxFault, parse_expression
-from ..world.value import ITEM, Place, Value
+from .expression import Expression, Scope
+from .functions import FUNCTIONS
+from .syntax import SyntaxFault, parse_expression
+from .value import ITEM, Place, Value
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
 

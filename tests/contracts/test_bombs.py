@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from gecko_graph.contracts.contract import Contract
 from gecko_graph.documents import parse_document
 from gecko_graph.errors import EvaluationFailed, ToolkitError
-from gecko_graph.toolkit.contract import Contract
 
 SECONDS = 0.25
 TRIES = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from ..schemas.formats import INTEGER_BITS
 from ..state import Json, JsonObject
-from ..toolkit.formats import INTEGER_BITS
 from .moments import examples_of
 from .naming import is_identifier
 from .plausible import Field, range_of

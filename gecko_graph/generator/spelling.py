@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..toolkit.pattern import Pattern
-from ..toolkit.pattern_syntax import Chars, Choice, Edge, Look, Node, Repeat, Sequence
+from ..schemas.pattern import Pattern
+from ..schemas.pattern_syntax import Chars, Choice, Edge, Look, Node, Repeat, Sequence
 from .dice import Dice
 
 TRIES = 8

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.toolkit.pattern import MAX_STEPS, compile_pattern
+from gecko_graph.schemas.pattern import MAX_STEPS, compile_pattern
 
 SHARED = [
     r"^[A-Z]{3}$",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..schemas.pattern import compile_pattern
 from ..state import JsonObject
-from ..toolkit.pattern import compile_pattern
 from .dice import Dice
 from .naming import vocabulary
 from .spelling import spell

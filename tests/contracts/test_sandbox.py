@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from gecko_graph.contracts.expression import Expression, Scope
 from gecko_graph.errors import EvaluationFailed
-from gecko_graph.world.expression import Expression, Scope
 
 CHECK = Expression.compile("state.a == 1", names=["state"], where="test")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.toolkit.formats import EXPECTED, FORMATS, INTEGER_BITS, fits_format
+from gecko_graph.schemas.formats import EXPECTED, FORMATS, INTEGER_BITS, fits_format
 
 GOOD = {
     "date": ["2024-02-29", "1999-12-31", "0001-01-01"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from jsonschema.protocols import Validator
 
@@ -14,7 +14,6 @@ from .findings import Finding, excerpt, findings, first_foreign, json_path
 from .formats import FORMATS
 from .pattern import Pattern, compile_pattern
 from .rules import Same, accepts, canonical, check, extra_names, rules_of
-from .spec import ToolSpec
 from .tidy import follow
 
 MAX_COMPLAINTS = 20
@@ -22,7 +21,19 @@ MAX_LISTED = 8
 """Undecided places inside one argument that are listed one by one; more are named by the path of the whole."""
 
 
-def complaints(tool: ToolSpec, args: JsonObject) -> list[Complaint]:
+class Described(Protocol):
+    """What has a name and a schema of its arguments: a tool."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name, for the complaints."""
+
+    @property
+    def parameters(self) -> JsonObject:
+        """JSON Schema of the object of arguments."""
+
+
+def complaints(tool: Described, args: JsonObject) -> list[Complaint]:
     """What the rules have against a call's arguments.
 
     Defaults are not filled in before. An object schema at the top that says nothing of further names is closed, nested

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
+from ..schemas.rules import canonical
+from ..schemas.tidy import follow
 from ..state import Json, JsonObject
-from ..toolkit.rules import canonical
-from ..toolkit.tidy import follow
 from .dice import Dice
 
 MAX_ALTERNATIVES = 24

@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Any
 
 from ..errors import RunFailure
+from ..schemas.formats import FORMATS
+from ..schemas.pattern import compile_pattern
+from ..schemas.rules import accepts, canonical, rules_of
 from ..state import Json, JsonObject
-from ..toolkit.formats import FORMATS
-from ..toolkit.pattern import compile_pattern
-from ..toolkit.rules import accepts, canonical, rules_of
 from .agreement import agree
 from .amounts import number_in
 from .dice import Dice

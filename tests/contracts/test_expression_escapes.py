@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from gecko_graph.contracts.expression import Expression, Scope
+from gecko_graph.contracts.value import Place, Value
 from gecko_graph.errors import ContractError, EvaluationFailed
-from gecko_graph.world.expression import Expression, Scope
-from gecko_graph.world.value import Place, Value
 
 SECRET = "root:x:0:0"
 
