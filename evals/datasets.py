@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .suite import EvalError
+from .record import EvalError
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from . import statistics
-from .suite import Record, Tools
+from .record import Record, Tools
 
 Form = Literal["percent", "number", "seconds", "dollars", "bytes"]
 

@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, TypeAlias
 
 from gecko_graph.state import JsonObject
 
-from .suite import EvalError, Record
+from .record import EvalError, Record
 
 if sys.platform != "win32":
     import fcntl

@@ -15,7 +15,7 @@ from gecko_graph.state import ROLES, Role
 
 from . import datasets
 from .patience import patient_model
-from .suite import EvalError
+from .record import EvalError
 
 
 @dataclass(frozen=True, slots=True)

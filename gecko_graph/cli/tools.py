@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..display.words import clean, counted, cut
 from ..errors import GeckoError
-from ..models.ask import answer
+from ..models.answer import answer
 from ..models.factory import Models
 from ..scenario import read_toolkit
 from ..toolkit import Toolkit, ToolSpec

@@ -1,28 +1,18 @@
-"""Asking models: what nodes yield, what they get back.
-
-A model's fault is a `Reply` with a failure, never an exception.
-"""
+"""What nodes yield to have something asked or done, and what they are sent back."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import ContextThreadPoolExecutor
-from langgraph.errors import GraphBubbleUp
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from ..state import JsonObject, Role, RoleUsage
 from . import usage
-from .work import Done, Work, aperform, perform
-
-if TYPE_CHECKING:
-    from .factory import Models
+from .work import Work
 
 __all__ = [
     "AnyAsk",
@@ -34,11 +24,7 @@ __all__ = [
     "Reply",
     "Where",
     "Work",
-    "aanswer",
-    "answer",
 ]
-
-_MOST_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,109 +99,3 @@ class ModelCall:
 
 Dialogue: TypeAlias = Generator[ModelCall, Any, Reply]
 """Yields model calls, is sent the reply's message or the exception, returns the Reply. Neither sync nor async."""
-
-
-def answer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None) -> list[Reply]:
-    """Answer all asks of the list, at once where there are several.
-
-    Args:
-        asks: The questions, and functions to be run.
-        models: Which model speaks for which role.
-        config: The node's config; its callbacks, tags and metadata are handed on to the models.
-
-    Returns:
-        One reply for each ask, in order. A model's fault is a failure in it.
-    """
-    if len(asks) == 1:
-        return [_answer(asks[0], models, config)]
-    if not asks:
-        return []
-    workers = min(len(asks), (config or {}).get("max_concurrency") or _MOST_THREADS)
-    with ContextThreadPoolExecutor(max_workers=workers) as executor:
-        return list(executor.map(lambda ask: _answer(ask, models, config), asks))
-
-
-async def aanswer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None) -> list[Reply]:
-    """As `answer`, without blocking the event loop."""
-    if len(asks) == 1:
-        return [await _aanswer(asks[0], models, config)]
-    limit = (config or {}).get("max_concurrency")
-    gate = asyncio.Semaphore(limit) if limit else nullcontext()
-    tasks = [asyncio.create_task(_gated(gate, ask, models, config)) for ask in asks]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
-async def _gated(
-    gate: AbstractAsyncContextManager[None], ask: AnyAsk, models: Models, config: RunnableConfig | None
-) -> Reply:
-    async with gate:
-        return await _aanswer(ask, models, config)
-
-
-def _answer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -> Reply:
-    if isinstance(ask, Work):
-        return _told(perform(ask))
-    dialogue, own = models.open(ask), _config(ask, config)
-    try:
-        call = next(dialogue)
-        while True:
-            call = dialogue.send(_invoke(call, own))
-    except StopIteration as done:
-        reply: Reply = done.value
-        return reply
-
-
-async def _aanswer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -> Reply:
-    if isinstance(ask, Work):
-        return _told(await aperform(ask))
-    dialogue, own = models.open(ask), _config(ask, config)
-    try:
-        call = next(dialogue)
-        while True:
-            call = dialogue.send(await _ainvoke(call, own))
-    except StopIteration as done:
-        reply: Reply = done.value
-        return reply
-
-
-def _invoke(call: ModelCall, config: RunnableConfig) -> Any:
-    try:
-        return call.runnable.invoke(call.messages, config, **call.options)
-    except GraphBubbleUp:
-        raise
-    except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they raise becomes data
-        return error
-
-
-async def _ainvoke(call: ModelCall, config: RunnableConfig) -> Any:
-    try:
-        return await call.runnable.ainvoke(call.messages, config, **call.options)
-    except GraphBubbleUp:
-        raise
-    except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they raise becomes data
-        return error
-
-
-def _told(done: Done) -> Reply:
-    return Reply(done.value, done.failure, absent=done.late)
-
-
-def _config(ask: ModelAsk, config: RunnableConfig | None) -> RunnableConfig:
-    given: RunnableConfig = config or {}
-    own = [f"gecko:{ask.role}"] if isinstance(ask, PlannerAsk) else ["nostream", f"gecko:{ask.role}"]
-    where = {
-        "gecko_role": ask.role,
-        "gecko_turn": ask.where.turn,
-        "gecko_attempt": ask.where.attempt,
-        "gecko_question": ask.where.question,
-    }
-    return {
-        **given,
-        "tags": [*(given.get("tags") or ()), *own],
-        "metadata": {**(given.get("metadata") or {}), **where},
-        "run_name": ask.role,
-    }

@@ -13,7 +13,8 @@ from langgraph.runtime import get_runtime
 from ..context import GeckoContext, context_of
 from ..events import Emit
 from ..state import Role, Usage
-from .ask import AnyAsk, Reply, aanswer, answer
+from .answer import aanswer, answer
+from .ask import AnyAsk, Reply
 from .factory import Models
 from .usage import add_usage
 from .work import Work

@@ -12,6 +12,7 @@ What a body requires is required, also where the document forgets to say that th
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,7 +22,6 @@ from ..errors import ToolkitError
 from ..schemas.subschemas import ANNOTATIONS
 from ..state import Json, JsonObject
 from .dialect import Direction, SchemaReader
-from .examples import as_json
 from .names import numbered, path_variables
 from .references import Documents, Place, a_list, an_object, broken, member
 from .simplify import PREFIX, defs_of, simplify
@@ -279,3 +279,13 @@ def _named(arguments: list[Argument]) -> dict[str, Argument]:
         chosen = name if often[name] == 1 else numbered(f"{name}_{one.place}", {*alone, *named})
         named[chosen] = one
     return named
+
+
+def as_json(value: Json) -> Json:
+    """The value, or the JSON object or list that a text holds: many documents write their examples so."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..state import Json, JsonObject
+from .arguments import Argument, as_json
 from .spec import ToolExample
-
-if TYPE_CHECKING:
-    from .arguments import Argument
 
 
 def paired_examples(
@@ -34,16 +32,6 @@ def paired_examples(
             answer = value if _is_text(result) else as_json(value)
             found.setdefault(json.dumps(args, sort_keys=True), ToolExample(args, answer))
     return tuple(found.values())
-
-
-def as_json(value: Json) -> Json:
-    """The value, or the JSON object or list that a text holds: many documents write their examples so."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
 
 
 def _told(arguments: dict[str, Argument], name: str, *, only: bool) -> JsonObject | None:

@@ -108,7 +108,7 @@ def plan_for():
 @pytest.fixture(params=["sync", "async"])
 def answer_all(request):
     """`await answer_all(asks, models)`: the same test over `answer` and over `aanswer`."""
-    from gecko_graph.models.ask import aanswer, answer
+    from gecko_graph.models.answer import aanswer, answer
 
     async def run(asks, models, config=None):
         if request.param == "sync":

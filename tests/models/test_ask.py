@@ -16,7 +16,8 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.errors import GraphInterrupt, ParentCommand
 from langgraph.types import Command
 
-from gecko_graph.models.ask import Where, Work, aanswer, answer
+from gecko_graph.models.answer import aanswer, answer
+from gecko_graph.models.ask import Where, Work
 from gecko_graph.models.factory import Models
 from gecko_graph.models.roles import SemanticVerdict
 from gecko_graph.testing import failing, recorded

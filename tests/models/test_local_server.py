@@ -16,7 +16,8 @@ from typing_extensions import TypedDict
 
 from gecko_graph.context import GeckoContext
 from gecko_graph.models import factory
-from gecko_graph.models.ask import Ask, PlannerAsk, Where, answer
+from gecko_graph.models.answer import answer
+from gecko_graph.models.ask import Ask, PlannerAsk, Where
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import as_node
 from gecko_graph.models.roles import Judgement

@@ -15,7 +15,8 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from gecko_graph.context import GeckoContext
-from gecko_graph.models.ask import Where, aanswer, answer
+from gecko_graph.models.answer import aanswer, answer
+from gecko_graph.models.ask import Where
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import as_node
 from gecko_graph.models.recorded import RecordedModel

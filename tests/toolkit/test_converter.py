@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr, ValidationError
 
-from gecko_graph.models.ask import answer
+from gecko_graph.models.answer import answer
 from gecko_graph.models.factory import Models
 from gecko_graph.models.prompts import render
 from gecko_graph.testing import failing, recorded
