@@ -163,10 +163,16 @@ def test_a_reader_that_has_gone_and_an_encoding_that_is_poor_are_no_errors():
 
 
 MISTAKES = {
-    ("run",): "name a scenario, or give --tools and --task",
+    ("run",): "name a scenario, or tools and a --task",
     ("run", "nowhere.yaml"): "nowhere.yaml: no such file",
-    ("run", SHOP_API): f"{SHOP_API}: version: is missing: write `version: 1`; this looks like an OpenAPI document",
-    ("run", SHOP, "--task", "x"): "--task is for a task in place of a scenario; leave one of both out",
+    ("run", SHOP_API): f"{SHOP_API}: is an OpenAPI document, not a scenario; to rehearse a task with its tools",
+    ("run", SHOP, "--task", "x", "--model", "openai:x"): f"{SHOP} is a scenario, which has tools and tasks of its own",
+    ("tools", SHOP): f"{SHOP} is a scenario, which has tools and tasks of its own",
+    ("run", SHOP, "--task", "x"): "a task needs a model that plans: --model openai:gpt-5-mini",
+    ("run", SHOP, "--tools", SHOP_API, "--task", "x"): f"{SHOP} and --tools {SHOP_API}: name one of both",
+    ("run", SHOP, "--state", SHOP): "--state is for a task; a scenario has a state of its own",
+    ("run", SHOP_API, "--task", "Buy"): "a task needs a model that plans: --model openai:gpt-5-mini",
+    ("run", "none.yaml", "--task", "Buy", "--model", "openai:x"): "none.yaml: no such file",
     ("run", "--tools", SHOP_API, "--task", "Buy"): "a task needs a model that plans: --model openai:gpt-5-mini",
     ("run", "--tools", SHOP_API, "--task", " ", "--model", "openai:x"): "--task is empty: say what the user wants",
     ("run", SHOP, "--model", "gpt"): "model 'gpt': write 'provider:name'",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evals.__main__ import SUITES
-from gecko_graph.cli import build_parser
+from gecko_graph.cli import main
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.documents import parse_document
 from gecko_graph.models import factory
@@ -28,6 +28,18 @@ SAID = {
     "simulator": [{"status": "ok", "result": {"number": "A-1", "amount": 12.5}, "patch": []}] * 9,
     "judge": [{"items": [{"id": "item-1", "status": "success"}]}] * 9,
 }
+
+API = """
+openapi: 3.1.0
+info: {title: Invoices, version: "1"}
+paths:
+  /invoices:
+    get:
+      operationId: find_invoice
+      description: Find a customer's open invoice.
+      parameters: [{name: customer, in: query, required: true, schema: {type: string}}]
+      responses: {"200": {description: it, content: {application/json: {schema: {type: object}}}}}
+"""
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -63,13 +75,16 @@ def test_data_blocks_load(path):
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_commands_are_ones_that_exist(path):
+def test_commands_do_what_they_should(path, recorded, tmp_path, monkeypatch, capsys):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "api.yaml").write_text(API)
+    monkeypatch.chdir(tmp_path)
     for text in blocks(path, "bash"):
         for line in text.splitlines():
             for command in line.split("#")[0].split("&&"):
                 words = shlex.split(command)
                 if words and words[0] == "gecko-graph":
-                    build_parser().parse_args(words[1:])
+                    assert main(words[1:]) == 0, (command, capsys.readouterr().err)
                 elif words[:3] == ["python", "-m", "evals"] and len(words) > 3 and words[3] != "--help":
                     assert words[3] in SUITES
 

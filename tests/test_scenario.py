@@ -207,7 +207,7 @@ def test_a_scenario_is_an_object(data):
 
 
 def test_an_openapi_document_in_its_place_is_recognised():
-    with pytest.raises(ScenarioError, match="this looks like an OpenAPI document"):
+    with pytest.raises(ScenarioError, match="is an OpenAPI document, not a scenario"):
         Scenario.from_dict(OPENAPI)
 
 

@@ -17,6 +17,7 @@ examples:
   gecko-graph demo                                      # a whole rehearsal, without a key or a network
   gecko-graph run case.yaml                             # a scenario with recorded replies
   gecko-graph run case.yaml --model openai:gpt-5-mini   # the same, with a model that speaks
+  gecko-graph run api.yaml --task TEXT --model NAME     # a task with the tools of an OpenAPI document
   gecko-graph tools api.yaml                            # what an OpenAPI document holds and leaves unsaid
 
 exit code: 0 accepted, 1 not accepted, 2 a mistake in the command or its files, 130 interrupted
@@ -37,7 +38,7 @@ examples:
   gecko-graph run case.yaml --model openai:qwen3 --base-url http://localhost:8000/v1
   gecko-graph run case.yaml --save runs.sqlite --thread monday
   gecko-graph run case.yaml --save runs.sqlite --thread monday --resume
-  gecko-graph run --tools api.yaml --task "Cancel my last order" --state state.json --model openai:gpt-5-mini
+  gecko-graph run api.yaml --task "Cancel my last order" --state state.json --model openai:gpt-5-mini
 
 Without --model a scenario's own replies speak. --resume goes on where a saved run was interrupted; attempts
 that are done are not done again.
@@ -96,10 +97,10 @@ def _add_demo(commands: Any) -> None:
 def _add_run(commands: Any) -> None:
     about = _about("Rehearse a scenario, or a task with the tools of any OpenAPI document.", _RUN_EXAMPLES)
     parser = commands.add_parser("run", help="rehearse a scenario, or a task with tools", **about)
-    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="a scenario's YAML or JSON file")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a scenario; with --task, the tools")
     task = parser.add_argument_group("a task in place of a scenario (needs --model)")
-    task.add_argument("--tools", metavar="SPEC", help="OpenAPI document, or a file of function descriptions")
     task.add_argument("--task", metavar="TEXT", help="what the user wants")
+    task.add_argument("--tools", metavar="SPEC", help="FILE by its name: OpenAPI document or function descriptions")
     task.add_argument("--state", metavar="FILE", help="the task state at the start, as JSON or YAML")
     _add_model(parser, "speaks in place of the recorded replies")
     parser.add_argument(

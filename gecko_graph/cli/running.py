@@ -86,11 +86,12 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
     Raises:
         GeckoError: Both or neither are given, or something in them is wrong.
     """
-    if options.scenario is not None:
-        for word in ("tools", "task", "state"):
-            if getattr(options, word) is not None:
-                raise ScenarioError(f"--{word} is for a task in place of a scenario; leave one of both out")
-        read = Scenario.load(options.scenario)
+    if options.file is not None and options.tools is not None:
+        raise ScenarioError(f"{options.file} and --tools {options.tools}: name one of both")
+    if options.file is not None and options.task is None:
+        if options.state is not None:
+            raise ScenarioError("--state is for a task; a scenario has a state of its own")
+        read = Scenario.load(options.file)
     else:
         read = _of_task(options)
     limits = _knobs(read.limits, options.set)
@@ -98,8 +99,9 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
 
 
 def _of_task(options: argparse.Namespace) -> Scenario:
-    if options.tools is None or options.task is None:
-        raise ScenarioError("name a scenario, or give --tools and --task (gecko-graph run --help shows examples)")
+    tools = options.tools or options.file
+    if tools is None or options.task is None:
+        raise ScenarioError("name a scenario, or tools and a --task (gecko-graph run --help shows examples)")
     if not options.task.strip():
         raise ScenarioError("--task is empty: say what the user wants")
     if options.model is None:
@@ -107,9 +109,7 @@ def _of_task(options: argparse.Namespace) -> Scenario:
     state = read_document(options.state) if options.state is not None else {}
     if not isinstance(state, dict):
         raise ScenarioError(f"{options.state}: the task state must be an object, not {type(state).__name__}")
-    toolkit = read_toolkit(options.tools)
-    turn = Turn(options.task)
-    return Scenario("task", toolkit, state, (turn,), GeckoContext(), options.tools)
+    return Scenario("task", read_toolkit(tools), state, (Turn(options.task),), GeckoContext(), tools)
 
 
 def _knobs(limits: GeckoContext, settings: Sequence[str]) -> GeckoContext:

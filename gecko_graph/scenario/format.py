@@ -90,8 +90,12 @@ def read_scenario(data: Any, *, where: str) -> ScenarioEntry:
 def _check_version(data: Mapping[str, Any], where: str) -> None:
     version = data.get("version")
     if version is None:
-        hint = "; this looks like an OpenAPI document" if "openapi" in data else ""
-        raise ScenarioError(f"{where}: version: is missing: write `version: {VERSION}`{hint}")
+        if "openapi" in data or "swagger" in data:
+            raise ScenarioError(
+                f"{where}: is an OpenAPI document, not a scenario; to rehearse a task with its tools: "
+                f"gecko-graph run {where} --task TEXT --model NAME"
+            )
+        raise ScenarioError(f"{where}: version: is missing: write `version: {VERSION}`")
     if type(version) is not int or version < 1:
         raise ScenarioError(f"{where}: version: should be {VERSION}, not {version!r}")
     if version > VERSION:

@@ -24,7 +24,10 @@ def read_toolkit(path: str | Path) -> Toolkit:
     file = Path(path)
     if _is_openapi(file):
         return Toolkit.from_openapi(file)
-    described = tool_descriptions(_document(file), where=str(file))
+    document = _document(file)
+    if isinstance(document, dict) and {"turns", "tools"} <= document.keys():
+        raise ToolkitError(f"{file} is a scenario, which has tools and tasks of its own: gecko-graph run {file}")
+    described = tool_descriptions(document, where=str(file))
     if not described:
         raise ToolkitError(f"{file}: there are no tools in it")
     return Toolkit.from_tools(described, title=file.stem)
