@@ -24,6 +24,7 @@ STATE = "cwd: [documents]\ntree:\n  documents: {final_report.pdf: …}"
 TASK = "Move final_report.pdf into a folder temp inside documents; create it if needed."
 CALL = '{"name": "mkdir", "args": {"name": "temp"}}'
 TOOLS = "mkdir: Make a folder\nmv: Move a file"
+POLICY = "You act for the user ann. Never remove a file."
 CONVERSATION = "user: What is in documents?\nassistant: final_report.pdf"
 
 CASES = {
@@ -70,10 +71,13 @@ CASES = {
             "problems": "operation 0: /tree/x is not there",
         },
     ),
-    "bootstrapper-empty": ("bootstrapper", {"task": TASK, "conversation": "", "tools": TOOLS, "state": ""}),
+    "bootstrapper-empty": (
+        "bootstrapper",
+        {"task": TASK, "conversation": "", "policy": "", "tools": TOOLS, "state": ""},
+    ),
     "bootstrapper-given": (
         "bootstrapper",
-        {"task": TASK, "conversation": CONVERSATION, "tools": TOOLS, "state": STATE},
+        {"task": TASK, "conversation": CONVERSATION, "policy": POLICY, "tools": TOOLS, "state": STATE},
     ),
     "checklist": ("checklist", {"task": TASK, "conversation": CONVERSATION, "tools": TOOLS}),
     "judge": (
@@ -82,7 +86,7 @@ CASES = {
             "items": '{"id": "temp-exists", "description": "documents has a folder temp"}',
             "task": TASK,
             "conversation": CONVERSATION,
-            "policy": "Never remove a file.",
+            "policy": POLICY,
             "tools": TOOLS,
             "steps": '1. mkdir({"name": "temp"}) -> ok: null',
             "answer": '"Done."',
@@ -132,7 +136,7 @@ def test_the_system_part_never_changes_and_is_short(role):
     one = render(role, dict.fromkeys(variables_of(role), "x"))
     two = render(role, dict.fromkeys(variables_of(role), "y" * 100))
     assert one.system == two.system
-    assert len(one.system) / 4 <= 360  # tokens, roughly: 23 calls of the measured case share 45,000
+    assert len(one.system) / 4 <= 400  # tokens, roughly: 23 calls of the measured case share 45,000
     assert "data" in one.system or "evidence" in one.system
     assert "instruction" in one.system
 

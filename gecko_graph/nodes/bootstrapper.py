@@ -13,9 +13,9 @@ from ..errors import StateError
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import InitialState
-from ..models.telling import cut, tell_conversation, tell_tools
+from ..models.telling import cut, tell_conversation, tell_policy, tell_tools
 from ..state import JsonObject
-from ..toolkit import Toolkit
+from ..toolkit import Toolkit, ToolSpec
 from ..turn import earlier, human_turns, next_turn, task_of
 from ..world.digest import check_json, clone
 from ..world.view import focus_words, view
@@ -88,9 +88,19 @@ def ask_state(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
         variables={
             "task": cut(task, budget=budget),
             "conversation": tell_conversation(earlier(messages), budget=budget // 2),
-            "tools": tell_tools(((tool.name, tool.description) for tool in toolkit), budget=budget),
+            "policy": tell_policy(messages, budget=budget // 2),
+            "tools": tell_tools(((tool.name, purpose(tool, whole=not given)) for tool in toolkit), budget=budget),
             "state": view(given, focus=focus_words(task), budget=budget) if given else "",
         },
         reply=InitialState,
         where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),
     )
+
+
+def purpose(tool: ToolSpec, *, whole: bool) -> str:
+    """A tool's description; where the domain is to be made up, with what the tool takes and gives."""
+    if not whole:
+        return tool.description
+    takes, gives = (", ".join((schema or {}).get("properties", {})) for schema in (tool.parameters, tool.result))
+    told = [tool.description, f"Takes {takes}." if takes else "", f"Gives {gives}." if gives else ""]
+    return " ".join(filter(None, told))

@@ -135,7 +135,7 @@ def ask_judge(
             "conversation": tell_conversation(earlier(state["conversation"]), budget=budget // 2),
             "policy": tell_policy(state["conversation"], budget=budget // 2),
             "steps": tell_steps(state.get("steps", []), budget=budget),
-            "answer": tell_json(state.get("answer", ""), budget=ANSWER_CHARS),
+            "answer": tell_answer(state),
             "change": tell_patch(change, budget=budget // 2),
             "state": view(state["task_state"], focus=words, budget=budget),
         },
@@ -145,11 +145,22 @@ def ask_judge(
 
 
 def tell_item(item: ChecklistItem, ruled: Mapping[str, tuple[bool, str]]) -> str:
-    """An item as one line of JSON, with what a rule has found."""
-    told = {"id": item["id"], "description": cut(item["description"], budget=ITEM_CHARS)}
+    """An item as one line of JSON, with what a rule has found; never a check, nor what it came upon."""
+    told = {"id": item["id"], "description": cut(goal_of(item), budget=ITEM_CHARS)}
     if item["id"] in ruled:
-        told["by_rule"] = cut(ruled[item["id"]][1], budget=ITEM_CHARS)
+        told["by_rule"] = "its check does not hold"
     return json.dumps(told, ensure_ascii=False)
+
+
+def goal_of(item: ChecklistItem) -> str:
+    """What an item asks for, in the words that models may read: where its check is all that is said of it, its id."""
+    return f"item {item['id']}" if item["description"] == item.get("check") else item["description"]
+
+
+def tell_answer(state: AttemptState) -> str:
+    """The planner's answer; where there is none, why the attempt ended."""
+    answer = state.get("answer", "")
+    return tell_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {state.get('stop_reason') or 'no reason'})"
 
 
 def settle(
@@ -215,8 +226,9 @@ def pronounce(items: Sequence[JudgedItem], state: AttemptState, judgement: Judge
 
 def feedback_of(items: Sequence[JudgedItem], state: AttemptState, judgement: Judgement | None) -> str:
     """What the next attempt's planner is told: what is missing and why. Never how to do it, as a check would say."""
+    goals = {item["id"]: goal_of(item) for item in state.get("items", [])}
     lines = [
-        f"- {item['description']}: {item['status']}"
+        f"- {goals.get(item['id'], item['description'])}: {item['status']}"
         + (f" ({item['reason']})" if item["reason"] and item["by"] != "rule" else "")
         for item in items
         if item["status"] != "success"
