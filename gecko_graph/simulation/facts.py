@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..models.telling import tell_json
-from ..state import Call, SupposedFact
+from ..state import Call, Json, SupposedFact
+from ..world.view import focus_words, view
 
-FACT_CHARS = 2_000
+_SHARES = 3
+"""Facts among which a budget is shared, at most: what is left over is for shorter ones."""
+
+_BREAK = re.compile(r"\n *")
 
 
 def fact_key(call: Call, digest: str) -> str:
@@ -21,14 +25,41 @@ def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]
     return {**new, **old}
 
 
-def tell_facts(facts: Iterable[SupposedFact], *, about: str, budget: int) -> str:
-    """The facts as lines of JSON for a prompt, those of the tool `about` first, as many as `budget` characters hold."""
+def tell_facts(facts: Iterable[SupposedFact], *, call: Call, budget: int) -> str:
+    """The facts as lines of JSON for a prompt, as many as `budget` characters hold.
+
+    Those that speak of the call's arguments come first, then those of its tool. A fact that is too long for its share
+    is told as a view of it: of a list of fifty flights, the one that is being booked.
+    """
+    wanted = [text.lower() for text in _texts(call["args"])]
+    ranked = sorted((_rank(fact, call["name"], wanted), index, fact) for index, fact in enumerate(facts))
+    focus = focus_words(call["args"], call["name"])
+    share = budget // min(max(len(ranked), 1), _SHARES)
     lines: list[str] = []
     left = budget + 1  # the last line ends without a break
-    for fact in sorted(facts, key=lambda fact: fact["tool"] != about):
-        told = {"call": {"name": fact["tool"], "args": fact["args"]}, "result": fact["result"]}
-        line = tell_json(told, budget=min(budget // 3, FACT_CHARS))
+    for _, _, fact in ranked:
+        line = _told(fact, focus=focus, budget=share)
         if len(line) < left:
             lines.append(line)
             left -= len(line) + 1
     return "\n".join(lines)
+
+
+def _rank(fact: SupposedFact, tool: str, wanted: Sequence[str]) -> tuple[bool, bool]:
+    text = json.dumps([fact["args"], fact["result"]], ensure_ascii=False).lower()
+    return not any(each in text for each in wanted), fact["tool"] != tool
+
+
+def _told(fact: SupposedFact, *, focus: Sequence[str], budget: int) -> str:
+    told = {"call": {"name": fact["tool"], "args": fact["args"]}, "result": fact["result"]}
+    line = json.dumps(told, ensure_ascii=False)
+    return line if len(line) <= budget else _BREAK.sub(" ", view(told, focus=focus, budget=budget))
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """The texts and numbers in some arguments that are long enough to tell things apart."""
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+    elif not isinstance(value, bool) and len(str(value)) > 1 and value is not None:
+        yield str(value)

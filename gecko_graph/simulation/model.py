@@ -50,7 +50,7 @@ def ask_simulator(question: Question, problems: list[str]) -> Ask:
             "tool": tell_tool(tool, focus=list(call["args"])),
             "call": tell_json({"name": call["name"], "args": call["args"]}, budget=CALL_CHARS),
             "state": view(question.state, focus=focus_words(call["name"], call["args"]), budget=budget),
-            "facts": tell_facts(question.facts.values(), about=tool.name, budget=budget // 4),
+            "facts": tell_facts(question.facts.values(), call=call, budget=budget // 2),
             "wants": "effect" if fused else "response",
             "problems": cut("\n".join(problems), budget=PROBLEM_CHARS),
         },

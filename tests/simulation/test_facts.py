@@ -14,6 +14,7 @@ from tests import desk
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda each: st.lists(each, max_size=2)
 )
+RATE = {"id": "9", "name": "rate", "args": {}}
 ARGS = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
 
 
@@ -54,7 +55,7 @@ def test_what_was_supposed_first_stays():
 
 def test_facts_are_told_within_the_budget_the_tool_s_own_first():
     facts = [fact("other", {"n": n}, "x" * 50) for n in range(100)] + [fact("rate", {"currency": "EUR"}, 1.25)]
-    told = tell_facts(facts, about="rate", budget=1_000)
+    told = tell_facts(facts, call=RATE, budget=1_000)
     assert len(told) <= 1_000
     lines = told.splitlines()
     assert json.loads(lines[0]) == {"call": {"name": "rate", "args": {"currency": "EUR"}}, "result": 1.25}
@@ -63,18 +64,31 @@ def test_facts_are_told_within_the_budget_the_tool_s_own_first():
 
 def test_a_budget_is_used_to_its_last_character():
     facts = [fact("rate", {"n": n}) for n in range(9)]
-    size = len(tell_facts(facts[:1], about="rate", budget=1_000))
+    size = len(tell_facts(facts[:1], call=RATE, budget=1_000))
     for count in (4, 5):
         whole = count * size + count - 1
-        assert len(tell_facts(facts, about="rate", budget=whole)) == whole
-        assert len(tell_facts(facts, about="rate", budget=whole - 1).splitlines()) == count - 1
+        assert len(tell_facts(facts, call=RATE, budget=whole)) == whole
+        assert len(tell_facts(facts, call=RATE, budget=whole - 1).splitlines()) == count - 1
 
 
 def test_a_huge_fact_is_cut_and_hides_no_other():
-    told = tell_facts([fact("rate", {}, "x" * 100_000), fact("rate", {"n": 2}, "small")], about="rate", budget=3_000)
+    told = tell_facts([fact("rate", {}, "x" * 100_000), fact("rate", {"n": 2}, "small")], call=RATE, budget=3_000)
     assert len(told) <= 3_000
     assert "small" in told
-    assert tell_facts([], about="rate", budget=100) == ""
+    assert tell_facts([], call=RATE, budget=100) == ""
+
+
+def test_what_speaks_of_the_arguments_comes_first_and_is_told_in_full():
+    flights = [{"id": f"F-{n:03}", "price": 100 + n, "note": "x" * 80} for n in range(50)]
+    facts = [fact("book", {"flight": f"G-{n}"}, "booked") for n in range(40)] + [fact("find", {"to": "Oslo"}, flights)]
+    booking = {"id": "9", "name": "book", "args": {"flight": "F-027", "seats": [None, True, 2]}}
+    told = tell_facts(facts, call=booking, budget=1_500)
+    assert len(told) <= 1_500
+    first, second = told.splitlines()[:2]
+    assert '"id": "F-027"' in first
+    assert '"price": 127' in first
+    assert '"price": 128' not in first
+    assert '"name": "book"' in second
 
 
 def test_the_next_round_meets_the_same_invented_world():
