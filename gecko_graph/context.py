@@ -12,33 +12,44 @@ LADDER: tuple[RungName, ...] = ("real", "contract", "python", "example", "model"
 
 
 class GeckoContext(BaseModel):
-    """Per-run knobs, passed as `context=GeckoContext(...)`; every one has a default that works."""
+    """Per-run knobs, passed as `context=GeckoContext(...)`; every one has a default that works.
+
+    LangGraph keeps no context in its checkpoints: a run that is resumed is given the same one again. A graph that is
+    embedded sees its parent's context; one that is no GeckoContext leaves it with the knobs it was created with.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_retries: int = Field(3, ge=0, description="Rounds after the first one (paper, section 6.1: 3).")
-    parallel_attempts: int = Field(1, ge=1, le=64, description="Attempts that run at once in each round.")
-    max_steps: int = Field(20, ge=1, description="Tool calls in one attempt, refused ones included.")
-    target_score: float = Field(1.0, ge=0, le=1, description="Retrying stops at this share of successful items.")
-    semantic_validation: bool = Field(True, description="Ask a model about arguments whose meaning no rule decides.")
+    # defaults by name: a type checker without Pydantic's plugin takes a field with a bare one for required
+    max_retries: int = Field(default=3, ge=0, description="Rounds after the first one (paper, section 6.1: 3).")
+    parallel_attempts: int = Field(default=1, ge=1, le=64, description="Attempts that run at once in each round.")
+    max_steps: int = Field(default=20, ge=1, description="Tool calls in one attempt, refused ones included.")
+    target_score: float = Field(
+        default=1.0, ge=0, le=1, description="Retrying stops at this share of successful items."
+    )
+    semantic_validation: bool = Field(
+        default=True, description="Ask a model about arguments whose meaning no rule decides."
+    )
     planner_view: Literal["tools", "summary"] = Field(
-        "tools",
+        default="tools",
         description="What the planner sees: what real tools would show, or a summary of the task state as well.",
     )
-    ladder: tuple[RungName, ...] = Field(LADDER, description="The rungs that may answer a call, best first.")
+    ladder: tuple[RungName, ...] = Field(default=LADDER, description="The rungs that may answer a call, best first.")
     calls: Literal["serial", "snapshot", "strict"] = Field(
-        "serial", description="How several calls in one planner message meet the state."
+        default="serial", description="How several calls in one planner message meet the state."
     )
     simulation: Literal["fused", "separate"] = Field(
-        "fused", description="Result and state change in one model reply, or in two as the paper does."
+        default="fused", description="Result and state change in one model reply, or in two as the paper does."
     )
-    view_chars: int = Field(6_000, ge=500, description="Characters of task state that one prompt may carry.")
-    token_budget: int | None = Field(None, ge=1, description="Tokens that one turn may use, over all its attempts.")
+    view_chars: int = Field(default=6_000, ge=500, description="Characters of task state that one prompt may carry.")
+    token_budget: int | None = Field(
+        default=None, ge=1, description="Tokens that one turn may use, over all its attempts."
+    )
     time_budget_s: float | None = Field(
-        None, gt=0, description="Seconds that one turn may take, over all its attempts."
+        default=None, gt=0, description="Seconds that one turn may take, over all its attempts."
     )
-    tool_timeout_s: float = Field(30.0, gt=0, description="Seconds that one Python tool may take to answer.")
-    seed: int = Field(0, description="Seed of everything that is made up: schema answers, new identifiers.")
+    tool_timeout_s: float = Field(default=30.0, gt=0, description="Seconds that one Python tool may take to answer.")
+    seed: int = Field(default=0, description="Seed of everything that is made up: schema answers, new identifiers.")
 
 
 def context_of(given: Any, default: GeckoContext) -> GeckoContext:

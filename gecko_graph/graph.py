@@ -28,7 +28,7 @@ from langgraph.types import Checkpointer, Send
 
 from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
 from .context import GeckoContext
-from .errors import ToolkitError
+from .errors import GeckoError, ToolkitError
 from .models.factory import Models
 from .models.node import NodeFunction, Router, as_node, book_attempt, book_turn
 from .models.usage import PRICES, Price
@@ -77,6 +77,7 @@ def create_gecko(
     Raises:
         ToolkitError: The toolkit is empty or no Toolkit.
         ModelError: A model cannot be built.
+        GeckoError: The context is no GeckoContext.
     """
     if not isinstance(toolkit, Toolkit):
         raise ToolkitError(
@@ -84,6 +85,10 @@ def create_gecko(
         )
     if not len(toolkit):
         raise ToolkitError("the toolkit has no tools: there is nothing to rehearse")
+    if context is not None and not isinstance(context, GeckoContext):
+        raise GeckoError(
+            f"context is a {type(context).__name__}: give an object, for example context=GeckoContext(max_retries=1)"
+        )
     speakers = Models.bind(model, models, base_url=base_url, prices=prices)
     return compose(toolkit, models=speakers, default=context or GeckoContext(), checkpointer=checkpointer)
 

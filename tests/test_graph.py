@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import copy
+import inspect
 import time
 
 import pytest
@@ -11,6 +13,7 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from gecko_graph import GeckoContext, GeckoError, RehearsalState, Toolkit, create_gecko
+from gecko_graph import context as context_module
 from tests import desk
 
 
@@ -300,6 +303,21 @@ def test_an_attempt_starts_anew_from_a_finished_run_s_checkpoint():
 def test_a_user_s_mistake_raises_and_says_what_to_do(inputs, says):
     with pytest.raises(GeckoError, match=says):
         desk.gecko(desk.RIGHT).invoke(inputs)
+
+
+@pytest.mark.parametrize("context", [{"max_retries": 1}, GeckoContext, 3])
+def test_a_bound_context_that_is_none_is_a_mistake(context):
+    with pytest.raises(GeckoError, match=r"context=GeckoContext\(max_retries=1\)"):
+        desk.gecko(desk.RIGHT, context=context)
+
+
+def test_knobs_are_optional_for_type_checkers_without_a_plugin():
+    # PEP 681: only `default=` by name makes a field optional, whatever Pydantic makes of a bare one at run time
+    source = ast.parse(inspect.getsource(context_module))
+    (knobs,) = (each for each in source.body if isinstance(each, ast.ClassDef))
+    fields = {each.target.id: each.value for each in knobs.body if isinstance(each, ast.AnnAssign)}
+    assert fields.keys() == GeckoContext.model_fields.keys()
+    assert [name for name, field in fields.items() if "default" not in {key.arg for key in field.keywords}] == []
 
 
 def test_no_tools_and_no_toolkit_are_mistakes():
