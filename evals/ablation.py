@@ -31,12 +31,15 @@ from gecko_graph.toolkit.spec import ToolSpec
 from gecko_graph.world.patch import make_patch
 
 from .baselines import Create
-from .contest import MOST_CALLS, add_set, contend, problems
-from .figures import Bars, Lines, Measured, Published, Table, mean, rate
+from .contest import contend
+from .figures import Bars, Figure, Lines, Measured, Published, Table, mean, rate
 from .options import Options
+from .problems import MOST_CALLS, add_set, problems
 from .suite import Case, EvalError, Record, Suite, Summary, by_group
 
 PARTS = ("validation", "state", "feedback")
+
+PAPER_TASKS = "multi_turn_base"
 
 PAPER = {"full": 0.72, "without validation": 0.705, "without state": 0.68, "without feedback": 0.615}
 """Figure 4 (a): BFCL multi-turn base, GPT-4o."""
@@ -143,6 +146,7 @@ class Ablation(Suite):
     examples = (
         "--without validation,state,feedback",
         "--tasks multi_turn_base --limit 20 --retries 0..3",
+        "--tasks live_simple --without nothing --retries 0..3 --model openai:gpt-5-mini --limit 100",
         "--tasks multi_turn_base --model openai:gpt-4o --role-model judge=openai:gpt-4.1-mini",
     )
 
@@ -176,24 +180,21 @@ class Ablation(Suite):
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Tables by set of tasks, and figure 5 where retries were varied."""
         figures = [figure for some in by_group(records).values() for figure in self._figures(some)]
-        notes = [] if self.options.model_names() else [NOT_LIVE]
-        return Summary(figures, notes=notes)
+        return Summary(figures, notes=[] if is_live(self.options) else [NOT_LIVE])
 
-    def _figures(self, records: Sequence[Record]) -> Iterator[Table | Bars | Lines]:
-        group, by_arm = records[0].group, by_group(records, key="arm")
-        live = bool(self.options.model_names())
+    def _figures(self, records: Sequence[Record]) -> Iterator[Figure]:
+        group, by_arm, live = records[0].group, by_group(records, key="arm"), is_live(self.options)
         named = [arm for arm in self._arms if arm.retries is None and arm.name in by_arm]
         yield costs(f"Without a part: {group}", {arm.name: by_arm[arm.name] for arm in named}, live=live)
-        paper = [Published(PAPER[arm.name], "paper, figure 4 (a)") if arm.name in PAPER else None for arm in named]
-        ours = [solved(by_arm[arm.name]) for arm in named]
-        series: dict[str, Sequence[Measured | Published | None]] = {"here": ours}
-        if live:
-            series["paper: GPT-4o on BFCL multi-turn base"] = paper
+        series: dict[str, Sequence[Measured | Published | None]] = {"here": [solved(by_arm[arm.name]) for arm in named]}
+        if live and group == PAPER_TASKS:
+            series["paper: GPT-4o"] = [
+                Published(PAPER[arm.name], "paper, figure 4 (a)") if arm.name in PAPER else None for arm in named
+            ]
         yield Bars(f"Solved without a part: {group}", [arm.name for arm in named], series)
-        if tried := [arm for arm in self._arms if arm.retries is not None and arm.name in by_arm]:
-            yield costs(f"By retries: {group}", {arm.name: by_arm[arm.name] for arm in tried}, live=live)
-            points = [(float(arm.retries or 0), solved(by_arm[arm.name])) for arm in tried]
-            yield Lines(f"Solved by retries: {group}", {"solved": points}, x="retries", y="share of tasks")
+        if tried := {arm: by_arm[arm.name] for arm in self._arms if arm.retries is not None and arm.name in by_arm}:
+            yield costs(f"By retries: {group}", {arm.name: some for arm, some in tried.items()}, live=live)
+            yield from by_retries(group, {float(arm.retries or 0): some for arm, some in tried.items()}, live=live)
 
 
 NOT_LIVE = (
@@ -214,10 +215,38 @@ def arms_of(without: str, retries: str) -> list[Arm]:
     arms = [Arm("full"), *(Arm(f"without {part}", (part,)) for part in parts)]
     if retries:
         first, _, last = retries.partition("..")
-        if not (first.isdigit() and (last or first).isdigit()):
+        if not (first.isdigit() and (last or first).isdigit()) or int(first) > int(last or first):
             raise EvalError(f"--retries {retries}: write a number or a range such as 0..3")
-        arms += [Arm(f"{n} retries", (), n) for n in range(int(first), int(last or first) + 1)]
+        arms += [Arm("1 retry" if n == 1 else f"{n} retries", (), n) for n in range(int(first), int(last or first) + 1)]
     return arms
+
+
+def is_live(options: Options) -> bool:
+    """True where a model plans: only then what is solved is an accuracy."""
+    return "planner" in options.model_names()
+
+
+def by_retries(group: str, tried: Mapping[float, Sequence[Record]], *, live: bool) -> Iterator[Lines]:
+    """Figure 5: accuracy, latency and, of a model, cost over retries."""
+    yield Lines(
+        f"Solved by retries: {group}",
+        {"solved": [(n, solved(some)) for n, some in tried.items()]},
+        x="retries",
+        y="share of tasks",
+    )
+    yield Lines(
+        f"Latency by retries: {group}",
+        {"seconds": [(n, seconds(some)) for n, some in tried.items()]},
+        x="retries",
+        y="seconds a task",
+        note="Several cases at once wait for each other; --at-once 1 measures one alone.",
+    )
+    if live:
+        spent = {n: dollars(some) for n, some in tried.items()}
+        known = [(n, cost) for n, cost in spent.items() if isinstance(cost, Measured)]
+        points = known or [(n, mean(some, tokens)) for n, some in tried.items()]
+        word = "dollars" if known else "tokens"
+        yield Lines(f"Cost by retries: {group}", {word: points}, x="retries", y=f"{word} a task")
 
 
 def solved(records: Sequence[Record]) -> Measured:
@@ -232,11 +261,16 @@ def costs(title: str, rows: Mapping[str, Sequence[Record]], *, live: bool) -> Ta
     for name, records in rows.items():
         cells: list[Any] = [name, solved(records)]
         cells += [mean(records, lambda record, key=key: record.values[key]) for key in ("tool_calls", "attempts")]  # type: ignore[misc]
-        cells.append(mean(records, lambda record: record.seconds, form="seconds"))
+        cells.append(seconds(records))
         if live:
             cells += [mean(records, tokens), dollars(records)]
         table.add(*cells)
     return table
+
+
+def seconds(records: Sequence[Record]) -> Measured:
+    """How long a task took."""
+    return mean(records, lambda record: record.seconds, form="seconds")
 
 
 def tokens(record: Record) -> float:

@@ -21,17 +21,21 @@ def tell(cell: Cell) -> str:
 
 
 def tell_measured(cell: Measured) -> str:
-    """Value, interval and n: `97.5 % [95.4, 98.7] 390/400`, `3.20 s [2.90, 3.50] n=40`."""
+    """Value, interval and n: `97.5 % [95.4, 98.7] 390/400`, `3.20 s [2.90, 3.50] n=40`, `3.20 s n=1`."""
     if cell.n == 0:
         return "none n=0"
-    n = f"{cell.hits:,}/{cell.n:,}" if cell.hits is not None else f"n={cell.n:,}"
-    return f"{tell_value(cell.value, cell.form)} {tell_interval(cell)} {n}"
+    return " ".join(filter(None, [tell_value(cell.value, cell.form), tell_interval(cell), tell_n(cell)]))
+
+
+def tell_n(cell: Measured) -> str:
+    """From how many cases: hits of n for a rate."""
+    return f"{cell.hits:,}/{cell.n:,}" if cell.hits is not None else f"n={cell.n:,}"
 
 
 def tell_interval(cell: Measured) -> str:
-    """The interval in brackets; one value has none."""
+    """The interval in brackets; empty for a single value, which has none."""
     if not (isfinite(cell.low) and isfinite(cell.high)):
-        return "[?]"
+        return ""
     low, high = (tell_value(end, cell.form, unit=False) for end in (cell.low, cell.high))
     return f"[{low}, {high}]"
 

@@ -59,7 +59,8 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
 
 def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     options = options_of(kind, given)
-    options.speakers()  # a model that cannot be built is told before anything runs
+    options.speakers()  # a model that cannot be built is told before anything runs, and so is a file
+    check_places(given)
     suite = kind(options)
     chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
     if given.list:
@@ -73,6 +74,24 @@ def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     if given.json != "-":
         show(ran, Console(), where=pages[-1])
     return ran.exit_code
+
+
+def check_places(given: argparse.Namespace) -> None:
+    """Make the folders that `--report` and `--json` name.
+
+    Raises:
+        EvalError: One cannot be made, or is itself what is to be written.
+    """
+    places = {"--report": given.report, "--json": given.json if given.json != "-" else None}
+    for option, place in places.items():
+        if place is None:
+            continue
+        try:
+            Path(place).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EvalError(f"{option} {place}: {error.strerror}: {error.filename}") from None
+        if Path(place).is_dir():
+            raise EvalError(f"{option} {place} is a folder: name a file")
 
 
 def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, command: str) -> Result:

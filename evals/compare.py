@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gecko_graph.state import JsonObject
 
-from .ablation import costs, without
+from .ablation import costs, is_live, without
 from .baselines import BASELINES, CRITICAL, Create
-from .contest import MOST_CALLS, add_set, contend, problems
+from .contest import contend
 from .figures import Figure, Published, Table
 from .options import Options
+from .problems import MOST_CALLS, add_set, problems
 from .suite import Case, EvalError, Record, Suite, Summary, by_group
 
 METHODS: Mapping[str, Create] = {**BASELINES, "gats": without()}
@@ -57,7 +58,7 @@ class Compare(Suite):
         named = [name for name in options.own.methods.split(",") if name]
         if unknown := [name for name in named if name not in METHODS]:
             raise EvalError(f"--methods {unknown[0]}: the methods are {', '.join(METHODS)}")
-        mute = set() if "planner" in options.model_names() else {*CRITICAL, "merge-to-one"}
+        mute = set() if is_live(options) else {*CRITICAL, "merge-to-one"}
         self._methods = [name for name in named if name not in mute]
         self._unmeasured = [name for name in named if name in mute]
         if not self._methods:
@@ -78,7 +79,7 @@ class Compare(Suite):
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """One table a set of tasks, and the published one."""
-        live = bool(self.options.model_names())
+        live = is_live(self.options)
         figures: list[Figure] = [
             costs(f"Comparison: {group}", by_group(some, key="method"), live=live)
             for group, some in by_group(records).items()

@@ -91,13 +91,19 @@ def share(hits: int, n: int, *, tools: Tools, rungs: Mapping[str, int] | None = 
 def mean(records: Iterable[Record], of: Callable[[Record], float], *, form: Form = "number") -> Measured:
     """The mean over the records that are done, with Student's interval; the others have no value and do not count."""
     done = [record for record in records if record.done]
-    value, low, high = statistics.mean_interval([of(record) for record in done])
+    value, low, high = _mean([of(record) for record in done])
     return Measured(value, low, high, len(done), tools_of(done), form, None, rungs_of(done))
 
 
 def mean_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
     """The mean of plain values, with Student's interval."""
-    return Measured(*statistics.mean_interval(values), len(values), tools, form)
+    return Measured(*_mean(values), len(values), tools, form)
+
+
+def _mean(values: Sequence[float]) -> statistics.Interval:
+    """The mean's interval; what is never negative, such as a cost, has none below 0, however few the cases."""
+    value, low, high = statistics.mean_interval(values)
+    return statistics.Interval(value, 0.0 if low < 0 <= min(values) else low, high)
 
 
 def median_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:

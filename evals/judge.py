@@ -25,7 +25,7 @@ from .bfcl_multi_turn import RECORDED
 from .figures import Measured, Published, Table, rate
 from .options import Options
 from .rehearsed import rehearsed
-from .suite import Case, Expectation, Record, Suite, Summary
+from .suite import Case, EvalError, Expectation, Record, Suite, Summary
 
 Arm = Literal["real", "simulated"]
 
@@ -83,6 +83,7 @@ class Judge(Suite):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         package.version()
+        self._arms = arms_of(options.own.tools)
         self._models = judging(options)
 
     def cases(self) -> Iterator[Case]:
@@ -103,10 +104,9 @@ class Judge(Suite):
     def _cases(self, task: Task, turns: Sequence[Mapping[str, Any]], who: str) -> Iterator[Case]:
         # the official checker's word on the attempt as it was made
         facts = {"by": who, "succeeds": check(task, [turn["steps"] for turn in turns]).valid}
-        for arm in PAPER:
-            if arm in self.options.own.tools.split(","):
-                name, given = f"{task.id}:{who}:{arm}", Given(task, turns, arm)
-                yield Case(name, given, group=arm, facts=facts, unit=task.id, tools=arm)
+        for arm in self._arms:
+            name, given = f"{task.id}:{who}:{arm}", Given(task, turns, arm)
+            yield Case(name, given, group=arm, facts=facts, unit=task.id, tools=arm)
 
     async def run_case(self, case: Case) -> JsonObject:
         """Rehearse the attempt and let it be judged."""
@@ -173,6 +173,18 @@ class Judge(Suite):
     def tell(self, record: Record) -> str:
         """What it is and what it was called."""
         return f"succeeds {record.facts['succeeds']}, judged {record.values['judged']}, {record.values['verdicts']}"
+
+
+def arms_of(text: str) -> list[Arm]:
+    """The kinds of tools that `--tools` names.
+
+    Raises:
+        EvalError: It names none, or another one.
+    """
+    named = [name for name in text.split(",") if name]
+    if not named or set(named) - set(PAPER):
+        raise EvalError(f"--tools {text}: write real, simulated or real,simulated")
+    return [arm for arm in PAPER if arm in named]
 
 
 def judging(options: Options) -> dict[Role, BaseChatModel]:

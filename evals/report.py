@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .cells import tell, tell_interval, tell_value
+from .cells import tell, tell_interval, tell_n, tell_value
 from .figures import Bars, Cell, Figure, Lines, Measured, Published, Table
 from .report_plots import bars, lines
 from .result import Result, tell_rungs
@@ -98,7 +98,7 @@ def _figure(result: Result, figure: Figure) -> str:
         assert isinstance(figure, Lines)
         drawn = lines(figure)
     note = f'<p class="note">{escape(figure.note)}</p>' if figure.note else ""
-    carried = f'<p class="carried">{escape(result.carried(figure.tools))}</p>'
+    carried = f'<p class="carried">{escape(result.carried_by(figure))}</p>'
     return f"<section>\n<h2>{escape(figure.title)}</h2>\n{drawn}{note}{carried}\n</section>\n"
 
 
@@ -110,9 +110,9 @@ def _table(table: Table) -> str:
 
 def _cell(cell: Cell) -> str:
     if isinstance(cell, Measured) and cell.n:
-        n = f"{cell.hits:,}/{cell.n:,}" if cell.hits is not None else f"n={cell.n:,}"
+        below = f"{tell_interval(cell)} {tell_n(cell)}".strip()
         title = f' title="{escape(tell_rungs(cell.rungs))}"' if cell.rungs else ""
-        return f"<td{title}>{tell_value(cell.value, cell.form)}<br><small>{tell_interval(cell)} {n}</small></td>"
+        return f"<td{title}>{tell_value(cell.value, cell.form)}<br><small>{below}</small></td>"
     if isinstance(cell, Published):
         return f"<td>{tell_value(cell.value, cell.form)}<br><small>{escape(cell.source)}</small></td>"
     return f"<td>{escape(tell(cell))}</td>"

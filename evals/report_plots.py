@@ -105,7 +105,8 @@ def _growth(points: Sequence[tuple[float, Measured | Published]]) -> str:
     if not isfinite(slope.value):
         return ""
     interval = Measured(slope.value, slope.low, slope.high, len(points), "none")
-    return f": grows with x to the power of {slope.value:.2f} {tell_interval(interval)}, {len(points)} points"
+    told = f"{slope.value:.2f} {tell_interval(interval)}".strip()
+    return f": grows with x to the power of {told}, {len(points)} points"
 
 
 def _drawable(x: float, cell: Measured | Published, *, log: bool) -> bool:

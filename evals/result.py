@@ -9,9 +9,9 @@ from math import isfinite
 from typing import Any
 
 from gecko_graph.models.usage import total
-from gecko_graph.state import JsonObject, Usage
+from gecko_graph.state import ROLES, JsonObject, Usage
 
-from .figures import Bars, Figure, Lines, Measured, Table, rungs_of
+from .figures import Bars, Figure, Lines, Measured, Published, Table, rungs_of
 from .journal import Head
 from .rehearsed import add_all
 from .suite import Expectation, Record, Suite, Tools
@@ -87,18 +87,24 @@ class Result:
         head = self.sessions[-1]
         kept = [record for record in self.records if tools == "none" or record.tools in {tools, "none"}]
         n = f"n = {len(kept):,}" + (f" of {self.of:,} cases" if self.of != len(kept) else " cases")
-        models = ", ".join(f"{role} {name}" for role, name in head["models"].items() if role != "planner") or "none"
         commits = ", ".join(dict.fromkeys(each["commit"] for each in self.sessions))
         parts = [
             n + (f", seed {head['options']['seed']}" if len(kept) < self.of else ""),
             f"planner {head['planner']}",
-            f"models: {models}",
+            f"models: {tell_models(head['models'])}",
             head["date"][:10],
             f"commit {commits}",
             _TOOLS[tools],
             tell_rungs(rungs_of(kept)),
         ]
         return " · ".join(filter(None, parts))
+
+    def carried_by(self, figure: Figure) -> str:
+        """What a figure says of where it comes from; nothing where all that stands in it was published by others."""
+        cells = [cell for row in figure.rows for cell in row] if isinstance(figure, Table) else []
+        others = any(isinstance(cell, Published) for cell in cells)
+        ours = any(isinstance(cell, Measured | int) for cell in cells)
+        return "" if others and not ours else self.carried(figure.tools)
 
     def as_json(self) -> JsonObject:
         """The summary as plain JSON: every figure with what it carries."""
@@ -110,9 +116,17 @@ class Result:
             "cases": {"of": self.of, "n": len(self.records), **counts},
             "holds": self.exit_code == 0,
             "expectations": [asdict(each) for each in self.expectations],
-            "figures": [figure_json(each) | {"carries": self.carried(each.tools)} for each in self.figures],
+            "figures": [figure_json(each) | {"carries": self.carried_by(each)} for each in self.figures],
             "notes": list(self.notes),
         }
+
+
+def tell_models(names: Mapping[str, str]) -> str:
+    """The models beside the planner's by role; one name where one speaks for all roles."""
+    others = {role: name for role, name in names.items() if role != "planner"}
+    if len(set(others.values())) == 1 and set(others) == set(ROLES) - {"planner"}:
+        return f"{next(iter(others.values()))} in all roles"
+    return ", ".join(f"{role} {name}" for role, name in others.items()) or "none"
 
 
 def tell_rungs(rungs: Mapping[str, int]) -> str:

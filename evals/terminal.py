@@ -60,7 +60,7 @@ def cell(text: str) -> str:
 
 
 def _below(result: Result, figure: Table) -> str:
-    return " ".join(filter(None, [figure.note, result.carried(figure.tools)]))
+    return " ".join(filter(None, [figure.note, result.carried_by(figure)]))
 
 
 def _table(figure: Table) -> RichTable:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from argparse import Namespace
 
 import pytest
 
-from evals.ablation import PAPER, Ablation, arms_of, without
+from evals.ablation import PAPER, Ablation, arms_of, is_live, without
+from evals.contest import contend
+from evals.options import Options, Planner
+from evals.problems import problems
 from evals.suite import EvalError
 from gecko_graph import GeckoContext, Scenario
 from gecko_graph.models.factory import Models
@@ -76,7 +81,7 @@ def test_arms_and_their_mistakes():
     assert [arm.name for arm in arms_of("validation,state,feedback", "")] == list(PAPER)
     assert [arm.retries for arm in arms_of("nothing", "0..3")] == [None, 0, 1, 2, 3]
     assert [arm.retries for arm in arms_of("nothing", "2")] == [None, 2]
-    for parts, retries in (("judge", ""), ("state", "two"), ("state", "0..x")):
+    for parts, retries in (("judge", ""), ("state", "two"), ("state", "0..x"), ("state", "3..0")):
         with pytest.raises(EvalError):
             arms_of(parts, retries)
 
@@ -97,7 +102,7 @@ def solved(tmp_path):
 def test_the_scenarios_by_arm(run, tmp_path):
     assert run(Ablation, "--retries", "0..1", "--json", tmp_path / "told.json") == 0
     counts = solved(tmp_path)
-    assert counts["full"] == counts["1 retries"] == 3
+    assert counts["full"] == counts["1 retry"] == 3
     assert counts["without feedback"] == counts["0 retries"] == 2
     assert counts["without state"] < 3
     assert "not measured" in json.loads((tmp_path / "told.json").read_text())["notes"][0]
@@ -110,3 +115,69 @@ def test_real_tasks_by_arm(run, tmp_path, shared_data):
     assert counts["full"] == 2
     assert counts["without feedback"] < 2
     assert {record["tools"] for record in records(tmp_path)} == {"real"}
+
+
+def test_single_turn_tasks_by_arm_and_by_retries(run, tmp_path):
+    pytest.importorskip("bfcl_eval")
+    words = ("--tasks", "parallel,irrelevance", "--without", "feedback", "--retries", "0..1", "--limit", "5")
+    assert run(Ablation, *words, "--json", tmp_path / "told.json") == 0
+    by_category: dict[str, set[str]] = {}
+    for record in records(tmp_path):
+        if record["values"]["solved"]:
+            by_category.setdefault(record["group"], set()).add(record["facts"]["arm"])
+    assert by_category["parallel"] == {"full", "1 retry"}  # the first attempt at each is spoilt
+    assert by_category["irrelevance"] == {"full", "without feedback", "0 retries", "1 retry"}
+    assert {record["tools"] for record in records(tmp_path)} == {"simulated"}
+    titles = {figure["title"] for figure in json.loads((tmp_path / "told.json").read_text())["figures"]}
+    assert {"Solved by retries: parallel", "Latency by retries: parallel"} <= titles
+
+
+# what the ground truth knows reaches no model that plans
+
+
+def options_of(tmp_path, *, planner: Planner, **roles):
+    own = Namespace(tasks="multi_turn_base,simple_python", without="nothing", retries="")
+    return Options(planner=planner, role_models=roles, own=own, out=tmp_path)
+
+
+LIVE = Planner("model", model="any:thing")
+TRUTH = Planner("ground-truth")
+
+
+def test_only_the_ground_truth_has_the_tools_that_it_needs_beyond_the_documents(tmp_path, shared_data):
+    pytest.importorskip("bfcl_eval")
+
+    def tools(planner):
+        found = problems(options_of(tmp_path, planner=planner))
+        problem = next(each for each in found if each.id == "multi_turn_base_173")
+        return problem, [problem.toolkit(turn) for turn in range(problem.turns)]
+
+    (live, shown), (truth, widened) = tools(LIVE), tools(TRUTH)
+    assert shown == [live.task.toolkit(turn) for turn in range(live.turns)]
+    assert widened != [truth.task.toolkit(turn) for turn in range(truth.turns)]
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_no_oracle_s_check_reaches_a_live_planner_or_its_judge(tmp_path, shared_data, monkeypatch, number):
+    pytest.importorskip("bfcl_eval")
+    options = options_of(tmp_path, planner=LIVE)
+    problem = list(problems(options))[number]
+
+    def refuse(*_):
+        raise AssertionError("the oracle was asked")
+
+    monkeypatch.setattr(type(problem), "checks", refuse)
+    monkeypatch.setattr(type(problem), "speakers", refuse)
+    turn = {"planner": [[DONE]] * 4, "checklist": [{"items": [{"description": "it is done"}]}]}
+    turn["judge"] = [{"items": [{"id": "item-1", "status": "success"}]}] * 4
+    model = RecordedModel(turns=[turn] * problem.turns)
+    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: model)
+    told = asyncio.run(contend(problem, without(), options, context=options.context(semantic_validation=False)))
+    assert set(told["usage"]) == {"planner", "checklist", "judge"}
+    assert told["verdicts"] == ["accepted"] * problem.turns  # by the model alone: nothing was done
+    assert not told["solved"]
+
+
+def test_a_model_that_only_judges_makes_no_accuracy(tmp_path):
+    assert is_live(options_of(tmp_path, planner=LIVE))
+    assert not is_live(options_of(tmp_path, planner=TRUTH, judge="any:thing"))

@@ -9,7 +9,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
-from evals import contest
+from evals import problems
 from evals.ablation import without
 from evals.baselines import BASELINES
 from evals.compare import PUBLISHED, Compare
@@ -46,7 +46,7 @@ def play(name, *, attempts, judge=(), retries=3, create=None):
 
 
 def solved(rehearsal) -> bool:
-    return contest.ScenarioProblem(FILES).solved([rehearsal])
+    return problems.ScenarioProblem(FILES).solved([rehearsal])
 
 
 def by(role, heard):
