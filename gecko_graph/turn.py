@@ -9,7 +9,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from .channels import AttemptState, GeckoState
 from .context import GeckoContext
-from .errors import TaskError
+from .errors import StateError, TaskError
 from .models.telling import text_of
 from .models.usage import total
 
@@ -43,6 +43,21 @@ def next_turn(state: GeckoState) -> int:
     """The number of the turn that opens now; every run of a thread opens one."""
     ledger = state.get("ledger")
     return (ledger["turn"] if ledger else 0) + 1
+
+
+def check_start(found: str, expected: str) -> None:
+    """Check that the task state is still the one that the turn's attempts begin from, by its digest.
+
+    Raises:
+        StateError: It is another one: it was edited in the middle of a turn, or changed in place.
+    """
+    if found != expected:
+        raise StateError(
+            f"the task state was changed in the middle of a turn (its digest is {found[:8]}, not {expected[:8]}): all "
+            "attempts of a turn begin from the same state. To edit it, go back to before the first of them: "
+            "update_state(snapshot.config, {'task_state': ...}, as_node='bootstrapper') on the turn's first snapshot "
+            "whose next is ('start_round',)"
+        )
 
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> str | None:

@@ -290,6 +290,21 @@ def test_an_attempt_starts_anew_from_a_finished_run_s_checkpoint():
     ]
 
 
+@pytest.mark.parametrize("node", ["attempt", "decide", "finish"])
+def test_a_state_that_is_edited_in_the_middle_of_a_turn_is_refused_and_the_message_says_how_to_do_it(node):
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    gecko.invoke(desk.inputs(), thread, interrupt_before=[node])
+    edited = {"task_state": {"trays": {"letters": ["from dad"]}, "runtime_state": {}}}
+    gecko.update_state(thread, edited)
+    with pytest.raises(GeckoError, match=r"as_node='bootstrapper'\) on the turn's first snapshot"):
+        gecko.invoke(None, thread)
+    first = [each for each in gecko.get_state_history(thread) if each.next == ("start_round",)][-1]
+    run = gecko.invoke(None, gecko.update_state(first.config, edited, as_node="bootstrapper"))
+    assert words(run) == ["failed", "accepted"]
+    assert run["task_state"]["trays"] == {"letters": ["from dad"], "bills": ["invoice"]}
+
+
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [

@@ -22,7 +22,7 @@ from ..models.node import NodeScope
 from ..models.telling import cut
 from ..models.usage import total
 from ..state import VERSION, Attempt
-from ..turn import human_turns, task_of
+from ..turn import check_start, human_turns, task_of
 from ..world.digest import clone, digest
 from ..world.patch import apply_patch
 
@@ -33,11 +33,10 @@ def begin(state: AttemptState, scope: NodeScope) -> dict[str, Any]:
     """Put the attempt's own copy of the task state in place; checks that it is the one that every attempt starts from.
 
     Raises:
-        RuntimeError: The state is not the one that the digest names: something changed it in place.
+        StateError: The state is not the one that the digest names: it was edited, or something changed it in place.
     """
     found = digest(state["before"])
-    if found != state["start_digest"]:
-        raise RuntimeError(f"the attempt's start state has digest {found[:12]}, not {state['start_digest'][:12]}")
+    check_start(found, state["start_digest"])
     lesson = state.get("lesson")
     scope.emit(
         event("gecko.attempt", attempt=state["number"], digest=found, feedback=lesson["feedback"] if lesson else "")

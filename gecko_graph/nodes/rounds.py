@@ -10,11 +10,11 @@ from langchain_core.messages import AIMessage
 
 from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
-from ..errors import StateError
 from ..models.node import NodeScope
 from ..models.telling import cut, tell_steps
 from ..models.usage import total
 from ..state import VERSION, Attempt, Call, Rehearsal
+from ..turn import check_start
 from ..world.digest import digest
 from ..world.patch import apply_patch
 
@@ -28,11 +28,8 @@ def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     number, width = state["round"] + 1, scope.context.parallel_attempts
     attempts = state.get("attempts") or []
     start = digest(state.get("task_state") or {})
-    if any(attempt["start_digest"] != start for attempt in attempts):
-        raise StateError(
-            "the task state was changed between two rounds of one turn, whose attempts must begin from the same state: "
-            "to edit it, fork the thread before `start_round`"
-        )
+    for attempt in attempts:
+        check_start(start, attempt["start_digest"])
     lesson = lesson_of(best(attempts[-width:]), budget=scope.context.view_chars) if attempts else None
     return {"round": number, "width": width, "lesson": lesson, "start_digest": start}
 
@@ -82,7 +79,11 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
 
 
 def finish(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation."""
+    """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
+
+    Raises:
+        StateError: The task state is not the one that the accepted attempt began from.
+    """
     attempts = sorted(state["attempts"], key=lambda attempt: attempt["number"])
     chosen = next(attempt for attempt in attempts if attempt["number"] == state["chosen"])
     rehearsal: Rehearsal = {
@@ -96,7 +97,9 @@ def finish(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     }
     update: dict[str, Any] = {"rehearsal": rehearsal}
     if chosen["verdict"]["word"] == "accepted":
-        update["task_state"] = apply_patch(state.get("task_state") or {}, chosen["change"])
+        before = state.get("task_state") or {}
+        check_start(digest(before), chosen["start_digest"])
+        update["task_state"] = apply_patch(before, chosen["change"])
     if chosen["answer"]:
         update["messages"] = [AIMessage(chosen["answer"])]
     return update

@@ -8,6 +8,7 @@ import pytest
 from langgraph.errors import GraphInterrupt
 
 from gecko_graph import GeckoContext, GeckoError
+from gecko_graph.errors import StateError
 from gecko_graph.nodes.attempt import Boundary, attempt_input, begin, result
 from gecko_graph.testing import drive
 from gecko_graph.world.digest import digest
@@ -32,7 +33,7 @@ def test_begin_puts_the_state_in_place_and_says_so(attempt):
 def test_begin_refuses_a_state_that_is_not_the_one(attempt):
     state = attempt()
     state["before"]["trays"]["letters"].append("changed in place")
-    with pytest.raises(RuntimeError, match="start state has digest"):
+    with pytest.raises(StateError, match="changed in the middle of a turn"):
         drive(begin, state)
 
 

@@ -67,7 +67,7 @@ def test_a_lesson_is_bounded(step):
 
 
 def test_rounds_of_one_turn_begin_from_the_same_state(turn):
-    with pytest.raises(StateError, match="changed between two rounds"):
+    with pytest.raises(StateError, match="changed in the middle of a turn"):
         run(start_round, turn(attempts=[tried(start_digest="other")]))
 
 
@@ -157,6 +157,14 @@ def test_an_accepted_attempt_is_written_back_and_answered(turn, step):
     assert [attempt["number"] for attempt in rehearsal["attempts"]] == [1, 2]
     assert (rehearsal["chosen"], rehearsal["answer"], rehearsal["verdict"]["word"]) == (2, "Filed.", "accepted")
     assert state["task_state"] == before
+
+
+def test_an_accepted_change_is_not_written_onto_another_state(turn):
+    change = [{"op": "add", "path": "/trays/bills", "value": ["invoice"]}]
+    state = ending(turn, tried(1, "accepted", 1.0, change=change), chosen=1)
+    state["task_state"]["trays"]["letters"].append("slipped in")
+    with pytest.raises(StateError, match="changed in the middle of a turn"):
+        run(finish, state)
 
 
 @pytest.mark.parametrize("word", ["failed", "needs_user"])
