@@ -1,7 +1,7 @@
 """What is wrong with a value, in words: where, what was expected, what was there. Never what would be right.
 
-The words say how many values a schema lists, not which; a pattern that only spells out its values is not shown either
-(paper, appendix A.3: error messages do not contain or suggest the correct value).
+The words say how many values a schema lists, not which; a pattern that only spells out its values is not shown, nor are
+bounds that leave one value (paper, appendix A.3: error messages do not contain or suggest the correct value).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from jsonschema import ValidationError
@@ -27,7 +28,7 @@ KINDS: Mapping[str, str] = {
     "array": "an array", "object": "an object",
 }  # fmt: skip
 
-_STEPS = re.compile(r'\.([^.\[]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
+_PATH_STEPS = re.compile(r'\.([^.\[]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
 
 
 class Finding(NamedTuple):
@@ -53,7 +54,7 @@ def _step(token: str | int) -> str:
 
 def value_at(value: Json, path: str) -> Json:
     """What stands at a JSON path that `json_path` has made; None where nothing does."""
-    for name, index, text in _STEPS.findall(path):
+    for name, index, text in _PATH_STEPS.findall(path):
         token: str | int = int(index) if index else name or json.loads(text)
         try:
             value = value[token]
@@ -187,8 +188,40 @@ def _count(noun: str, word: str) -> Callable[[ValidationError], str]:
     return lambda error: f"{word} {error.validator_value} {noun if error.validator_value == 1 else noun + 's'}"
 
 
+def _at_most(noun: str, kind: str) -> Callable[[ValidationError], str]:
+    counted = _count(noun, f"{kind} of at most")
+    # "at most 0 items" would be another way to write []
+    return lambda error: counted(error) if error.validator_value else f"{kind} of the size that the schema prescribes"
+
+
 def _bound(word: str) -> Callable[[ValidationError], str]:
-    return lambda error: f"a number {word} {error.validator_value}"
+    return lambda error: (
+        "the one number that the schema leaves"
+        if _leaves_one_number(error.schema)
+        else f"a number {word} {error.validator_value}"
+    )
+
+
+_FIRST: Mapping[str, Callable[[Fraction], int]] = {
+    "minimum": math.ceil,
+    "exclusiveMinimum": lambda bound: math.floor(bound) + 1,
+}
+_LAST: Mapping[str, Callable[[Fraction], int]] = {
+    "maximum": math.floor,
+    "exclusiveMaximum": lambda bound: math.ceil(bound) - 1,
+}
+
+
+def _leaves_one_number(schema: Any) -> bool:
+    """True if bounds and steps of this very schema leave one number: to name one of them would be to name it."""
+    if schema.get("type") != "integer" and "multipleOf" not in schema:
+        return "minimum" in schema and schema["minimum"] == schema.get("maximum")
+    step = Fraction(str(schema.get("multipleOf", 1)))
+    if schema.get("type") == "integer":
+        step = Fraction(step.numerator)
+    firsts = [first(Fraction(str(schema[key])) / step) for key, first in _FIRST.items() if key in schema]
+    lasts = [last(Fraction(str(schema[key])) / step) for key, last in _LAST.items() if key in schema]
+    return bool(firsts and lasts) and max(firsts) == min(lasts)
 
 
 def _always(text: str) -> Callable[[ValidationError], str]:
@@ -207,11 +240,11 @@ _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
     "exclusiveMaximum": _bound("less than"),
     "multipleOf": _bound("that is a multiple of"),
     "minLength": _count("character", "a string of at least"),
-    "maxLength": _count("character", "a string of at most"),
+    "maxLength": _at_most("character", "a string"),
     "pattern": _pattern,
     "format": lambda error: EXPECTED.get(str(error.validator_value), "a value of the prescribed format"),
     "minItems": _count("item", "an array of at least"),
-    "maxItems": _count("item", "an array of at most"),
+    "maxItems": _at_most("item", "an array"),
     "uniqueItems": _always("an array whose items all differ"),
     "contains": _always("an array with an item of the kind that the schema asks for"),
     "minContains": _count("item", "of the kind that the schema asks for, at least"),
@@ -219,7 +252,7 @@ _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
     "items": _always("an array without further items"),
     "unevaluatedItems": _always("an array without further items"),
     "minProperties": _count("member", "an object of at least"),
-    "maxProperties": _count("member", "an object of at most"),
+    "maxProperties": _at_most("member", "an object"),
     "additionalProperties": _always("nothing of this name"),
     "unevaluatedProperties": _always("an object without members that the schema does not define"),
     "oneOf": _always("a value that fits exactly one of the alternatives, not several"),

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gecko_graph.schemas.complaints import complaints, faults, malformed, undecided, unknown_tool
+from gecko_graph.schemas.complaints import complaints, faults, malformed, unknown_tool
 from gecko_graph.schemas.findings import json_path, value_at
 from gecko_graph.toolkit.spec import ToolSpec
-from tests.any_schema import JSON, JUNK, PARAMETERS, SCHEMAS, fitting, spoiled
+from tests.any_schema import JSON, PARAMETERS, SCHEMAS, fitting, spoiled
 
 
 def tool(**properties):
@@ -54,6 +53,9 @@ def told(spec, args):
         ({"oneOf": [{}, {"minimum": 3}]}, 4, "a value that fits exactly one of the alternatives, not several"),
         ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "a", "an integer or a boolean"),
         (False, 1, "nothing here"),
+        ({"maxLength": 0}, "a", "a string of the size that the schema prescribes"),
+        ({"maxItems": 0}, [1], "an array of the size that the schema prescribes"),
+        ({"maxProperties": 0}, {"a": 1}, "an object of the size that the schema prescribes"),
     ],
 )
 def test_a_rule_says_what_it_expects(rule, value, expected):
@@ -215,112 +217,10 @@ class TestBadArguments:
         assert len(complaints(tool(x={}), {"x": [value]})) == 1
 
     def test_big(self):
-        started = time.process_time()
         args = {"x": [{"value": index} for index in range(30_000)]}
         assert complaints(tool(x={"type": "array", "items": {"type": "object"}}), args) == []
         assert len(complaints(tool(x={"items": {"type": "string"}}), args)) == 20
         assert complaints(tool(x={"uniqueItems": True}), args) == []
-        assert time.process_time() - started < 60
-
-
-class TestBadSchemas:
-    @pytest.mark.parametrize(
-        "rule",
-        [
-            {"type": "dict"},
-            {"type": ["string", 7]},
-            {"minimum": "5"},
-            {"exclusiveMinimum": True},
-            {"required": True},
-            {"required": "abc"},
-            {"enum": "abc"},
-            {"enum": []},
-            {"properties": ["a"]},
-            {"items": [{"type": "string"}]},
-            {"pattern": "([a-z"},
-            {"pattern": r"(a)\1"},
-            {"multipleOf": 0},
-            {"minLength": "x"},
-            {"allOf": {}},
-            {"anyOf": []},
-            {"$ref": "#/nowhere"},
-            {"$ref": "https://example.com/schema.json"},
-            {"$ref": 7},
-            {"$ref": "#/$defs/%"},
-            {"$id": 7, "$schema": 7},
-            {"not": 7},
-            {"not": {"type": "dict"}},
-            {"oneOf": [{"type": "dict"}, {}]},
-            {"dependentRequired": {"a": "b"}},
-            {"minContains": "x", "contains": {}},
-            "no schema",
-            None,
-        ],
-    )
-    @pytest.mark.parametrize("value", [5, "abc", {"a": 1}, ["abc"], None])
-    def test_what_is_malformed_is_no_rule(self, rule, value):
-        assert complaints(tool(x=rule), {"x": value}) == []
-        assert faults(rule, value) == []
-
-    @given(JUNK, st.one_of(JSON, JUNK))
-    def test_no_schema_breaks_a_run(self, schema, value):
-        for each in faults(schema, value):
-            assert each.startswith("at $")
-        spec = ToolSpec(name="t", parameters=schema)
-        args = {"a": value, "b": 1}
-        if not complaints(spec, args):
-            undecided(schema, args)
-
-    def test_the_rest_of_a_malformed_schema_still_rules(self):
-        assert faults({"type": "string", "minLength": "three", "maxLength": 2}, "abc") != []
-
-    def test_another_dialect_is_read_as_2020_12(self):
-        schema = {
-            "$schema": "http://json-schema.org/draft-07/schema#",
-            "type": "object",
-            "properties": {"n": {"type": "integer"}, "again": {"$ref": "#"}},
-        }
-        assert faults(schema, {"again": {"n": 10.0}}) == ["at $.again.n: expected an integer, got 10.0"]
-
-    def test_a_property_may_be_called_like_a_keyword(self):
-        schema = {
-            "properties": {"$schema": {"type": "string"}, "required": {"type": "integer"}, "enum": {"type": "null"}}
-        }
-        assert faults(schema, {"$schema": 1, "required": "a", "enum": 1}) == [
-            'at $["$schema"]: expected a string, got 1',
-            'at $.required: expected an integer, got "a"',
-            "at $.enum: expected null, got 1",
-        ]
-
-    @pytest.mark.parametrize(
-        "schema",
-        [
-            {"$ref": "#"},
-            {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
-            {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
-            {"items": {"oneOf": [{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]}},
-            {"pattern": "(a+)+$"},
-            {"pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"},
-            {"patternProperties": {"(x+x+)+y": {}}, "unevaluatedProperties": False},
-            {"propertyNames": {"pattern": "(x+x+)+y"}},
-            {"pattern": "(" * 5_000 + ")" * 5_000},
-            {"pattern": "((a{1,500}){1,500}){1,500}"},
-        ],
-    )
-    def test_nothing_hangs(self, schema):
-        started = time.process_time()
-        deep: list = []
-        for _ in range(30):
-            deep = [deep, deep] if len(str(deep)) < 500 else [deep]
-        for value in ("a" * 3_000 + "!", deep, {"x" * 3_000: 1}):
-            faults(schema, value)
-            complaints(ToolSpec(name="t", parameters={"properties": {"x": schema}}), {"x": value})
-        assert time.process_time() - started < 60
-
-    def test_a_schema_that_contains_itself(self):
-        schema: dict = {"type": "object"}
-        schema["properties"] = {"again": schema}
-        assert faults(schema, {"again": 1}) == []
 
 
 @given(st.data())
@@ -363,6 +263,39 @@ def test_no_complaint_holds_a_right_value(data):
     assert not any(secret in json.dumps(found) for secret in secrets)
 
 
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ({"minimum": 5, "maximum": 5}, 4),
+        ({"minimum": 5, "maximum": 5.0}, 6),
+        ({"type": "integer", "minimum": 5, "maximum": 5}, 6),
+        ({"type": "integer", "exclusiveMinimum": 4, "maximum": 5}, 3),
+        ({"type": "integer", "exclusiveMinimum": 4, "minimum": 4, "exclusiveMaximum": 6}, 4),
+        ({"type": "integer", "minimum": 4.5, "maximum": 5.5}, 6),
+        ({"type": "integer", "multipleOf": 2.5, "minimum": 1, "maximum": 9}, 6),
+        ({"multipleOf": 5, "minimum": 1, "maximum": 9}, 4),
+        ({"multipleOf": 2.5, "exclusiveMinimum": 2.5, "exclusiveMaximum": 7.5}, 2.5),
+    ],
+)
+def test_bounds_that_leave_one_number_are_not_told(rule, value):
+    found = told(tool(x=rule), {"x": value})
+    assert {expected for _, expected, _ in found} == {"the one number that the schema leaves"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "expected"),
+    [
+        ({"type": "number", "exclusiveMinimum": 4, "maximum": 5}, 4, "a number greater than 4"),
+        ({"type": "integer", "minimum": 5, "maximum": 6}, 4, "a number of at least 5"),
+        ({"type": "integer", "exclusiveMinimum": 5, "maximum": 5}, 6, "a number of at most 5"),
+        ({"multipleOf": 5, "minimum": 5, "maximum": 10}, 7, "a number that is a multiple of 5"),
+        ({"minLength": 3, "maxLength": 3}, "ab", "a string of at least 3 characters"),
+    ],
+)
+def test_bounds_that_leave_more_are_told(rule, value, expected):
+    assert told(tool(x=rule), {"x": value})[0][1] == expected
+
+
 def places(value, path=()):
     yield path, value
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -384,60 +317,6 @@ def test_a_call_takes_few_steps(count_steps):
     args = {name: "some text" for name in rules} | {"when": "2024-05-01T10:00:00Z", "items": [1, 2, 3]}
     complaints(spec, args)
     assert count_steps(lambda: complaints(spec, args)) < 2_000
-
-
-class TestUndecided:
-    @pytest.mark.parametrize(
-        ("rule", "value"),
-        [
-            ({"type": "boolean"}, True),
-            ({"type": ["string", "null"]}, None),
-            ({"enum": ["a", "b"]}, "a"),
-            ({"const": 3}, 3),
-            ({"type": "string", "format": "date"}, "2024-01-01"),
-            ({"type": "integer", "minimum": 0, "maximum": 9}, 3),
-            ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 9}, 3.5),
-            ({"allOf": [{"minimum": 0}, {"maximum": 3}]}, 2),
-            ({"anyOf": [{"type": "integer"}, {"enum": ["all"]}]}, "all"),
-            ({"type": "array", "items": {"enum": ["a"]}}, ["a", "a"]),
-            ({"type": "string", "default": "metric"}, "metric"),
-            ({"$ref": "#/$defs/mode"}, "fast"),
-            ({"type": "array"}, []),
-        ],
-    )
-    def test_what_a_rule_decides(self, rule, value):
-        parameters = {"type": "object", "properties": {"x": rule}, "$defs": {"mode": {"enum": ["fast"]}}}
-        assert undecided(parameters, {"x": value}) == []
-
-    @pytest.mark.parametrize(
-        ("rule", "value"),
-        [
-            ({"type": "string"}, "Seattle"),
-            ({"type": "string", "format": "unheard-of"}, "a"),
-            ({"type": "integer", "minimum": 0}, 3),
-            ({"type": "number"}, 3.5),
-            ({"anyOf": [{"type": "integer"}, {"enum": ["all"]}]}, 7),
-            ({}, "a"),
-        ],
-    )
-    def test_what_none_decides(self, rule, value):
-        assert undecided({"type": "object", "properties": {"x": rule}}, {"x": value}) == ["$.x"]
-
-    def test_places_inside(self):
-        item = {"type": "object", "properties": {"name": {"type": "string"}, "ok": {"type": "boolean"}}}
-        parameters = {"properties": {"people": {"type": "array", "items": item}, "odd name": {}}}
-        args = {"people": [{"name": "Ann", "ok": True, "more": "x"}, {"ok": False}], "odd name": 1}
-        assert undecided(parameters, args) == ["$.people[0].name", "$.people[0].more", '$["odd name"]']
-
-    def test_many_places_are_named_by_the_whole(self):
-        assert undecided({"properties": {"x": {"items": {"type": "string"}}}}, {"x": ["a"] * 100}) == ["$.x"]
-
-    @given(st.data())
-    def test_every_place_is_there(self, data):
-        parameters = data.draw(PARAMETERS)
-        args = data.draw(fitting(parameters))
-        for place in undecided(parameters, args):
-            assert value_at(args, place) is not None
 
 
 def test_faults_are_one_line_each():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -122,22 +121,20 @@ def test_what_cannot_be_read_is_no_rule(source):
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("(a+)+$", "a" * 20_000 + "!"),
-        ("^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 20_000),
-        ("(x+x+)+y", "x" * 20_000),
-        ("(((((a*)*)*)*)*)*b", "a" * 20_000),
-        ("[a-z]{1,9000}[0-9]", "a" * 20_000),
-        ("(?=(a+)+b)(?=(a+)+c)a", "a" * 20_000),
+        ("(a+)+$", "a" * 2_000 + "!"),
+        ("^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 2_000),
+        ("(x+x+)+y", "x" * 2_000),
+        ("(((((a*)*)*)*)*)*b", "a" * 2_000),
+        ("[a-z]{1,9000}[0-9]", "a" * 2_000),
+        ("(?=(a+)+b)(?=(a+)+c)a", "a" * 2_000),
         ("(?:a?){900}a{900}", "a" * 900),
         ("(((){19999}){19999}){19999}", "a"),
     ],
 )
-def test_bombs_fizzle(source, text):
+def test_bombs_fizzle(source, text, count_steps):
     pattern = compile_pattern(source)
     assert pattern is not None
-    started = time.process_time()
-    pattern.matches(text)
-    assert time.process_time() - started < 30  # seconds; without a limit, years
+    assert count_steps(lambda: pattern.matches(text)) < 3_000_000  # without a limit, more than anybody can wait for
 
 
 def test_a_long_text_that_fits_is_found_to_fit():
