@@ -72,6 +72,16 @@ def gather_facts(
     return facts
 
 
+def fold_state(old: JsonObject, writes: Sequence[Patch | JsonObject]) -> JsonObject:
+    """Reducer of an attempt's task state: patches in their order; an object is the whole state.
+
+    Nodes write patches. Who edits a paused attempt, as in Studio, has the state before them and writes that.
+    """
+    for write in writes:
+        old = write if isinstance(write, dict) else fold_patches(old, [write])
+    return old
+
+
 def count_asked(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
     """Reducer of the questions asked so far, by role: sums."""
     return {role: old.get(role, 0) + new.get(role, 0) for role in {*old, *new}}
@@ -200,7 +210,7 @@ class AttemptState(TypedDict, total=False):
     deadline: float | None
     """Unix time in seconds at which the turn's time is over."""
 
-    task_state: Annotated[JsonObject, delta(fold_patches, dict)]
+    task_state: Annotated[JsonObject, delta(fold_state, dict)]
     """`begin`, `state_updater`: patches, folded."""
     trace: Annotated[list[AnyMessage], delta(extend, list)]
     """`planner`, `validator`, `state_updater`: what the planner has seen since the conversation."""

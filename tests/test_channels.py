@@ -14,7 +14,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from gecko_graph import GeckoContext
-from gecko_graph.channels import AttemptState, GeckoState, book, count_asked, extend, gather_facts, replace
+from gecko_graph.channels import (
+    AttemptState,
+    GeckoState,
+    book,
+    count_asked,
+    extend,
+    fold_state,
+    gather_facts,
+    replace,
+)
 from gecko_graph.models.usage import add_usage
 from gecko_graph.world.patch import fold_patches, make_patch
 from tests import desk
@@ -63,14 +72,26 @@ def test_folds_do_not_care_how_writes_are_batched_and_change_nothing_in_place(fo
     assert (old, writes) == (given_old, given_writes)
 
 
+@pytest.mark.parametrize("fold", [fold_patches, fold_state])
 @FEW
-@given(st.lists(STATES, min_size=1, max_size=5), NUMBERS)
-def test_folding_patches_does_not_care_either(states, where):
+@given(states=st.lists(STATES, min_size=1, max_size=5), where=NUMBERS)
+def test_folding_patches_does_not_care_either(fold, states, where):
     patches = [make_patch(before, after) for before, after in pairwise(states)]
     given_patches = copy.deepcopy(patches)
     first, second = splits(patches, where)
-    assert fold_patches(fold_patches(states[0], first), second) == fold_patches(states[0], patches) == states[-1]
+    assert fold(fold(states[0], first), second) == fold(states[0], patches) == states[-1]
     assert patches == given_patches
+
+
+@FEW
+@given(states=st.lists(STATES, min_size=1, max_size=5), whole=st.sets(st.integers(1, 4)), where=NUMBERS)
+def test_a_state_may_be_written_whole_among_patches(states, whole, where):
+    writes = [
+        after if index in whole else make_patch(before, after)
+        for index, (before, after) in enumerate(pairwise(states), 1)
+    ]
+    first, second = splits(writes, where)
+    assert fold_state(fold_state(states[0], first), second) == fold_state(states[0], writes) == states[-1]
 
 
 @pytest.mark.parametrize(("merge", "value"), [(add_usage, USAGE), (count_asked, ASKED)], ids=["usage", "asked"])

@@ -10,6 +10,7 @@ import time
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from gecko_graph import GeckoContext, GeckoError, RehearsalState, Toolkit, create_gecko
@@ -288,6 +289,30 @@ def test_an_attempt_starts_anew_from_a_finished_run_s_checkpoint():
     assert [attempt["end_digest"] for attempt in whole["attempts"]] == [
         each["end_digest"] for each in first["attempts"]
     ]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"trays": {"bill": ["letter"]}, "runtime_state": {}},
+        [{"op": "add", "path": "/trays/bill/-", "value": "letter"}],
+    ],
+    ids=["whole", "patch"],
+)
+def test_a_paused_attempt_s_own_state_is_edited_whole_or_by_a_patch(edit):
+    def ask(state, tray, paper):
+        return desk.put(state, tray, paper) if interrupt({"put": paper}) == "yes" else None
+
+    gecko = desk.gecko(desk.WRONG, tools=desk.toolkit(put=ask), checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    check = [{"description": "both are there", "check": "state.trays.bill == ['letter', 'invoice']"}]
+    paused = gecko.invoke(desk.inputs(checklist=check), thread)
+    assert [each.value for each in paused["__interrupt__"]] == [{"put": "invoice"}]
+    (task,) = gecko.get_state(thread, subgraphs=True).tasks
+    gecko.update_state(task.state.config, {"task_state": edit})
+    run = gecko.invoke(Command(resume="yes"), thread)
+    assert words(run) == ["accepted"]
+    assert run["task_state"]["trays"]["bill"] == ["letter", "invoice"]
 
 
 @pytest.mark.parametrize("node", ["attempt", "decide", "finish"])
