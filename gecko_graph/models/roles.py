@@ -69,7 +69,7 @@ class SimulatedResponse(_Reply):
 
 
 class StateChange(_PatchBearing):
-    """The state updater's reply (paper, section 3.3)."""
+    """The state updater's reply: a patch where the paper's writes the state anew (section 3.3 and appendix A.5)."""
 
     patch: PatchReply
 
@@ -88,17 +88,20 @@ class DescribedItem(_Reply):
 
 
 class Checklist(_Reply):
-    """The checklist writer's reply (paper, section 3.4)."""
+    """The checklist writer's reply (paper, section 3.4 and appendix A.6)."""
 
     items: list[DescribedItem] = Field(min_length=1)
 
 
 class ItemJudgement(_Reply):
-    """What became of one item; a reason only where it is not a success."""
+    """What became of one item; a reason only where it is not a success, and before the status, as in the paper (A.6).
+
+    Models write fields in this order, so the word follows from the reason.
+    """
 
     id: str
-    status: ItemStatus
     reason: str = ""
+    status: ItemStatus
 
 
 class Judgement(_Reply):

@@ -80,10 +80,11 @@ def shared(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
 
 def tell_steps(steps: Sequence[Step], *, budget: int) -> str:
     """An attempt's calls with what came of them, one line each."""
-    return shared(
+    told = shared(
         lambda share: [f"{number}. {tell_step(step, share=share)}" for number, step in enumerate(steps, 1)],
         budget=budget,
     )
+    return told or "(no calls)"
 
 
 def tell_step(step: Step, *, share: int = RESULT_CHARS) -> str:
@@ -131,17 +132,25 @@ def text_of(message: AnyMessage) -> str:
 
 
 def tell_conversation(messages: Sequence[AnyMessage], *, budget: int) -> str:
-    """A conversation's human and assistant turns, one entry each; system messages are told apart (`tell_policy`).
+    """A conversation's turns, one entry each, the assistant's calls as well: they say where results come from.
 
-    Further lines of one message are indented, so that none of them looks like somebody else's turn.
+    System messages are told apart (`tell_policy`). Further lines of one message are indented, so that none of them
+    looks like somebody else's turn.
     """
     speakers = {HumanMessage: "user", AIMessage: "assistant", ToolMessage: "tool"}
     lines = []
     for message in messages:
         speaker = next((word for kind, word in speakers.items() if isinstance(message, kind)), None)
-        if speaker and (text := text_of(message).strip()):
+        text = "\n".join(filter(None, [text_of(message).strip(), *told_calls(message)]))
+        if speaker and text:
             lines.append(f"{speaker}: " + "\n    ".join(cut(text, budget=MESSAGE_CHARS).splitlines()))
     return within(lines, budget=budget)
+
+
+def told_calls(message: AnyMessage) -> list[str]:
+    """The calls that a message makes, one line each."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return [f"called {cut(line(call['name']), budget=NAME_CHARS)}({tell_json(call['args'])})" for call in calls]
 
 
 def tell_policy(messages: Sequence[AnyMessage], *, budget: int) -> str:

@@ -14,12 +14,15 @@ from ..errors import ToolkitError
 from ..models import roles
 from ..models.ask import Ask, Reply, Where
 from ..state import JsonObject
+from ..world.view import view
 from .function_dicts import as_schema
 from .spec import ToolSpec
 from .toolkit import Toolkit
 
 Conversion: TypeAlias = Generator[list[Ask], Sequence[Reply], tuple[Toolkit, list[str]]]
 """Yields all questions at once, is sent their replies, returns the completed toolkit and what went wrong."""
+
+TOOL_CHARS = 16_000
 
 _NO_FORMATS = FormatChecker(formats=())
 
@@ -72,13 +75,14 @@ def convert(toolkit: Toolkit) -> Conversion:
 
 
 def described(tool: ToolSpec) -> str:
-    """What is known of a tool, as JSON for a prompt."""
+    """What is known of a tool, as JSON for a prompt; of very long schemas the outline."""
     known: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     if tool.effect is not None:
         known["effect"] = tool.effect
     if tool.binding is not None:
         known["endpoint"] = f"{tool.binding.method.upper()} {tool.binding.path}"
-    return json.dumps(known, ensure_ascii=False, indent=1)
+    text = json.dumps(known, ensure_ascii=False)
+    return text if len(text) <= TOOL_CHARS else view(known, budget=TOOL_CHARS)
 
 
 def _completed(tool: ToolSpec, said: ToolSchema) -> ToolSpec:

@@ -16,7 +16,7 @@ from gecko_graph.models.factory import Models
 from gecko_graph.models.prompts import render
 from gecko_graph.testing import failing, recorded
 from gecko_graph.toolkit import Toolkit, ToolSpec
-from gecko_graph.toolkit.converter import ToolSchema, convert, described
+from gecko_graph.toolkit.converter import TOOL_CHARS, ToolSchema, convert, described
 from gecko_graph.toolkit.spec import HttpBinding
 
 NUMBER = {"type": "object", "properties": {"area": {"type": "number"}}, "required": ["area"]}
@@ -178,3 +178,12 @@ def test_the_reply_has_the_name_that_models_know():
 def test_where_a_tool_lives_is_told():
     tool = ToolSpec(name="t", binding=HttpBinding("get", "/pets"))
     assert json.loads(described(tool))["endpoint"] == "GET /pets"
+
+
+def test_no_prompt_is_unbounded():
+    properties = {f"field_{n}": {"type": "string", "description": "d" * 200} for n in range(1_000)}
+    tool = ToolSpec(name="huge", description="Does much.", parameters={"type": "object", "properties": properties})
+    told = described(tool)
+    assert len(told) <= TOOL_CHARS
+    assert "Does much." in told
+    assert "field_0" in told
