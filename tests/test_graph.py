@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from gecko_graph import GeckoContext, GeckoError, RehearsalState, Toolkit, create_gecko
 from gecko_graph import context as context_module
+from gecko_graph.models.recorded import RecordedModel
 from tests import desk
 
 
@@ -358,6 +359,12 @@ def test_knobs_are_optional_for_type_checkers_without_a_plugin():
     fields = {each.target.id: each.value for each in knobs.body if isinstance(each, ast.AnnAssign)}
     assert fields.keys() == GeckoContext.model_fields.keys()
     assert [name for name, field in fields.items() if "default" not in {key.arg for key in field.keywords}] == []
+
+
+@pytest.mark.parametrize("models", [None, {"judge": RecordedModel()}])
+def test_a_run_in_which_nobody_plans_is_a_mistake(models):
+    with pytest.raises(GeckoError, match=r"nobody plans: .*models=\{'planner'"):
+        create_gecko(desk.toolkit(), models=models).invoke(desk.inputs())
 
 
 def test_no_tools_and_no_toolkit_are_mistakes():

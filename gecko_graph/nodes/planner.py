@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from ..channels import PLANNER_FAILED, AttemptState
 from ..context import GeckoContext
+from ..errors import ModelError
 from ..events import event
 from ..models.ask import PlannerAsk, Reply, Where
 from ..models.conversation import under, with_calls
@@ -43,7 +44,12 @@ def planner(
         scope: Knobs, events, models.
         tools: The toolkit as function dicts, for the model.
         resolve: From the name that the model was shown to the tool's own.
+
+    Raises:
+        ModelError: Nobody plans.
     """
+    if not scope.has_model("planner"):
+        raise ModelError("nobody plans: give create_gecko a model, or models={'planner': ...}")
     if spent := spent_budget(state, scope.context):
         return stop(spent)
     trace = state.get("trace", [])

@@ -44,6 +44,11 @@ def test_bare_texts_and_missing_ids_are_filled_in(turn):
         ([7], "checklist item 1: give it a description"),
         ([{"id": "a", "description": "x"}, {"id": "a", "description": "y"}], "the same id"),
         (["x", {"id": "item-1", "description": "y"}], "the same id"),
+        (
+            ["x", {"description": "y", "chek": "state.a"}],
+            "checklist item 2: 'chek' is no key of an item; keys: id, desc",
+        ),
+        ([{"description": "x", "check": True}], "item-1: its check is a bool"),
         ([{"description": "x", "check": "1 +"}], "checklist item item-1"),
         ([{"description": "x", "check": "nosuch > 1"}], "unknown name 'nosuch'"),
         ([{"description": "x", "check": "state.__class__"}], "item-1"),
