@@ -55,10 +55,10 @@ def state_updater(
 
 
 def tell_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
-    """Stream what was committed, or why it was not."""
+    """Stream what was committed, or why it was not, and the calls of the same message that it meets."""
     outcome = booked["outcome"]
     if outcome["patch"] or "refused" in outcome:
-        told = {"patch": outcome["patch"], "refused": outcome.get("refused")}
+        told = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
         scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **told))
 
 

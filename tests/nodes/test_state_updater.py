@@ -39,7 +39,7 @@ def test_a_change_is_committed_and_told(attempt):
     (message,) = driven.update["trace"]
     assert (message.content, message.tool_call_id, message.status) == ('{"papers": 2}', "1", "success")
     assert driven.events == [
-        {"v": 1, "type": "gecko.change", "attempt": 1, "call": step["call"], "patch": ADD, "refused": None}
+        {"v": 1, "type": "gecko.change", "attempt": 1, "call": step["call"], "patch": ADD, "refused": None, "race": []}
     ]
 
 
@@ -132,6 +132,7 @@ def test_changes_of_one_message_are_committed_in_order_and_races_are_said(attemp
     ]
     assert "race" not in driven.update["steps"][0]["outcome"]
     assert driven.update["steps"][1]["outcome"]["race"] == ["put (a) at /trays/letters/-"]
+    assert [event["race"] for event in driven.events] == [[], ["put (a) at /trays/letters/-"]]
 
 
 def test_strict_refuses_the_later_of_two_that_overlap(attempt):
