@@ -37,6 +37,11 @@ class ArgumentProblem(_Reply):
     problem: str
 
 
+def _all_asked_for(schema: JsonObject) -> None:
+    """Ask for every property, though a reply without one is read: a write whose patch is forgotten would be lost."""
+    schema["required"] = list(schema["properties"])
+
+
 class SemanticVerdict(_Reply):
     """The validator's reply; no problems means valid (paper, appendix A.3.2)."""
 
@@ -55,6 +60,8 @@ class _PatchBearing(_Reply):
 
 class SimulatedEffect(_PatchBearing):
     """The simulator's reply: result and change of the task state in one."""
+
+    model_config = ConfigDict(json_schema_extra=_all_asked_for)
 
     status: Literal["ok", "error"]
     result: Json
@@ -76,6 +83,8 @@ class StateChange(_PatchBearing):
 
 class InitialState(_Reply):
     """The bootstrapper's reply: data the tools act on, and runtime variables, flat (paper, appendix A.5)."""
+
+    model_config = ConfigDict(json_schema_extra=_all_asked_for)
 
     domain: JsonObject = Field(default_factory=dict)
     runtime_state: JsonObject = Field(default_factory=dict)

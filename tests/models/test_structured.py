@@ -219,3 +219,12 @@ def test_operations_are_checked_so_that_a_repair_round_can_mend_them(operation, 
 def test_patches_stay_the_plain_dicts_that_they_are():
     patch = [{"op": "add", "path": "/a~1b/-", "value": None}, {"op": "move", "from": "", "path": "/x"}]
     assert read(json.dumps({"patch": patch}), StateChange).patch == patch
+
+
+@pytest.mark.parametrize(
+    ("reply", "given"), [(SimulatedEffect, {"status": "ok", "result": 1}), (InitialState, {"domain": {"a": 1}})]
+)
+def test_all_of_a_reply_is_asked_for_and_a_part_is_read(reply, given):
+    schema = schema_of(reply)
+    assert sorted(schema["required"]) == sorted(schema["properties"])
+    assert read(json.dumps(given), reply).model_dump(exclude_unset=True) == given
