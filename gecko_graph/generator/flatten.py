@@ -7,7 +7,7 @@ from itertools import islice, product
 from typing import Any
 
 from ..schemas.rules import canonical
-from ..schemas.tidy import follow
+from ..schemas.subschemas import follow
 from ..state import Json, JsonObject
 from .dice import Dice
 

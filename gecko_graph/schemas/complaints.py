@@ -14,7 +14,7 @@ from .findings import Finding, excerpt, findings, first_foreign, json_path
 from .formats import FORMATS
 from .pattern import Pattern, compile_pattern
 from .rules import Same, accepts, canonical, check, extra_names, rules_of
-from .tidy import follow
+from .subschemas import follow
 
 MAX_COMPLAINTS = 20
 MAX_LISTED = 8

@@ -8,7 +8,6 @@ of work.
 from __future__ import annotations
 
 import json
-import math
 import threading
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -23,7 +22,8 @@ from referencing.exceptions import Unresolvable
 from ..state import Json
 from .formats import fits_format
 from .pattern import compile_pattern
-from .tidy import mentions, tidy
+from .subschemas import mentions
+from .tidy import is_number, tidy
 
 MAX_CHECKS = 50_000
 """Type checks that one value may cost. What is left after them is not checked."""
@@ -66,7 +66,7 @@ def _is_integer(_: Any, value: object) -> bool:
 
 
 def _is_number(_: Any, value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return is_number(value)
 
 
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:

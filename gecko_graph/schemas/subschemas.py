@@ -1,9 +1,10 @@
-"""Where a JSON Schema holds other schemas: the one table that every walk over schemas uses."""
+"""Where a JSON Schema holds other schemas, and where it refers to them: what every walk over schemas uses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from ..state import JsonObject
 
@@ -60,3 +61,27 @@ def walk(schema: Any) -> Iterator[JsonObject]:
         if isinstance(one, dict):
             yield one
             waiting.extend(reversed([*children(one)]))
+
+
+def mentions(schema: Any, key: str) -> bool:
+    """True if an object anywhere in `schema` has the key."""
+    if isinstance(schema, dict):
+        return key in schema or any(mentions(value, key) for value in schema.values())
+    return isinstance(schema, list) and any(mentions(value, key) for value in schema)
+
+
+def follow(root: Any, reference: str) -> Any:
+    """What a reference inside the document `root` points to; None where it points outside or nowhere."""
+    place = root
+    pointer = unquote(reference)
+    if pointer not in ("", "#") and not pointer.startswith("#/"):
+        return None
+    for token in pointer.split("/")[1:]:
+        token = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(place, list) and token.isascii() and token.isdigit() and int(token) < len(place):
+            place = place[int(token)]
+        elif isinstance(place, dict) and token in place:
+            place = place[token]
+        else:
+            return None
+    return place if isinstance(place, dict | bool) else None

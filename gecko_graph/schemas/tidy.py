@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from .pattern import compile_pattern
+from .subschemas import LISTS, MAPS, SINGLES
 
-TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 
-_DATA = frozenset({"enum", "const", "default", "example", "examples"})
-_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
-_SINGLE = frozenset({
-    "items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems",
-    "unevaluatedProperties", "contentSchema",
-})  # fmt: skip
+BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
-_COUNTS = (
+COUNTS = (
     "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
 )  # fmt: skip
+
+_DATA = frozenset({"enum", "const", "default", "example", "examples"})
 
 _TURNING = frozenset({"not", "oneOf", "if", "contains"})
 """Where less of a rule inside can mean more of it outside: these stay whole or go."""
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def is_number(value: Any) -> bool:
+    """True for a number to calculate with: files can hold whole numbers that are larger than any float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
-def _is_count(value: object) -> bool:
-    return _is_number(value) and value >= 0 and value == int(value)  # type: ignore[call-overload, operator]
+def is_count(value: Any) -> bool:
+    """True for a whole number from 0, also where it is written `3.0`."""
+    return is_number(value) and value >= 0 and value == int(value)
 
 
-def _is_names(value: object) -> bool:
+def are_names(value: Any) -> bool:
+    """True for a list of texts."""
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
@@ -48,16 +47,16 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-_SHAPES: Mapping[str, Callable[[object], bool]] = {
+_SHAPES: Mapping[str, Callable[[Any], bool]] = {
     "type": _is_types,
     "enum": lambda value: isinstance(value, list) and bool(value),
-    "required": _is_names,
-    "dependentRequired": lambda value: isinstance(value, dict) and all(map(_is_names, value.values())),
+    "required": are_names,
+    "dependentRequired": lambda value: isinstance(value, dict) and all(map(are_names, value.values())),
     "pattern": lambda value: isinstance(value, str) and compile_pattern(value) is not None,
-    "multipleOf": lambda value: _is_number(value) and value > 0,  # type: ignore[operator]
+    "multipleOf": lambda value: is_number(value) and value > 0,
     "uniqueItems": lambda value: isinstance(value, bool),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    **dict.fromkeys(_COUNTS, _is_count),
+    **dict.fromkeys(BOUNDS, is_number),
+    **dict.fromkeys(COUNTS, is_count),
     **dict.fromkeys(("format", "$ref", "$dynamicRef", "$anchor", "$dynamicAnchor", "$id"), _is_text),
 }
 
@@ -77,11 +76,11 @@ def tidy(schema: Any) -> Any:
 def _keeps(key: object, value: Any) -> bool:
     if not isinstance(key, str) or key == "$schema":
         return False
-    if key in _SINGLE and not isinstance(value, dict | bool):
+    if key in SINGLES and not isinstance(value, dict | bool):
         return False
-    if key in _LISTS:
+    if key in LISTS:
         return isinstance(value, list) and bool(value) and all(isinstance(each, dict | bool) for each in value)
-    if key in _MAPS:
+    if key in MAPS:
         return isinstance(value, dict)
     shape = _SHAPES.get(key)
     return shape is None or shape(value)
@@ -90,13 +89,13 @@ def _keeps(key: object, value: Any) -> bool:
 def _tidy_value(key: str, value: Any) -> Any:
     if key in _DATA:
         return value
-    if key in _COUNTS:
+    if key in COUNTS:
         return int(value)
-    if key in _LISTS:
+    if key in LISTS:
         return [tidy(each) for each in value]
-    if key in _MAPS:
+    if key in MAPS:
         return {name: _member(each) for name, each in value.items() if _names(key, name)}
-    if key in _SINGLE:
+    if key in SINGLES:
         return tidy(value)
     return _elsewhere(value)
 
@@ -114,27 +113,3 @@ def _elsewhere(value: Any) -> Any:
     if isinstance(value, dict):
         return tidy(value)
     return [_elsewhere(each) for each in value] if isinstance(value, list) else value
-
-
-def mentions(schema: Any, key: str) -> bool:
-    """True if an object anywhere in `schema` has the key."""
-    if isinstance(schema, dict):
-        return key in schema or any(mentions(value, key) for value in schema.values())
-    return isinstance(schema, list) and any(mentions(value, key) for value in schema)
-
-
-def follow(root: Any, reference: str) -> Any:
-    """What a reference inside the document `root` points to; None where it points outside or nowhere."""
-    place = root
-    pointer = unquote(reference)
-    if pointer not in ("", "#") and not pointer.startswith("#/"):
-        return None
-    for token in pointer.split("/")[1:]:
-        token = token.replace("~1", "/").replace("~0", "~")
-        if isinstance(place, list) and token.isascii() and token.isdigit() and int(token) < len(place):
-            place = place[int(token)]
-        elif isinstance(place, dict) and token in place:
-            place = place[token]
-        else:
-            return None
-    return place if isinstance(place, dict | bool) else None

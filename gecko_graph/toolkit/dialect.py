@@ -21,8 +21,9 @@ import re
 from typing import Any, Literal
 
 from ..schemas.subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
+from ..schemas.tidy import TYPES
 from ..state import JsonObject
-from .keywords import TYPES, check_keyword
+from .keywords import check_keyword
 from .names import numbered
 from .references import Documents, Place, a_list, an_object, broken, kind, member
 from .simplify import PREFIX, as_object, closure, defs_of, in_place_defs, renamed, simplify

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
+from ..schemas.tidy import COUNTS, are_names, is_count, is_number
 from .references import Place, broken, kind
-
-TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 
 _Check = tuple[Callable[[Any], bool], str]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_count(value: Any) -> bool:
-    return _is_number(value) and value >= 0 and value == int(value)
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
 _TEXT: _Check = (lambda value: isinstance(value, str), "must be text")
-_NUMBER: _Check = (_is_number, "must be a number")
-_COUNT: _Check = (_is_count, "must be a whole number from 0")
+_NUMBER: _Check = (is_number, "must be a number")
+_COUNT: _Check = (is_count, "must be a whole number from 0")
 _FLAG: _Check = (lambda value: isinstance(value, bool), "must be true or false")
 _LIST: _Check = (lambda value: isinstance(value, list), "must be a list")
-_BOUND: _Check = (lambda value: _is_number(value) or isinstance(value, bool), "must be a number")
+_BOUND: _Check = (lambda value: is_number(value) or isinstance(value, bool), "must be a number")
 
 CHECKS: dict[str, _Check] = {
     **dict.fromkeys(
@@ -38,14 +24,13 @@ CHECKS: dict[str, _Check] = {
     ),
     **dict.fromkeys(("minimum", "maximum"), _NUMBER),
     **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), _BOUND),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), _COUNT),
-    **dict.fromkeys(("minContains", "maxContains"), _COUNT),
+    **dict.fromkeys(COUNTS, _COUNT),
     **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), _FLAG),
     **dict.fromkeys(("enum", "examples"), _LIST),
-    "multipleOf": (lambda value: _is_number(value) and value > 0, "must be a number above 0"),
-    "required": (_are_names, "must be a list of property names"),
+    "multipleOf": (lambda value: is_number(value) and value > 0, "must be a number above 0"),
+    "required": (are_names, "must be a list of property names"),
     "dependentRequired": (
-        lambda value: isinstance(value, dict) and all(map(_are_names, value.values())),
+        lambda value: isinstance(value, dict) and all(map(are_names, value.values())),
         "must be an object of lists of property names",
     ),
 }
@@ -71,7 +56,12 @@ def check_keyword(key: str, value: Any, place: Place, *, strict: bool) -> Any:
     if key == "examples" and isinstance(value, dict) and not strict:
         return [one["value"] for one in value.values() if isinstance(one, dict) and "value" in one]
     if not check(value) or (strict and key.startswith("exclusive") and isinstance(value, bool)):
-        raise broken(place, f"{wanted}, not {kind(value)}")
+        raise broken(place, f"{wanted}, not {_shown(value)}")
     if key == "required":
         return list(dict.fromkeys(value))
-    return int(value) if check is _is_count else value
+    return int(value) if check is is_count else value
+
+
+def _shown(value: Any) -> str:
+    is_out_of_range = kind(value) == "a number" and not is_number(value)
+    return "one out of range" if is_out_of_range else kind(value)

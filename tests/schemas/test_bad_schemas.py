@@ -33,6 +33,8 @@ def taking(rule):
         {"pattern": "([a-z"},
         {"pattern": r"(a)\1"},
         {"multipleOf": 0},
+        {"minimum": 10**400},
+        {"maxLength": -(10**400)},
         {"minLength": "x"},
         {"allOf": {}},
         {"anyOf": []},

@@ -207,6 +207,7 @@ def test_real_discriminators(shared_data):
         ({"minLength": "3"}, "schema/minLength: must be a whole number from 0, not text"),
         ({"minLength": -1}, "schema/minLength: must be a whole number"),
         ({"minimum": True}, "schema/minimum: must be a number, not true or false"),
+        ({"minimum": 10**400}, "schema/minimum: must be a number, not one out of range"),
         ({"multipleOf": 0}, "schema/multipleOf: must be a number above 0"),
         ({"required": "a"}, "schema/required: must be a list of property names, not text"),
         ({"pattern": 3}, "schema/pattern: must be text, not a number"),
