@@ -42,7 +42,7 @@ Measures gecko_graph on real tasks, real tools and real models' calls. Suites:
 {suites}
 
   python -m evals validation                                       without a model, a key or a network
-  python -m evals bfcl --planner openai:gpt-5-mini --limit 20      a model plans twenty tasks
+  python -m evals bfcl --model openai:gpt-5-mini --limit 20        a model plans and judges twenty tasks
   python -m evals judge --role-model judge=openai:gpt-5-mini       a model for one role
 
 A run that was stopped goes on when the same command is given again. Journal, summary and report lie under evals/out/.

@@ -13,9 +13,10 @@ from gecko_graph.state import JsonObject
 
 from . import datasets
 from .bfcl import MULTI_TURN, package
-from .bfcl.arms import by_model, by_record, by_truth, spoilt
+from .bfcl.arms import by_model, by_record, by_record_first, by_truth, spoilt
 from .bfcl.replay import UNEXPLAINED
 from .bfcl.sabotage import KINDS
+from .bfcl.single_results import folder_name
 from .bfcl.tasks import FILE, Task, read_tasks, task_of
 from .figures import Measured, Table, mean, rate, rungs_of, share
 from .options import Options
@@ -32,7 +33,8 @@ class MultiTurn(Suite):
 
     The benchmark's executable classes answer (the rung `python`, on a copy of the task state). The planner is the
     ground truth, its first attempts spoilt with --sabotage, a file of recorded trajectories, or a model. Plans are left
-    in the official result format as `result/*_result.json` in the run's folder.
+    in the official result format as `result/*_result.json` in the run's folder. With --then MODEL a recorded trajectory
+    is the first attempt at each turn, a model judges it (--model), and MODEL plans what comes after the feedback.
     """
 
     name = "bfcl-multi-turn"
@@ -42,7 +44,9 @@ class MultiTurn(Suite):
         "--category multi_turn_base,multi_turn_miss_func,multi_turn_miss_param",
         "--category multi_turn_base --sabotage",
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED}",
-        "--category multi_turn_base --planner openai:gpt-5-mini --model openai:gpt-5-mini --limit 20",
+        f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED} --then openai:gpt-5-mini "
+        "--model openai:gpt-5-mini --limit 20",
+        "--category multi_turn_base --model openai:gpt-5-mini --limit 20",
     )
 
     @classmethod
@@ -52,6 +56,8 @@ class MultiTurn(Suite):
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=f"of {', '.join(MULTI_TURN)} ({MULTI_TURN[0]})")
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
         add("--unchecked", action="store_true", help="recorded calls: any tool of the classes, any arguments")
+        add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
+        add("--then", metavar="MODEL", help="plans on after recorded first attempts; --model judges them")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -61,8 +67,9 @@ class MultiTurn(Suite):
             raise EvalError(f"--category {unknown[0]}: multi-turn categories are {', '.join(MULTI_TURN)}")
         if options.own.sabotage and options.planner.kind != "ground-truth":
             raise EvalError("--sabotage spoils the ground truth: leave out --planner and --model")
-        if options.own.unchecked and options.planner.kind != "recorded":
-            raise EvalError("--unchecked is for recorded calls: --planner recorded:FILE")
+        if (options.own.unchecked or options.own.recorded_model) and options.planner.kind != "recorded":
+            raise EvalError("--unchecked and --recorded-model are for recorded calls: --planner recorded:FILE")
+        _check_models(options)
 
     def cases(self) -> Iterator[Case]:
         """A case a task; a case a trajectory where the planner is recorded."""
@@ -75,17 +82,26 @@ class MultiTurn(Suite):
     def _recorded(self) -> Iterator[Case]:
         rows = {row["id"]: row for row in datasets.read_jsonl(self.options.dataset(FILE))}
         assert self.options.planner.file is not None
+        wanted = [each for each in self.options.own.recorded_model.split(",") if each]
+        models: set[str] = set()
         for row in datasets.read_jsonl(self.options.planner.file):
+            models.add(row["model"])
             category = f"multi_turn_{row['category']}"
-            if category in self._categories and row["task_id"] in rows:
+            if category in self._categories and row["task_id"] in rows and (not wanted or row["model"] in wanted):
                 task = task_of(rows[row["task_id"]], other=row["v3_task"])
+                if self.options.own.then and not task.playable:
+                    continue  # whoever plans, the tools that the task wants are gone
                 facts = {"model": row["model"]}
                 yield Case(f"{task.id}:{row['model']}", (task, row), group=category, facts=facts, unit=task.id)
+        if unknown := sorted(set(wanted) - models):
+            raise EvalError(f"--recorded-model {','.join(unknown)}: there are calls of {', '.join(sorted(models))}")
 
     async def run_case(self, case: Case) -> JsonObject:
         """Play a task."""
         task: Task = case.data[0]
         match self.options.planner.kind:
+            case "recorded" if self.options.own.then:
+                return await by_record_first(task, self.options, row=case.data[1])
             case "recorded":
                 return await by_record(task, self.options, row=case.data[1], unchecked=self.options.own.unchecked)
             case "model":
@@ -96,12 +112,20 @@ class MultiTurn(Suite):
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """The planner's tables; the plans are written out."""
+        if self.options.own.then:
+            for name, some in by_group(records, key="model").items():
+                write_results(some, self.options.out / "result" / folder_name(name))
+            return retried_summary(records)
         if self.options.planner.kind == "recorded":
             return recorded_summary(records, unchecked=self.options.own.unchecked)
         write_results(records, self.options.out / "result")
         if self.options.planner.kind == "model":
             return model_summary(records)
         return sabotage_summary(records) if self.options.own.sabotage else truth_summary(records)
+
+    def others(self) -> Mapping[str, str]:
+        """Who plans on after recorded trajectories."""
+        return {"then": self.options.own.then} if self.options.own.then else {}
 
     def tell(self, record: Record) -> str:
         """The official verdict and what a turn's judge said."""
@@ -110,6 +134,24 @@ class MultiTurn(Suite):
         word = "valid" if values["valid"] else values["official"]
         causes = [values[key] for key in ("state_cause", "verdict_cause", "recorded_cause") if values.get(key)]
         return "; ".join([f"{word}, turns {turns}, {values['tool_calls']} calls", *causes])
+
+
+def _check_models(options: Options) -> None:
+    """Refuse models that nothing would be asked of, and a second planner whom nobody sends in.
+
+    Raises:
+        EvalError: There is such a model.
+    """
+    then, names = options.own.then, options.model_names()
+    if then and options.planner.kind != "recorded":
+        raise EvalError("--then: it goes on after recorded calls: give --planner recorded:FILE")
+    if then and not {"judge", "checklist"} <= set(names):
+        raise EvalError("--then plans again what a judge refuses: give --model MODEL, who judges by a checklist")
+    if names and not then and options.planner.kind != "model":
+        raise EvalError(
+            f"planner {options.planner}: rule checks judge it and no model is asked; leave out --planner to let "
+            "--model plan, or give --then MODEL with recorded calls"
+        )
 
 
 def truth_summary(records: Sequence[Record]) -> Summary:
@@ -184,11 +226,38 @@ def model_summary(records: Sequence[Record]) -> Summary:
     for name, some in groups(records):
         attempts = mean(some, lambda record: record.values["attempts"])
         table.add(name, valid(some), attempts, mean(some, lambda record: record.values["tool_calls"]))
+    return Summary([table, *official_errors(records)], notes=list(unjudged(records)))
+
+
+def retried_summary(records: Sequence[Record]) -> Summary:
+    """Recorded first attempts, and what a judge's feedback and a live model made of them."""
+    table = Table(
+        "Recorded first attempts, retried by a live model",
+        ["recorded model", "as recorded", "rehearsed", "attempts a task", "tool calls a task"],
+        note="As recorded: today's official verdict on the recorded calls. Old tasks whose tools are gone stand aside.",
+    )
+    for name, some in [*by_group(records, key="model").items(), ("all", records)]:
+        planned = rate(some, lambda record: bool(record.values["planned"]))
+        attempts = mean(some, lambda record: record.values["attempts"])
+        table.add(name, planned, valid(some), attempts, mean(some, lambda record: record.values["tool_calls"]))
+    return Summary([table, *official_errors(records)])
+
+
+def unjudged(records: Sequence[Record]) -> Iterator[str]:
+    """Says so where no model judged."""
+    done = [record for record in records if record.done]
+    if done and not any("judge" in record.values["usage"] for record in done):
+        yield "nobody judged: no model was given for checklist and judge (--model), so there was no retry"
+
+
+def official_errors(records: Sequence[Record]) -> Iterator[Table]:
+    """What the official checker calls wrong."""
     errors = Table("Official errors", ["error", "tasks"])
     for error, count in Counter(record.values["official"] for record in records if record.done).most_common():
         if error:
             errors.add(error, count)
-    return Summary([table, errors])
+    if errors.rows:
+        yield errors
 
 
 def groups(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
@@ -229,7 +298,8 @@ def write_results(records: Iterable[Record], folder: Path) -> None:
     """Write the plans as the official evaluator reads them: a file a category, a line a task."""
     for name, some in by_group(record for record in records if record.done).items():
         folder.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps({"id": record.id, "result": record.values["plan"]}, ensure_ascii=False) for record in some]
+        plans = [{"id": record.id.partition(":")[0], "result": record.values["plan"]} for record in some]
+        lines = [json.dumps(each, ensure_ascii=False) for each in plans]
         (folder / f"BFCL_v4_{name}_result.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

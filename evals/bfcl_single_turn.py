@@ -21,10 +21,11 @@ from gecko_graph.nodes.rounds import plan_of
 from gecko_graph.state import Json, JsonObject, Rehearsal
 
 from .bfcl.single_checker import Checker
-from .bfcl.single_planners import WrittenFirst, written
+from .bfcl.single_planners import written
 from .bfcl.single_results import of_plan, official_result
 from .bfcl.single_summary import summary_of
 from .bfcl.single_tasks import ALL, Task, chosen, right_calls, tasks_of
+from .bfcl.written_first import WrittenFirst
 from .datasets import read_jsonl
 from .rehearsed import rehearsed
 from .suite import Case, EvalError, Record, Suite, Summary
@@ -173,6 +174,10 @@ class SingleTurn(Suite):
         first = written(words.calls, text=words.text or NONE_FITS)
         then = self.options.own.then
         return WrittenFirst(first=first, then=self.options.chat(then)) if then else first
+
+    def others(self) -> Mapping[str, str]:
+        """Who plans on after recorded calls."""
+        return {"then": self.options.own.then} if self.options.own.then else {}
 
     def tell(self, record: Record) -> str:
         """A record in one line."""

@@ -131,7 +131,13 @@ def open_journal(path: Path, head: Head, given: argparse.Namespace) -> Journal:
 
 def at_once(suite: Suite) -> int:
     """How many cases run at once."""
-    return suite.options.at_once or suite.at_once or (LIVE_AT_ONCE if suite.options.model_names() else 1)
+    return suite.options.at_once or suite.at_once or (LIVE_AT_ONCE if models_of(suite) else 1)
+
+
+def models_of(suite: Suite) -> dict[str, str]:
+    """Every live model of a run, by role or by what it does."""
+    names: dict[str, str] = dict(suite.options.model_names().items())
+    return names | dict(suite.others())
 
 
 def head_of(suite: Suite, *, command: str) -> Head:
@@ -142,7 +148,7 @@ def head_of(suite: Suite, *, command: str) -> Head:
         "suite": suite.name,
         "options": identity(type(suite), options),
         "planner": str(options.planner),
-        "models": options.model_names(),
+        "models": models_of(suite),
         "command": command,
         "commit": made.commit,
         "code": made.code,
@@ -175,7 +181,7 @@ def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
     Raises:
         EvalError: A planner that the suite does not know, a model of no role.
     """
-    own = _own_names(kind)
+    own = [action.dest for action in kind.own_options()]
     options = Options(
         planner=_planner(kind, given),
         model=given.model,
@@ -216,12 +222,6 @@ def _role_model(text: str) -> tuple[Role, str]:
     if role not in ROLES or not model:
         raise EvalError(f"--role-model {text}: write ROLE=provider:model; roles: {', '.join(ROLES)}")
     return role, model
-
-
-def _own_names(kind: type[Suite]) -> list[str]:
-    parser = argparse.ArgumentParser(add_help=False)
-    kind.add_options(parser)
-    return [action.dest for action in parser._actions if action.dest != argparse.SUPPRESS]
 
 
 def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:

@@ -123,10 +123,11 @@ class Result:
 
 def tell_models(names: Mapping[str, str]) -> str:
     """The models beside the planner's by role; one name where one speaks for all roles."""
-    others = {role: name for role, name in names.items() if role != "planner"}
-    if len(set(others.values())) == 1 and set(others) == set(ROLES) - {"planner"}:
-        return f"{next(iter(others.values()))} in all roles"
-    return ", ".join(f"{role} {name}" for role, name in others.items()) or "none"
+    roles = {role: name for role, name in names.items() if role in ROLES and role != "planner"}
+    told = [f"{name} {which}" for name, which in names.items() if name not in ROLES]
+    if len(set(roles.values())) == 1 and len(roles) == len(ROLES) - 1:
+        return ", ".join([f"{next(iter(roles.values()))} in all roles", *told])
+    return ", ".join([*(f"{role} {name}" for role, name in roles.items()), *told]) or "none"
 
 
 def tell_rungs(rungs: Mapping[str, int]) -> str:

@@ -51,7 +51,7 @@ date, commit, rungs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from argparse import ArgumentParser
+from argparse import Action, ArgumentParser
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -132,6 +132,13 @@ class Suite(ABC):
         """Add the suite's own options; they are read as `self.options.own.<name>`. Most suites have none."""
         return
 
+    @classmethod
+    def own_options(cls) -> Sequence[Action]:
+        """What `add_options` adds."""
+        parser = ArgumentParser(add_help=False)
+        cls.add_options(parser)
+        return list(parser._actions)
+
     @abstractmethod
     def cases(self) -> Iterable[Case]:
         """All cases, lazily, in an order that never changes."""
@@ -143,6 +150,10 @@ class Suite(ABC):
     @abstractmethod
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Tables, plots and expectations from the records, which are in the order of the cases."""
+
+    def others(self) -> Mapping[str, str]:
+        """Live models that options of its own name, by what they do."""
+        return {}
 
     def tell(self, record: Record) -> str:
         """One line on a record for the report's list of cases."""

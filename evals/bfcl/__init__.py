@@ -11,6 +11,7 @@ from ..suite import EvalError, Suite
 MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param")
 
 SINGLE_TURN = "evals.bfcl_single_turn"
+BOTH = "evals.bfcl_both"
 
 
 def run(argv: Sequence[str]) -> int:
@@ -18,7 +19,9 @@ def run(argv: Sequence[str]) -> int:
     from ..command import run as run_suite
 
     try:
-        kind = suite_of(categories(argv))
+        named = categories(argv)
+        wants_help = bool({"-h", "--help"} & set(argv))
+        kind = suite_at(BOTH) if wants_help and not named else suite_of(named)
     except EvalError as mistake:
         print(f"error: {mistake}", file=sys.stderr)
         return 2
@@ -48,5 +51,10 @@ def suite_of(named: Sequence[str]) -> type[Suite]:
             "--category: single-turn and multi-turn categories are two suites; run the command once for each"
         )
     module = "evals.bfcl_multi_turn" if multi or not named else SINGLE_TURN
+    return suite_at(module)
+
+
+def suite_at(module: str) -> type[Suite]:
+    """The suite of a module."""
     kind: type[Suite] = import_module(module).SUITE
     return kind

@@ -21,6 +21,7 @@ from .rehearse import Checklist, Played, Player, plan_of, play, written
 from .replay import compare
 from .sabotage import Calls, Scene, spoil
 from .tasks import Task
+from .written_first import WrittenFirst
 
 MOST_CALLS = 100
 """Calls in one attempt: the longest recorded turn has 63."""
@@ -72,6 +73,26 @@ async def by_model(task: Task, options: Options) -> JsonObject:
     """A live model plans; who writes the checklist and judges is said by the options."""
     player = Player(options.speakers(), options.context(), task.toolkit)
     return _told(task, await play(task, player), live=True)
+
+
+async def by_record_first(task: Task, options: Options, *, row: Mapping[str, Any]) -> JsonObject:
+    """A recorded model's trajectory is the first attempt at each turn, and after feedback a live model plans.
+
+    Nobody but the options' models judges: what the ground truth knows is asked only of the plan that came out.
+
+    Args:
+        task: The task in the form that the recorded model was given.
+        options: Who plans on (`--then`), writes the checklist and judges.
+        row: The recorded trajectory.
+    """
+    turns = [{"planner": [recorded_steps(task, turn)]} for turn in row["turns"]]
+    first = RecordedModel(turns=turns)
+    then = options.chat(options.own.then)
+    planner = WrittenFirst(first=first, then=then, messages=None, turns=len(turns))
+    context = options.context(max_steps=MOST_CALLS)
+    played = await play(task, Player(options.speakers(planner=planner), context, task.toolkit))
+    recorded = check(task, [turn["steps"] for turn in row["turns"]])
+    return {**_told(task, played, live=True), "planned": recorded.valid}
 
 
 def _ruled(task: Task, turns: Sequence[JsonObject], options: Options, *, oracle: Truth, max_retries: int) -> Player:

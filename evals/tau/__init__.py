@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -91,6 +91,11 @@ class Tau(Suite):
             return replay(case.data, self._kits[case.group], models=asked, context=self.options.context(max_retries=0))
         assert self._bench is not None, "tasks come from the package"
         return live.run_task(self._bench, *case.data, options=self.options)
+
+    def others(self) -> Mapping[str, str]:
+        """The agent and the user of live runs."""
+        own = self.options.own
+        return {"agent": own.agent, "user": own.user} if own.live else {}
 
     def tell(self, record: Record) -> str:
         """A record in one line."""

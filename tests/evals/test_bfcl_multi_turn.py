@@ -261,13 +261,26 @@ def test_the_command_replays_recorded_trajectories(official, shared_data, tmp_pa
     assert "the classes that the recording ran on answered otherwise" in out
 
 
+def test_help_without_a_category_teaches_both_kinds(capsys):
+    with pytest.raises(SystemExit):
+        main(["bfcl", "--help"])
+    told = capsys.readouterr().out
+    for word in ("live_parallel_multiple", "multi_turn_miss_param", "--official-python", "--sabotage", "--then"):
+        assert word in told
+    with pytest.raises(SystemExit):
+        main(["bfcl", "--category", "parallel", "--help"])
+    assert "--sabotage" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (["--category", "multi_turn_base,simple_python"], "two suites"),
         (["--category", "multi_turn_nothing"], "multi-turn categories are"),
         (["--category", BASE, "--sabotage", "--planner", "openai:x"], "spoils the ground truth"),
-        (["--category", BASE, "--unchecked"], "is for recorded calls"),
+        (["--category", BASE, "--unchecked"], "are for recorded calls"),
+        (["--category", BASE, "--then", "openai:x"], "give --planner recorded:FILE"),
+        (["--category", BASE, "--planner", "ground-truth", "--model", "openai:x"], "no model is asked"),
     ],
 )
 def test_a_command_that_makes_no_sense_is_told(official, shared_data, tmp_path, capsys, monkeypatch, words, told):
@@ -315,7 +328,9 @@ def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_p
         model="any:thing",
         only=(task.id,),
         out=tmp_path,
-        own=type("Own", (), {"category": BASE, "sabotage": False, "unchecked": False})(),
+        own=type(
+            "Own", (), {"category": BASE, "sabotage": False, "unchecked": False, "recorded_model": "", "then": None}
+        )(),
     )
     suite = MultiTurn(options)
     case = next(case for case in suite.cases() if case.id == task.id)

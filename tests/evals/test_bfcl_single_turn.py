@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from evals import bfcl, bfcl_single_turn
 from evals.bfcl import package
 from evals.bfcl.single_checker import Checker, CheckerFailed
-from evals.bfcl.single_planners import NOTHING_MORE, WrittenFirst, written
+from evals.bfcl.single_planners import NOTHING_MORE, written
 from evals.bfcl.single_results import folder_name, of_plan, official_result, write_results
 from evals.bfcl.single_summary import UNANSWERABLE
 from evals.bfcl.single_tasks import CATEGORIES, IRRELEVANT, Task, category_of, chosen, right_calls, tasks_of
+from evals.bfcl.written_first import WrittenFirst
 from evals.bfcl_single_turn import SUITE, Words, recorded_case
 from evals.suite import EvalError
 from gecko_graph.testing import recorded
