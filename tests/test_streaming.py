@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph.state import ROLES
@@ -59,6 +60,22 @@ def test_planner_tokens_are_streamed_and_no_helper_s():
     tags = {tag for part in parts for tag in part["data"][1].get("tags", []) if tag.startswith("gecko:")}
     assert tags == {"gecko:planner"}
     assert "planner" in ROLES
+
+
+def test_who_streams_messages_without_subgraphs_sees_the_answer_and_nothing_simulated():
+    parts = desk.gecko(desk.WRONG, desk.RIGHT).stream(desk.inputs(), stream_mode="messages", version="v2")
+    assert [part["data"][0].text for part in parts] == ["The invoice is in bills."]
+
+
+def test_a_tracer_sees_each_attempt_under_its_number():
+    names = []
+
+    class Tracer(BaseCallbackHandler):
+        def on_chain_start(self, serialized, inputs, *, name=None, **kwargs):
+            names.append(name)
+
+    desk.gecko(desk.WRONG, desk.RIGHT).invoke(desk.inputs(), {"callbacks": [Tracer()], "run_name": "mine"})
+    assert [name for name in names if name.startswith(("mine", "attempt "))] == ["mine", "attempt 1", "attempt 2"]
 
 
 def test_attempts_can_be_read_from_the_checkpoints_of_a_finished_run():

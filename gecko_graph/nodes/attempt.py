@@ -97,13 +97,16 @@ class Boundary:
 
 
 def frame(state: GeckoState, config: RunnableConfig, default: GeckoContext) -> tuple[AttemptState, RunnableConfig]:
-    """The attempt's input and config. The recursion limit is passed on: a subgraph would inherit its caller's."""
+    """The attempt's input and config, with two things that a subgraph would take from its caller.
+
+    The recursion limit; and the run's name, which tells attempts apart in a tracer. Under the name of its node LangGraph
+    would send all that the planner saw, simulated results included, to whoever streams `messages` without subgraphs.
+    """
     context = context_of(get_runtime().context, default)
     number = state.get("number") or len(state.get("attempts") or []) + 1
-    limit = (
-        4 * context.max_steps + 20
-    )  # a call costs at most four supersteps: planner, validator, simulator, state_updater
-    return attempt_input(state, number, context), {**config, "recursion_limit": limit}
+    limit = 4 * context.max_steps + 20  # a call costs at most the supersteps of its four nodes
+    own: RunnableConfig = {"recursion_limit": limit, "run_name": f"attempt {number}"}
+    return attempt_input(state, number, context), {**config, **own}
 
 
 def result(given: AttemptState, attempt: Attempt, seen: AttemptState) -> dict[str, Any]:
