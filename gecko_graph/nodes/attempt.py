@@ -99,7 +99,7 @@ class Boundary:
 def frame(state: GeckoState, config: RunnableConfig, default: GeckoContext) -> tuple[AttemptState, RunnableConfig]:
     """The attempt's input and config, with two things that a subgraph would take from its caller.
 
-    The recursion limit; and the run's name, which tells attempts apart in a tracer. Under the name of its node LangGraph
+    The recursion limit; and the run's name, which tells attempts apart in a trace. Under the name of its node LangGraph
     would send all that the planner saw, simulated results included, to whoever streams `messages` without subgraphs.
     """
     context = context_of(get_runtime().context, default)
