@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..errors import ContractError
+from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Patch
 from .clauses import Change, Clause, Effect, load_effects, load_list
 from .expression import Expression, Scope
+from .foreseen import foresee
 from .lets import LazyLets, Lets, load_lets, uses
 from .value import Place, Value
 
@@ -95,6 +97,10 @@ class Contract:
                 f"its arguments are {', '.join(sorted(known)) or 'none'}"
             )
         return self
+
+    def foreseen(self) -> list[Partial]:
+        """What is known of its results before any call, once for each of the cases; none where it only guards."""
+        return foresee(self.data.get("returns")) if self._parts.answers else []
 
     def open(
         self, *, args: JsonObject, parameters: JsonObject, state: Json, call: Call, now: str | None, seed: int

@@ -98,6 +98,11 @@ def parse_text(source: str) -> list[str | nodes.Expr]:
     return parts
 
 
+def is_template(text: str) -> bool:
+    """True if something in a text may have to be filled in, or is to be refused; any other text is itself."""
+    return "{{" in text or "{%" in text or "{#" in text
+
+
 def _explain(error: TemplateError) -> str:
     return (error.message or "broken").replace("'end of template'", "end").replace("end of template", "end")
 

@@ -20,7 +20,7 @@ from ..errors import ContractError, EvaluationFailed
 from ..state import Json
 from .expression import Expression, shorten
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, settle
-from .syntax import did_you_mean
+from .syntax import did_you_mean, is_template
 
 Raw = Callable[[Scope], Any]
 
@@ -170,7 +170,7 @@ class _Loader:
         raise place.wrong(f"{type(data).__name__} is no JSON value")
 
     def _text(self, data: str, place: Place) -> Raw:
-        if "{{" not in data and "{%" not in data and "{#" not in data:
+        if not is_template(data):
             return lambda _: data
         return self._keep(place.text(data)).raw
 

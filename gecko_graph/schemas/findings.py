@@ -112,24 +112,25 @@ def _foreign_because(item: object, depth: int) -> str | None:
 def findings(error: ValidationError) -> Iterator[Finding]:
     """An error in words; of alternatives none of which fits, the one that fits best."""
     if error.validator in ("anyOf", "oneOf") and error.context:
-        branches = _branches(error)
-        if all(_wrong_kind(branch) for branch in branches):
-            kinds = [_kinds(each.validator_value) for branch in branches for each in branch if each.validator == "type"]
+        options = branches(error)
+        if all(_wrong_kind(branch) for branch in options):
+            kinds = [_kinds(each.validator_value) for branch in options for each in branch if each.validator == "type"]
             yield _finding(error, " or ".join(dict.fromkeys(kinds)) or "one of the kinds that the schema allows")
             return
-        for inner in min(branches, key=_distance):
+        for inner in min(options, key=_distance):
             yield from findings(inner)
         return
     yield _finding(error, _EXPECTED.get(str(error.validator), _something)(error))
 
 
-def _branches(error: ValidationError) -> list[list[ValidationError]]:
-    branches: dict[Any, list[ValidationError]] = {}
+def branches(error: ValidationError) -> list[list[ValidationError]]:
+    """The errors of an anyOf or oneOf, alternative by alternative."""
+    found: dict[Any, list[ValidationError]] = {}
     for number, inner in enumerate(error.context or ()):
         # jsonschema gives no path for a branch that is `false`
         branch = inner.relative_schema_path[0] if inner.relative_schema_path else f"false {number}"
-        branches.setdefault(branch, []).append(inner)
-    return list(branches.values())
+        found.setdefault(branch, []).append(inner)
+    return list(found.values())
 
 
 def _wrong_kind(branch: list[ValidationError]) -> bool:

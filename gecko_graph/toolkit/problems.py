@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..schemas.complaints import faults
+from ..schemas.partial import sure_findings
 from ..schemas.pattern import compile_pattern
 from ..schemas.subschemas import walk
 from ..state import JsonObject
 from .simplify import PREFIX
 from .spec import ToolSpec
 
-ProblemKind = Literal["result", "description", "parameter", "effect", "default", "pattern", "example"]
+ProblemKind = Literal["result", "description", "parameter", "effect", "default", "pattern", "example", "contract"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,8 @@ class Problem:
     Args:
         tool: Name of the tool.
         kind: `result` (no result schema), `description` (none), `parameter` (one without a description), `effect`
-            (neither read nor write), `default` (outside its own enum), `pattern` (cannot be read, so decides nothing)
-            or `example` (does not fit the schemas).
+            (neither read nor write), `default` (outside its own enum), `pattern` (cannot be read, so decides nothing),
+            `example` (does not fit the schemas) or `contract` (what it returns can never fit the result schema).
         message: What is missing, and what happens because of it.
     """
 
@@ -52,6 +53,7 @@ def _problems(tool: ToolSpec) -> Iterator[Problem]:
     for schema in (tool.parameters, tool.result or {}):
         yield from _in_schema(tool.name, schema)
     yield from _in_examples(tool)
+    yield from _in_contract(tool)
 
 
 def _is_described(schema: Any, whole: JsonObject) -> bool:
@@ -93,3 +95,15 @@ def _in_examples(tool: ToolSpec) -> Iterator[Problem]:
         wrong = faults(tool.result, example.result) if tool.result is not None else []
         if wrong:
             yield Problem(tool.name, "example", f"the result of example {number} does not fit its schema: {wrong[0]}")
+
+
+def _in_contract(tool: ToolSpec) -> Iterator[Problem]:
+    if tool.contract is None or tool.result is None:
+        return
+    foreseen = tool.contract.foreseen()
+    wrong = next((found for result in foreseen if (found := sure_findings(tool.result, result))), None)
+    if wrong is None:
+        return
+    what = "what its contract returns" if "returns" in tool.contract.data else "its contract has no `returns`, and null"
+    where = f"expected {wrong[0].expected} at {wrong[0].path}"
+    yield Problem(tool.name, "contract", f"{what} can never fit the result schema ({where}): another rung answers")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import ToolkitError
 from gecko_graph.toolkit import Problem, ToolExample, Toolkit, ToolSpec
 from gecko_graph.toolkit.names import provider_names, valid_name
@@ -158,6 +159,40 @@ def test_an_example_that_does_not_fit_the_result_is_a_problem():
     tool = replace(read("t"), result={"type": "integer"}, examples=(ToolExample({}, "a"),))
     (problem,) = Toolkit([tool]).problems
     assert (problem.kind, problem.message[:43]) == ("example", "the result of example 1 does not fit its sc")
+
+
+RESULT = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": "integer"}}, "required": ["id"]}
+
+
+@pytest.mark.parametrize(
+    ("contract", "message"),
+    [
+        ({"returns": {"n": "{{ args.n }}"}}, "expected a string; it is required at $.id"),
+        ({"returns": {"id": 7}}, "expected a string at $.id"),
+        ({"returns": "all of {{ args.n }}"}, "expected an object at $"),
+        ({"returns": {"cases": [{"when": "args.n", "value": {"id": "a"}}, {"value": 0}]}}, "expected an object at $"),
+        ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "no `returns`, and null can never fit"),
+    ],
+)
+def test_a_contract_whose_result_can_never_fit_is_a_problem(contract, message):
+    tool = replace(read("t"), result=RESULT, contract=Contract.load(contract, where="t"))
+    (problem,) = Toolkit([tool]).problems
+    assert problem.kind == "contract"
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    "contract",
+    [
+        {"returns": {"id": "{{ args.id }}", "n": "{{ args.n }}"}},
+        {"returns": {"{{ args.key }}": 1}},
+        {"returns": "{{ args }}"},
+        {"requires": [{"check": "args.n", "error": "no"}]},
+    ],
+)
+def test_a_contract_whose_result_may_fit_is_none(contract):
+    tool = replace(read("t"), result=RESULT, contract=Contract.load(contract, where="t"))
+    assert Toolkit([tool]).problems == []
 
 
 def test_problems_are_frozen():

@@ -1,0 +1,60 @@
+"""What a contract's value will be, as far as it is written: known before any call, and so before anything can go wrong.
+
+Expressions are not looked into: of what a whole expression gives nothing is known, of a text with one in it only that
+it is a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..schemas.partial import Partial, Path
+from ..state import Json
+from .syntax import is_template, parse_text
+
+
+def foresee(data: Json) -> list[Partial]:
+    """What is known of a checked value: once for each of its `cases`, else once."""
+    if isinstance(data, Mapping) and "cases" in data and "for_each" not in data:
+        return [known for case in data["cases"] for known in foresee(case["value"])]
+    reader = _Reader()
+    value = reader.read(data, ())
+    return [Partial(value, frozenset(reader.unknown), frozenset(reader.open))]
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.unknown: list[Path] = []
+        self.open: list[Path] = []
+
+    def read(self, data: Any, path: Path) -> Json:
+        """The value at a path, as `Partial` has it."""
+        if isinstance(data, str):
+            return self._text(data, path)
+        if isinstance(data, Mapping):
+            return self._mapping(data, path)
+        if isinstance(data, list | tuple):
+            return [self.read(item, (*path, index)) for index, item in enumerate(data)]
+        return data
+
+    def _text(self, source: str, path: Path) -> Json:
+        if not is_template(source):
+            return source
+        if len(parse_text(source)) == 1:
+            self.unknown.append(path)
+            return None
+        self.open.append(path)
+        return ""
+
+    def _mapping(self, data: Mapping[str, Any], path: Path) -> Json:
+        if "for_each" in data:
+            self.open.append(path)
+            return []
+        if "cases" in data:
+            self.unknown.append(path)
+            return None
+        if any(map(is_template, data)):
+            self.open.append(path)
+            return {}
+        return {key: self.read(member, (*path, key)) for key, member in data.items()}
