@@ -11,8 +11,9 @@ from ..state import Json, Operation, Patch
 from ..world.patch import apply_patch, pointer
 from .expression import Expression, Scope
 from .functions import splice
+from .place import Place
 from .sandbox import Fault
-from .value import Loop, Place, Value
+from .template import Loop, Template
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
     "add": ("path", "value"),
@@ -50,7 +51,7 @@ class Path:
             self.root = data[0] if data and isinstance(data[0], str) and "{{" not in data[0] else None
         else:
             raise place.wrong(f"must be a list of tokens or one expression, not {type(data).__name__}")
-        self._tokens = Value.load(data, place)
+        self._tokens = Template.load(data, place)
         self.expressions = self._tokens.expressions
 
     def pointer(self, scope: Scope) -> str:
@@ -105,7 +106,7 @@ class Effect:
         self._when = place.at("when").expression(data["when"]) if "when" in data and self._loop is None else None
         self._do = [Effect(*one) for one in load_list(data["do"], inner.at("do"))] if "do" in needed else []
         self._from, self._path = (Path(data[key], inner.at(key)) if key in needed else None for key in ("from", "path"))
-        self._value = Value.load(data["value"], inner.at("value")) if "value" in needed else None
+        self._value = Template.load(data["value"], inner.at("value")) if "value" in needed else None
         self.expressions = tuple(self._all_expressions())
         self.roots = {path.root for path in (self._from, self._path) if path and path.root is not None}
         self.roots.update(*(effect.roots for effect in self._do))
@@ -167,7 +168,7 @@ class Clause:
         place.fields(data, ("check", "error"), ("when", *more))
         self._check = place.at("check").expression(data["check"])
         self._when = place.at("when").expression(data["when"]) if "when" in data else None
-        self._error = Value.load(data["error"], place.at("error"))
+        self._error = Template.load(data["error"], place.at("error"))
         self.effects = load_effects(data.get("effects", []), place.at("effects"))
         own = (self._check, *([self._when] if self._when else []), *self._error.expressions)
         self.expressions = (*own, *_expressions(self.effects))

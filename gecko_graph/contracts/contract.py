@@ -18,7 +18,8 @@ from .clauses import Change, Clause, Effect, load_effects, load_list
 from .expression import Expression, Scope
 from .foreseen import foresee
 from .lets import LazyLets, Lets, load_lets, uses
-from .value import Place, Value
+from .place import Place
+from .template import Template
 
 BASE = frozenset(("args", "call", "before", "now", "state"))
 """What every expression of a contract may name."""
@@ -143,7 +144,7 @@ class _Parts:
             for item, place in load_list(data.get("requires", []), Place(f"{where}: requires", names))
         ]
         self.effects = load_effects(data.get("effects", []), Place(f"{where}: effects", names))
-        self.returns = Value.load(data.get("returns"), Place(f"{where}: returns", names))
+        self.returns = Template.load(data.get("returns"), Place(f"{where}: returns", names))
         self.ensures = [
             Clause(item, place)
             for item, place in load_list(data.get("ensures", []), Place(f"{where}: ensures", names | {"result"}))

@@ -1,7 +1,8 @@
 """Expressions of the contract language: Jinja2's, one at a time, over JSON values.
 
 Checked and whitelisted when loaded, evaluated within limits, with no way from a value to Python. `syntax` says what an
-expression may be, `functions`, `filters` and `predicates` what it may use, `sandbox` what it may cost.
+expression may be, `operators`, `functions`, `filters` and `predicates` what it may use, `sandbox` what it may cost;
+`compiler` turns its tree into closures, those for operators stand in `closures`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", 
 CHECK_NAMES = ("state", "before", "calls", "answer")
 """What a check of a checklist may name."""
 
-_FAULTS = (ArithmeticError, KeyError, IndexError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+_FAULTS = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 def shorten(source: str, limit: int = 120) -> str:

@@ -10,18 +10,19 @@ from jinja2 import nodes
 from ..errors import ContractError
 from .expression import Expression, Scope
 from .functions import FUNCTIONS
+from .place import Place
 from .syntax import SyntaxFault, parse_expression
-from .value import ITEM, Place, Value
+from .template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
 
 MAX_CHAIN = 60
 """Lets that may need one another in a row: each takes a few levels of Python's stack."""
 
-Lets = Mapping[str, Value]
+Lets = Mapping[str, Template]
 
 
-def load_lets(own: Any, shared: Mapping[str, Any], *, where: str, base: Collection[str]) -> dict[str, Value]:
+def load_lets(own: Any, shared: Mapping[str, Any], *, where: str, base: Collection[str]) -> dict[str, Template]:
     """Check the lets of one contract.
 
     Args:
@@ -44,7 +45,7 @@ def load_lets(own: Any, shared: Mapping[str, Any], *, where: str, base: Collecti
     for name, (_, place) in sources.items():
         check_let_name(name, place)
     names = frozenset(base) | frozenset(sources)
-    lets = {name: Value.load(value, Place(place.where, names)) for name, (value, place) in sources.items()}
+    lets = {name: Template.load(value, Place(place.where, names)) for name, (value, place) in sources.items()}
     _refuse_circles(lets)
     return lets
 

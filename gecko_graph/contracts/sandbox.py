@@ -30,7 +30,7 @@ half a second, and a check that it hits has done nothing wrong."""
 
 
 class Fault(Exception):
-    """Why an expression has no value. Never leaves `world`: Expression turns it into EvaluationFailed."""
+    """Why an expression has no value. Never leaves `contracts`: Expression turns it into EvaluationFailed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""From source to closures: Jinja2's parser gives the tree, a whitelist decides what of it is the contract language.
+"""From source to tree: Jinja2's parser, and the checks that decide what of its trees is the contract language.
 
 What a tree may hold beyond that (statements, powers, calls of values, `*args`) is refused at load, and so are filter
-and test names that are not literal: nothing is looked up by name at run time.
+and test names that are not literal: nothing is looked up by name at run time. `compiler` makes closures of the rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _GRAMMAR = Environment(optimized=False, keep_trailing_newline=True, cache_size=0
 
 
 class SyntaxFault(Exception):
-    """Why a source is no expression of the contract language. Never leaves `world`: it becomes a ContractError."""
+    """Why a source is no expression of the contract language. Never leaves `contracts`: it becomes a ContractError."""
 
 
 @dataclass(slots=True)

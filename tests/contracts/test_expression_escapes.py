@@ -7,7 +7,8 @@ import json
 import pytest
 
 from gecko_graph.contracts.expression import Expression, Scope
-from gecko_graph.contracts.value import Place, Value
+from gecko_graph.contracts.place import Place
+from gecko_graph.contracts.template import Template
 from gecko_graph.errors import ContractError, EvaluationFailed
 
 SECRET = "root:x:0:0"
@@ -139,10 +140,10 @@ def test_an_escape_in_a_text_is_refused_at_load_or_filled_in_as_data(source):
     text = source if source.startswith("{%") else f"a {{{{ {source} }}}} b"
     place = Place("f: tool t: here", frozenset(scope().values))
     if source == AT_LOAD["two expressions"]:
-        assert Value.load(text, place).fill(scope()) == "a 12 b"
+        assert Template.load(text, place).fill(scope()) == "a 12 b"
         return
     with pytest.raises(ContractError, match=r"^f: tool t: here: "):
-        Value.load(text, place)
+        Template.load(text, place)
 
 
 @pytest.mark.parametrize("source", UNDEFINED_OR_WRONG.values(), ids=UNDEFINED_OR_WRONG)
@@ -166,7 +167,7 @@ def test_what_comes_out_is_plain_json(source):
 
 def test_a_message_is_never_filled_in_again():
     place = Place("t", frozenset(("args",)))
-    echoed = Value.load({"error": "no such file: {{ args.text }}"}, place).fill(scope())
+    echoed = Template.load({"error": "no such file: {{ args.text }}"}, place).fill(scope())
     assert echoed == {"error": "no such file: {{ 7*7 }}"}
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph.contracts.expression import Expression, Scope
-from gecko_graph.contracts.value import Place, Value
+from gecko_graph.contracts.place import Place
+from gecko_graph.contracts.template import Template
 from gecko_graph.errors import ContractError, EvaluationFailed
 
 STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo", "none": None, "flag": True}
@@ -19,7 +20,7 @@ STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo
 
 def fill(data, **values):
     scope = Scope({"state": STATE, **values})
-    return Value.load(data, Place("f: tool t: here", frozenset(scope.values))).fill(scope)
+    return Template.load(data, Place("f: tool t: here", frozenset(scope.values))).fill(scope)
 
 
 @pytest.mark.parametrize(

@@ -11,69 +11,23 @@ An object with the key `for_each` or `cases` is always one of these forms; `{{ {
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ContractError, EvaluationFailed
+from ..errors import EvaluationFailed
 from ..state import Json
 from .expression import Expression, shorten
+from .place import Place
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, settle
-from .syntax import did_you_mean, is_template
+from .syntax import is_template
 
 Raw = Callable[[Scope], Any]
 
 ITEM = "item"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a part of a contract stands, and the names that expressions there may use."""
-
-    where: str
-    names: frozenset[str]
-
-    def at(self, step: str | int) -> Place:
-        """One step deeper."""
-        return Place(f"{self.where}[{step}]" if isinstance(step, int) else f"{self.where}.{step}", self.names)
-
-    def knowing(self, *names: str) -> Place:
-        """With further names in scope."""
-        return Place(self.where, self.names | set(names))
-
-    def wrong(self, why: str) -> ContractError:
-        """The error that something here is wrong."""
-        return ContractError(f"{self.where}: {why}")
-
-    def fields(self, data: Any, required: Collection[str], optional: Collection[str] = ()) -> Mapping[str, Any]:
-        """`data` if it is an object with these fields and no others. Raises ContractError."""
-        if not isinstance(data, Mapping):
-            raise self.wrong(f"must be an object with {', '.join((*required, *optional))}, not {type(data).__name__}")
-        for key in data:
-            if key not in required and key not in optional:
-                allowed = (*required, *optional)
-                hint = did_you_mean(str(key), allowed) or f"; known here: {', '.join(allowed)}"
-                raise self.wrong(f"unknown key {str(key)!r}{hint}")
-        for key in required:
-            if key not in data:
-                raise self.wrong(f"{key!r} is missing")
-        return data
-
-    def expression(self, source: Any) -> Expression:
-        """A bare expression. Raises ContractError, also where YAML made something else of it."""
-        if isinstance(source, bool | int | float):
-            source = str(source)
-        if not isinstance(source, str):
-            raise self.wrong(f"must be an expression, written as a text, not {type(source).__name__}; quote it")
-        return Expression.compile(source, names=self.names, where=self.where)
-
-    def text(self, source: str) -> Expression:
-        """A text with `{{ }}`. Raises ContractError."""
-        return Expression.compile_text(source, names=self.names, where=self.where)
-
-
-class Value:
+class Template:
     """A JSON value to be filled in. Made by `load`."""
 
     __slots__ = ("_raw", "expressions", "where")
@@ -84,7 +38,7 @@ class Value:
         self.where = where
 
     @classmethod
-    def load(cls, data: Json, place: Place) -> Value:
+    def load(cls, data: Json, place: Place) -> Template:
         """Check a value and everything in it. Raises ContractError."""
         loader = _Loader()
         return cls(loader.value(data, place, 0), tuple(loader.expressions), place.where)
