@@ -27,8 +27,8 @@ from gecko_graph.models.failure import failure_of
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
-# a reply that no client can read may be the fault of what was asked: a few more tries, not minutes
-GARBAGE_TRIES = 5
+# a reply that no client can read may be the fault of what was asked: a few more tries, a minute at most
+GARBAGE_TRIES = 8
 
 _BUSY = frozenset({408, 409, 425, 429})
 _DENIED = frozenset({401, 403, 404})
@@ -37,10 +37,20 @@ _TROUBLE = ("Timeout", "Connect", "Network", "RemoteProtocol", "ReadError", "Wri
 
 @dataclass(slots=True)
 class Trouble:
-    """What a case met with: the questions that were never answered, and whether the endpoint wants none of them."""
+    """What a case met with.
+
+    Args:
+        given_up: Why questions were never answered, though they were repeated.
+        denied: Why the endpoint wants no question at all: a wrong key, a wrong address.
+        refused: Why it refused single questions (a 400): too long, or of a kind that it does not know.
+        answered: How many it answered.
+        waits: How often was waited.
+    """
 
     given_up: list[str] = field(default_factory=list)
     denied: str = ""
+    refused: list[str] = field(default_factory=list)
+    answered: int = 0
     waits: int = 0
 
 
@@ -96,7 +106,7 @@ class _Patient:
         plan = _Plan(_seconds(self))
         while True:
             try:
-                return ask(messages, stop=stop, run_manager=run_manager, **kwargs)
+                return _answered(ask(messages, stop=stop, run_manager=run_manager, **kwargs))
             except Exception as error:  # noqa: BLE001 - the boundary to models; what is no trouble is raised again
                 time.sleep(plan.pause(error))
 
@@ -111,9 +121,21 @@ class _Patient:
         plan = _Plan(_seconds(self))
         while True:
             try:
-                return await ask(messages, stop=stop, run_manager=run_manager, **kwargs)
+                return _answered(await ask(messages, stop=stop, run_manager=run_manager, **kwargs))
             except Exception as error:  # noqa: BLE001 - the boundary to models; what is no trouble is raised again
                 await asyncio.sleep(plan.pause(error))
+
+
+def _answered(result: ChatResult) -> ChatResult:
+    """Count an answer.
+
+    Raises:
+        ValueError: There is none in the reply.
+    """
+    if not result.generations:
+        raise ValueError("the endpoint's reply holds no choices")
+    (_trouble.get() or Trouble()).answered += 1
+    return result
 
 
 class _Plan:
@@ -121,20 +143,23 @@ class _Plan:
 
     def __init__(self, patience_s: float) -> None:
         self._end = time.monotonic() + patience_s
-        self._tries = 0
+        self._tries = self._unreadable = 0
 
     def pause(self, error: Exception) -> float:
         """Seconds to wait before the next try; raises the error where there is none."""
         heard = _trouble.get() or Trouble()
         kind = trouble_of(error)
         self._tries += 1
+        self._unreadable += kind == "garbage"
         pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self._tries - 1)) * random.uniform(0.5, 1.0)
         if kind == "denied":
             heard.denied = failure_of(error)
+        if not kind and isinstance(getattr(error, "status_code", None), int):
+            heard.refused.append(failure_of(error))
         if kind not in {"busy", "garbage"}:
             raise error
         late = time.monotonic() + pause > self._end
-        if late or (kind == "garbage" and self._tries >= GARBAGE_TRIES):
+        if late or (kind == "garbage" and self._unreadable >= GARBAGE_TRIES):
             heard.given_up.append(failure_of(error))
             raise error
         heard.waits += 1

@@ -14,6 +14,9 @@ Tools = Literal["real", "simulated", "none"]
 Status = Literal["done", "failed", "unreached"]
 """What became of a case: `failed` where it raised, `unreached` where a model did not answer (it is run again)."""
 
+REFUSALS = "refusals"
+"""The key of a record's values that says why a model's endpoint refused some of its questions."""
+
 
 class EvalError(Exception):
     """The user's mistake: a missing data set, an option that makes no sense. Exit code 2; it says what to do."""

@@ -13,6 +13,7 @@ from gecko_graph.state import ROLES, JsonObject, Usage
 
 from .figures import Bars, Figure, Lines, Measured, Published, Table, rungs_of
 from .journal import Head
+from .record import REFUSALS
 from .rehearsed import add_all
 from .suite import Expectation, Record, Suite, Tools
 
@@ -74,7 +75,7 @@ class Result:
             of=of,
             figures=[*made.figures, *([cost_table(usage)] if usage else [])],
             expectations=[*made.expectations, *_common(suite, records)],
-            notes=[*made.notes, *failures(records)],
+            notes=[*made.notes, *failures(records), *refusals(records)],
         )
 
     @property
@@ -160,6 +161,13 @@ def failures(records: Sequence[Record]) -> Iterator[str]:
         yield f"{len(ids)} {word}: {reason} ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})"
     if len(most) > REASONS_SHOWN:
         yield f"{len(most) - REASONS_SHOWN} more reasons of failures are in the report's list of cases"
+
+
+def refusals(records: Sequence[Record]) -> Iterator[str]:
+    """Why a model's endpoint refused questions of cases that are done: part of their results, and easily overlooked."""
+    some = [record for record in records if record.values.get(REFUSALS)]
+    for reason, count in Counter(why for record in some for why in record.values[REFUSALS]).most_common(REASONS_SHOWN):
+        yield f"in {count} {'case' if count == 1 else 'cases'} the model's endpoint refused a question: {reason}"
 
 
 def _common(suite: Suite, records: Sequence[Record]) -> Iterator[Expectation]:

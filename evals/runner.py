@@ -22,8 +22,9 @@ from gecko_graph.state import JsonObject
 
 from .datasets import ROOT
 from .journal import Journal
-from .patience import watch
+from .patience import Trouble, watch
 from .progress import Progress
+from .record import REFUSALS
 from .suite import Case, EvalError, Record, Status, Suite
 
 REASON_CHARS = 500
@@ -147,14 +148,14 @@ class _Session:
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a case that fails is counted
                 reason = failure(error)
         seconds = round(time.perf_counter() - start, 6)
-        if trouble.denied and not self._reached:
-            raise EvalError(
-                f"the model's endpoint denies every question ({trouble.denied}): see --model and --base-url"
-            )
+        if not self._reached:
+            _check_endpoint(trouble)
         tools = case.tools or self._suite.tools
-        if lost := "; ".join(trouble.given_up) or trouble.denied:
+        if lost := "; ".join(dict.fromkeys(trouble.given_up)) or trouble.denied:
             return Record(case.id, case.group, case.facts, "unreached", lost, seconds, tools, {})
-        self._reached = True
+        self._reached = self._reached or trouble.answered > 0
+        if values and trouble.refused:
+            values[REFUSALS] = list(dict.fromkeys(trouble.refused))
         status: Status = "failed" if reason else "done"
         return Record(case.id, case.group, case.facts, status, reason, seconds, tools, values)
 
@@ -164,6 +165,21 @@ class _Session:
         run = partial(copy_context().run, self._suite.run_case, case)
         ran = await asyncio.get_running_loop().run_in_executor(threads, run)
         return await ran if isinstance(ran, Awaitable) else ran
+
+
+def _check_endpoint(trouble: Trouble) -> None:
+    """Stop a run at its first case where the endpoint wants nothing of it.
+
+    Raises:
+        EvalError: It denies every question, or refused all of the case's and answered none.
+    """
+    if trouble.denied:
+        raise EvalError(f"the model's endpoint denies every question ({trouble.denied}): see --model and --base-url")
+    if trouble.refused and not trouble.answered:
+        raise EvalError(
+            f"the model's endpoint refuses every question ({trouble.refused[0]}): see whether it knows the model, "
+            "and calls of tools"
+        )
 
 
 def checked(values: JsonObject) -> JsonObject:

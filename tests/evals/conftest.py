@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from evals import command
+from evals import command, patience
+
+from .endpoint import Endpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,3 +52,22 @@ def run(tmp_path):
         return command.run(kind, [*map(str, words), "--out", str(tmp_path / out)], called=kind.name)
 
     return go
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    """Serve a script; pauses are short."""
+    monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.005)
+    monkeypatch.setattr(patience, "LONGEST_PAUSE_S", 0.02)
+    served = []
+
+    def serve(*script):
+        server = Endpoint(script)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        served.append(server)
+        return server
+
+    yield serve
+    for server in served:
+        server.shutdown()
+        server.server_close()

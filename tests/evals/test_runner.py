@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
-import threading
 import time
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evals import __main__ as main
-from evals import patience, provenance
+from evals import provenance
 from evals.journal import VERSION, Journal
 from evals.options import Options, Planner
 from evals.runner import select, to_run
 from evals.suite import Case, EvalError, Record
 
-from .tiny import Mistaken, Nonsense, Talk, Threaded, Tiny
+from .tiny import Mistaken, Nonsense, Threaded, Tiny
 
 TINY = "tests.evals.tiny:Tiny"
 
@@ -392,124 +389,3 @@ def test_who_speaks():
     assert speakers["judge"].model_name == "j"
     ground = Options(planner=Planner.parse("ground-truth"), model="openai:m", base_url="http://localhost")
     assert "planner" not in ground.model_names()
-
-
-class Endpoint(ThreadingHTTPServer):
-    """An endpoint whose answers follow a script, a question at a time, and then are right."""
-
-    def __init__(self, script):
-        super().__init__(("127.0.0.1", 0), _Answer)
-        self.script, self.asked = list(script), Counter()
-        self.url = f"http://127.0.0.1:{self.server_port}/v1"
-
-    def handle_error(self, request, client_address):
-        """A client that hangs up is no news."""
-
-
-class _Answer(BaseHTTPRequestHandler):
-    def log_message(self, *words):
-        """Say nothing."""
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        question = body["messages"][-1]["content"]
-        self.server.asked[question] += 1
-        turn = self.server.asked[question] - 1
-        kind = self.server.script[turn] if turn < len(self.server.script) else "yes"
-        if kind == "nothing":
-            return self.connection.close()
-        whole = {
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-        } | {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
-        said = "{<html>" if kind == "garbage" else json.dumps(whole if kind == "yes" else {"error": {"message": "no"}})
-        self.send_response(kind if isinstance(kind, int) else 200)
-        for name, value in (
-            ("content-type", "application/json"),
-            ("retry-after-ms", "1"),
-            ("content-length", len(said)),
-        ):
-            self.send_header(name, str(value))
-        self.end_headers()
-        self.wfile.write(said.encode())
-        return None
-
-
-@pytest.fixture
-def endpoint(monkeypatch):
-    """Serve a script; pauses are short."""
-    monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.005)
-    monkeypatch.setattr(patience, "LONGEST_PAUSE_S", 0.02)
-    served = []
-
-    def serve(*script):
-        server = Endpoint(script)
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        served.append(server)
-        return server
-
-    yield serve
-    for server in served:
-        server.shutdown()
-        server.server_close()
-
-
-def test_an_endpoint_in_trouble_loses_no_case(run, tmp_path, endpoint):
-    server = endpoint(429, 500, "garbage", 503, 429, 429, "nothing", "garbage", 500)
-    assert run(Talk, "--model", "openai:m", "--base-url", server.url) == 0
-    done = cases_of(tmp_path / "out")
-    assert [line["status"] for line in done] == ["done"] * 8
-    assert all(line["values"] == {"said": "yes"} for line in done)
-    assert all(count == 10 for count in server.asked.values())
-
-
-def test_an_endpoint_that_stays_away_loses_no_case_either(run, tmp_path, endpoint, capsys):
-    server = endpoint(*[500] * 10_000)
-    words = ("--model", "openai:m", "--base-url", server.url)
-    assert run(Talk, *words, "--patience", 0.05, "--limit", 3) == 1
-    assert [line["status"] for line in cases_of(tmp_path / "out")] == ["unreached"] * 3
-    assert "Error code: 500" in capsys.readouterr().out
-    server.script.clear()
-    assert run(Talk, *words, "--limit", 3) == 0
-    assert "0 of" not in capsys.readouterr().err
-    assert [line["status"] for line in cases_of(tmp_path / "out")][3:] == ["done"] * 3
-
-
-def test_an_endpoint_that_denies_all_is_the_users_mistake(run, endpoint, capsys):
-    server = endpoint(*[401] * 100)
-    assert run(Talk, "--model", "openai:m", "--base-url", server.url) == 2
-    assert "the model's endpoint denies every question" in capsys.readouterr().err
-    assert server.asked.total() <= 8
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (ConnectionResetError(), "busy"),
-        (TimeoutError(), "busy"),
-        (json.JSONDecodeError("no", "", 0), "garbage"),
-        (TypeError("NoneType"), "garbage"),
-        (NotImplementedError(), ""),
-        (RuntimeError("a bug"), ""),
-        (asyncio.InvalidStateError(), ""),
-    ],
-)
-def test_what_is_worth_waiting_for(error, kind):
-    assert patience.trouble_of(error) == kind
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"), [(429, "busy"), (500, "busy"), (501, ""), (400, ""), (422, ""), (403, "denied")]
-)
-def test_which_statuses_are_worth_waiting_for(status, kind):
-    error = RuntimeError("said so")
-    error.status_code = status
-    assert patience.trouble_of(error) == kind
-
-
-def test_a_patient_model_is_its_class_still():
-    options = Options(base_url="http://localhost")
-    model = options.chat("openai:m")
-    assert "ChatOpenAI" in [each.__name__ for each in type(model).__mro__]
-    assert model.bind_tools([]) is not None
-    assert model.with_structured_output({"title": "A", "type": "object", "properties": {}}) is not None
