@@ -17,6 +17,7 @@ from ..state import Complaint, Operation, Patch, Step
 RESULT_CHARS = 600
 MESSAGE_CHARS = 2_000
 NAME_CHARS = 100
+SHORT_TEXT = 200
 
 SHARES = (RESULT_CHARS, 400, 260, 160, 100, 60, 30, 0)
 """How long one value may be, where many values share a budget: the first share at which all of them fit."""
@@ -37,6 +38,26 @@ def cut(text: str, *, budget: int) -> str:
         return text[:budget]
     tail = room // 4
     return text[: room - tail] + mark + text[len(text) - tail :]
+
+
+def fitting(value: Any, *, budget: int) -> str | None:
+    """A value as JSON within `budget` characters, its long texts cut to one length; None where that is not enough."""
+    limit = SHORT_TEXT
+    fits: str | None = None
+    while len(told := json.dumps(_clipped(value, limit), ensure_ascii=False)) <= budget:
+        fits = told
+        if limit > budget:
+            break
+        limit += limit // 2
+    return fits
+
+
+def _clipped(value: Any, limit: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _clipped(each, limit) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_clipped(each, limit) for each in value]
+    return cut(value, budget=limit) if isinstance(value, str) else value
 
 
 def line(text: str) -> str:

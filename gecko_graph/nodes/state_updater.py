@@ -15,7 +15,7 @@ from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import StateChange
-from ..models.telling import cut, tell_json
+from ..models.telling import cut, fitting, tell_json
 from ..simulation.commit import commit, race_of, refuse
 from ..simulation.rung import Question
 from ..state import VERSION, JsonObject, Outcome, Patch, Step
@@ -65,7 +65,7 @@ def tell_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
 def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
     """The outcome as the planner sees it: what the real tool would show, within `budget` characters.
 
-    Of a longer result it sees the start and the end of a text, else an outline with what the task speaks of.
+    Of a longer result it sees the start and the end of its texts, else an outline with what the task speaks of.
     """
     call, outcome = booked["call"], booked["outcome"]
     result = outcome["result"]
@@ -73,7 +73,7 @@ def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
     if len(content) > budget and isinstance(result, str):
         content = cut(content, budget=budget)
     elif len(content) > budget:
-        content = view(result, focus=focus_words(task), budget=budget)
+        content = fitting(result, budget=budget) or view(result, focus=focus_words(task), budget=budget)
     status = "success" if outcome["status"] == "ok" else "error"
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
 

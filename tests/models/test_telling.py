@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from gecko_graph.models.telling import (
     cut,
+    fitting,
     tell_complaint,
     tell_conversation,
     tell_json,
@@ -29,6 +30,23 @@ def step(name="look", args=None, result=None, status="ok", **more):
     call = {"id": "1", "name": name, "args": args or {}}
     outcome = {"status": status, "result": result, "patch": [], "rung": "python", "simulated": True, "passed": []}
     return {"v": 1, "call": call, "outcome": outcome} | more
+
+
+@given(st.integers(250, 6_000), st.integers(0, 3), st.integers(1, 20_000))
+def test_long_texts_in_a_value_share_what_there_is(budget, others, length):
+    value = {"id": 7, "pages": [{"text": "x" * length}] + [{"text": "y"}] * others, "done": True}
+    told = fitting(value, budget=budget)
+    if told is None:
+        assert budget < 400
+        return
+    assert len(told) <= budget
+    assert len(told) >= min(budget // 2, length)
+    read = json.loads(told)
+    assert (read["id"], read["done"], len(read["pages"])) == (7, True, others + 1)
+
+
+def test_what_is_long_without_long_texts_does_not_fit():
+    assert fitting([{"name": "n" * 50}] * 500, budget=6_000) is None
 
 
 @given(TEXTS, st.integers(0, 300))

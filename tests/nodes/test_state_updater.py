@@ -181,6 +181,12 @@ def test_of_a_long_result_the_planner_sees_what_the_task_speaks_of(attempt):
     assert "… items " in message.content
 
 
+def test_a_long_text_in_a_result_has_the_room_there_is(attempt):
+    (message,) = update(attempt(proposals=[proposal("look", patch=[], result={"page": "z" * 9_000})])).update["trace"]
+    assert message.content.count("z") > GeckoContext().view_chars // 2
+    assert len(message.content) <= GeckoContext().view_chars
+
+
 def test_a_result_that_fits_is_told_in_full(attempt):
     result = {"rows": list(range(500)), "name": "Märchen"}
     (message,) = update(attempt(proposals=[proposal("look", patch=[], result=result)])).update["trace"]
