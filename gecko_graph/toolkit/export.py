@@ -25,6 +25,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..state import Json, JsonObject
+from .arguments import PLACES
 from .names import path_variables, provider_names
 from .openapi import EFFECTS, METHODS, read_openapi
 from .references import Place, as_document
@@ -33,7 +34,6 @@ from .spec import HttpBinding, ToolSpec
 from .toolkit import Toolkit
 
 _JSON = "application/json"
-_PLACES = ("path", "query", "header", "cookie")
 _WHERE = Place("the toolkit")
 
 
@@ -155,7 +155,7 @@ class _Writer:
         """Each argument where it travels."""
         places = {name: slot.places.get(name, ("body", name)) for name in tool.parameters.get("properties", {})}
         variables = path_variables(slot.path)
-        listed = [self._parameter(tool, name, *places[name]) for name in places if places[name][0] in _PLACES]
+        listed = [self._parameter(tool, name, *places[name]) for name in places if places[name][0] in PLACES]
         for one in listed:
             if one["in"] == "path" and one["name"] not in variables:
                 one["in"] = "query"

@@ -11,7 +11,7 @@ import inspect
 import types
 import typing
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter
@@ -21,7 +21,7 @@ from ..errors import ToolkitError
 from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .docstrings import Docstring, read_docstring
-from .function_dicts import as_parameters, as_schema, hinted, spec_of_dict
+from .function_dicts import as_parameters, as_schema, hinted, spec_of_dict, tool_descriptions
 from .spec import ToolSpec
 
 if TYPE_CHECKING:
@@ -29,6 +29,18 @@ if TYPE_CHECKING:
 
 _NO_JSON = (PydanticUserError, PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
 _FRAMEWORKS = ("langchain", "langgraph")
+
+
+def specs_of(tools: Any) -> list[ToolSpec]:
+    """The specs of a list of tools, or of a document of function dicts by name.
+
+    Raises:
+        ToolkitError: It is no list, or something in it is no tool or cannot be read.
+    """
+    if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
+        raise ToolkitError(f"tools must be a list, not {type(tools).__name__}; for a file use Toolkit.from_openapi")
+    listed = tool_descriptions(tools, where="tools") if isinstance(tools, Mapping) else tools
+    return [spec_of(tool, where=f"tools[{index}]") for index, tool in enumerate(listed)]
 
 
 def spec_of(tool: Any, *, where: str) -> ToolSpec:

@@ -105,36 +105,30 @@ class Toolkit:
         Raises:
             ToolkitError: Something is no tool, cannot be read, or names a tool that is not there.
         """
-        from .function_dicts import tool_descriptions
-        from .functions import spec_of
+        from .functions import specs_of
 
-        if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
-            raise ToolkitError(f"tools must be a list, not {type(tools).__name__}; for a file use Toolkit.from_openapi")
-        listed = tool_descriptions(tools, where="tools") if isinstance(tools, Mapping) else list(tools)
-        specs = cls([spec_of(tool, where=f"tools[{index}]") for index, tool in enumerate(listed)])
+        plain = cls(specs_of(tools))
         said: dict[str, Mapping[str, Any]] = {
-            "contract": {name: _contract(name, one, lets) for name, one in (contracts or {}).items()},
+            "contract": {
+                name: Contract.load(one, lets=lets, where=f"contract of {name}")
+                for name, one in (contracts or {}).items()
+            },
             "simulate": simulate or {},
             "effect": {name: _effect(name, one) for name, one in (effects or {}).items()},
             "examples": {name: tuple(_example(name, one) for one in given) for name, given in (examples or {}).items()},
         }
-        specs._check_names(said)
-        for name, contract in said["contract"].items():
-            contract.fit(specs[name].parameters, where=f"contract of {name}")
-        return cls(
-            [replace(tool, **{key: of[tool.name] for key, of in said.items() if tool.name in of}) for tool in specs],
-            lets=lets,
-            invariants=[
-                Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)
-            ],
-            title=title,
-        )
+        loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]
+        return cls(plain._saying(said), lets=lets, invariants=loaded, title=title)
 
-    def _check_names(self, said: Mapping[str, Mapping[str, Any]]) -> None:
+    def _saying(self, said: Mapping[str, Mapping[str, Any]]) -> list[ToolSpec]:
+        """The tools with what is said of them: field of a spec to tool name to value. Raises ToolkitError."""
         for key, of in said.items():
             for name in of:
                 if name not in self:
                     raise ToolkitError(f"{key} for {name!r}: there is no such tool; there are {_some(self.names)}")
+        for name, contract in said["contract"].items():
+            contract.fit(self[name].parameters, where=f"contract of {name}")
+        return [replace(tool, **{key: of[tool.name] for key, of in said.items() if tool.name in of}) for tool in self]
 
     def __getitem__(self, name: str) -> ToolSpec:
         return self._tools[name]
@@ -238,10 +232,6 @@ def _check_openable(tool: ToolSpec) -> None:
         )
     if tool.real is None:
         raise ToolkitError(f"cannot open {tool.name!r}: it has no real function that its arguments alone can run")
-
-
-def _contract(name: str, data: Mapping[str, Any], lets: Mapping[str, Any] | None) -> Contract:
-    return Contract.load(data, lets=lets, where=f"contract of {name}")
 
 
 def _effect(name: str, effect: Any) -> Effect:
