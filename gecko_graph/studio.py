@@ -1,9 +1,9 @@
 """The graph that `langgraph dev` opens in LangGraph Studio; `GeckoContext` is its form.
 
-Without anything set it rehearses the shipped file-system scenario with its recorded replies.
-Environment variables:
+Without anything set it rehearses the shipped file-system scenario with its recorded replies: type any message. What the
+form leaves out, task state and checklist, is taken from the scenario. Environment variables:
 
-- `GECKO_SCENARIO`: path of a scenario, played with its recorded replies.
+- `GECKO_SCENARIO`: path of a scenario, played with its recorded replies, or by `GECKO_MODEL`.
 - `GECKO_TOOLS` and `GECKO_MODEL` (and `GECKO_BASE_URL`): your OpenAPI document and the model that plans and simulates.
 
 The server keeps the checkpoints: the graph is compiled without a saver, or the server would refuse it.
@@ -12,11 +12,19 @@ The server keeps the checkpoints: the graph is compiled without a saver, or the 
 from __future__ import annotations
 
 import os
+from functools import partial
+from typing import Any
 
+from .channels import GeckoState
 from .errors import ModelError
-from .graph import Gecko, create_gecko
+from .graph import Gecko, compose, create_gecko
+from .models.factory import Models
+from .models.node import NodeFunction, NodeScope
+from .nodes.bootstrapper import bootstrapper
+from .nodes.checklist import checklist
 from .scenario import Scenario, shipped
 from .toolkit import Toolkit
+from .turn import human_turns
 
 
 def create_studio() -> Gecko:
@@ -25,15 +33,34 @@ def create_studio() -> Gecko:
     Raises:
         GeckoError: The scenario, document or model that is named there cannot be used.
     """
-    tools = os.environ.get("GECKO_TOOLS")
+    tools, model, base_url = (os.environ.get(f"GECKO_{name}") or None for name in ("TOOLS", "MODEL", "BASE_URL"))
+    if tools and not model:
+        raise ModelError("GECKO_TOOLS is set but GECKO_MODEL is not: name a model, for example openai:gpt-5-mini")
     if tools:
-        model = os.environ.get("GECKO_MODEL")
-        if not model:
-            raise ModelError("GECKO_TOOLS is set but GECKO_MODEL is not: name a model, for example openai:gpt-5-mini")
-        return create_gecko(Toolkit.from_openapi(tools), model=model, base_url=os.environ.get("GECKO_BASE_URL"))
+        return create_gecko(Toolkit.from_openapi(tools), model=model, base_url=base_url)
     path = os.environ.get("GECKO_SCENARIO")
     scenario = Scenario.load(path) if path else shipped("files")
-    return create_gecko(scenario.toolkit(), models=scenario.models(), context=scenario.context())
+    models = Models.bind(model, base_url=base_url) if model else Models.bind(models=scenario.models())
+    return play(scenario, models)
+
+
+def play(scenario: Scenario, models: Models) -> Gecko:
+    """The scenario's graph for a form: who types no more than a message begins where the scenario does."""
+    toolkit = scenario.toolkit()
+    filled = {
+        "bootstrapper": _filled(partial(bootstrapper, toolkit=toolkit), scenario),
+        "checklist": _filled(partial(checklist, toolkit=toolkit), scenario),
+    }
+    return compose(toolkit, models=models, default=scenario.context(), replace=filled)
+
+
+def _filled(node: NodeFunction, scenario: Scenario) -> NodeFunction:
+    def fill(state: GeckoState, scope: NodeScope) -> Any:
+        turn = human_turns(state.get("messages", [])) - 1
+        known = scenario.inputs(turn) if 0 <= turn < len(scenario.turns) else {}
+        return node({**known, **{key: value for key, value in state.items() if value or key not in known}}, scope)
+
+    return fill
 
 
 graph = create_studio()

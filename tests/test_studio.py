@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import socket
@@ -13,7 +14,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
+from gecko_graph import GeckoError, Scenario
 from gecko_graph.scenario import shipped
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,6 +73,58 @@ def inputs() -> dict:
     scenario = shipped("files")
     given = scenario.inputs(0)
     return given | {"messages": [{"role": "user", "content": scenario.turns[0].user}]}
+
+
+@pytest.fixture
+def created(monkeypatch):
+    """`created(GECKO_MODEL="...")`: the graph for this environment."""
+
+    def make(**environment):
+        for name in ("TOOLS", "MODEL", "BASE_URL", "SCENARIO"):
+            monkeypatch.delenv(f"GECKO_{name}", raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        return importlib.import_module("gecko_graph.studio").create_studio()
+
+    return make
+
+
+def test_who_types_any_message_sees_the_scenario_from_its_own_state(created):
+    run = created().invoke({"messages": [("user", "show me")], "task_state": {}})
+    assert [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]] == ["failed", "accepted"]
+    assert run["task_state"] != shipped("files").state
+
+
+def test_what_the_form_gives_is_taken(created):
+    given = {"messages": [("user", "show me")], "checklist": [{"id": "mine", "description": "d", "check": "true"}]}
+    run = created().invoke(given)
+    assert [item["id"] for item in run["rehearsal"]["verdict"]["items"]] == ["mine"]
+    with pytest.raises(GeckoError, match="there is no task"):
+        created().invoke({"messages": []})
+
+
+@pytest.mark.parametrize("name", ["calendar/meet-dana", "shop/order-within-credit"])
+def test_a_scenario_by_path_is_played_turn_by_turn(created, name):
+    path = ROOT / "examples" / f"{name}.yaml"
+    gecko = created(GECKO_SCENARIO=str(path))
+    gecko.checkpointer = InMemorySaver()  # as the server does
+    for _ in Scenario.load(path).turns:
+        run = gecko.invoke({"messages": [("user", "go on")]}, {"configurable": {"thread_id": "t"}})
+        assert run["rehearsal"]["verdict"]["word"] in {"accepted", "needs_user"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"GECKO_TOOLS": "x.yaml"}, "GECKO_MODEL is not"),
+        ({"GECKO_TOOLS": "x.yaml", "GECKO_MODEL": "openai:x"}, "x.yaml"),
+        ({"GECKO_SCENARIO": "none.yaml"}, "none.yaml"),
+        ({"GECKO_MODEL": "nonsense"}, "write 'provider:name'"),
+    ],
+)
+def test_a_wrong_environment_is_a_mistake(created, environment, says):
+    with pytest.raises(GeckoError, match=says):
+        created(**environment)
 
 
 def test_the_graph_is_drawn_with_its_attempts_and_form(server):
