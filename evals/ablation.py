@@ -31,10 +31,10 @@ from gecko_graph.toolkit.spec import ToolSpec
 from gecko_graph.world.patch import make_patch
 
 from .baselines import Create
-from .contest import contend
+from .contest import contend, is_live, knobs
 from .figures import Bars, Figure, Lines, Measured, Published, Table, mean, rate
 from .options import Options
-from .problems import MOST_CALLS, add_set, problems
+from .problems import add_set, problems
 from .suite import Case, EvalError, Record, Suite, Summary, by_group
 
 PARTS = ("validation", "state", "feedback")
@@ -174,7 +174,7 @@ class Ablation(Suite):
         """Play a task by an arm."""
         problem, arm = case.data
         retries = {} if arm.retries is None else {"max_retries": arm.retries}
-        context = self.options.context(**{"max_steps": MOST_CALLS, **retries})
+        context = knobs(self.options, **retries)
         return await contend(problem, without(*arm.parts), self.options, context=context)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
@@ -191,7 +191,8 @@ class Ablation(Suite):
             series["paper: GPT-4o"] = [
                 Published(PAPER[arm.name], "paper, figure 4 (a)") if arm.name in PAPER else None for arm in named
             ]
-        yield Bars(f"Solved without a part: {group}", [arm.name for arm in named], series)
+        if len(named) > 1:
+            yield Bars(f"Solved without a part: {group}", [arm.name for arm in named], series)
         if tried := {arm: by_arm[arm.name] for arm in self._arms if arm.retries is not None and arm.name in by_arm}:
             yield costs(f"By retries: {group}", {arm.name: some for arm, some in tried.items()}, live=live)
             yield from by_retries(group, {float(arm.retries or 0): some for arm, some in tried.items()}, live=live)
@@ -219,11 +220,6 @@ def arms_of(without: str, retries: str) -> list[Arm]:
             raise EvalError(f"--retries {retries}: write a number or a range such as 0..3")
         arms += [Arm("1 retry" if n == 1 else f"{n} retries", (), n) for n in range(int(first), int(last or first) + 1)]
     return arms
-
-
-def is_live(options: Options) -> bool:
-    """True where a model plans: only then what is solved is an accuracy."""
-    return "planner" in options.model_names()
 
 
 def by_retries(group: str, tried: Mapping[float, Sequence[Record]], *, live: bool) -> Iterator[Lines]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gecko_graph.state import JsonObject
 
-from .ablation import costs, is_live, without
+from .ablation import costs, without
 from .baselines import BASELINES, CRITICAL, Create
-from .contest import contend
+from .contest import contend, is_live, knobs
 from .figures import Figure, Published, Table
 from .options import Options
-from .problems import MOST_CALLS, add_set, problems
+from .problems import add_set, problems
 from .suite import Case, EvalError, Record, Suite, Summary, by_group
 
 METHODS: Mapping[str, Create] = {**BASELINES, "gats": without()}
@@ -75,7 +75,7 @@ class Compare(Suite):
     async def run_case(self, case: Case) -> JsonObject:
         """Play a task by a method."""
         problem, create = case.data
-        return await contend(problem, create, self.options, context=self.options.context(max_steps=MOST_CALLS))
+        return await contend(problem, create, self.options, context=knobs(self.options))
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """One table a set of tasks, and the published one."""

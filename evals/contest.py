@@ -19,7 +19,7 @@ from gecko_graph.state import Json, JsonObject, Role
 from .baselines import Create
 from .bfcl.rehearse import Played, answers, finished
 from .options import Options
-from .problems import Problem
+from .problems import MOST_CALLS, Problem
 from .rehearsed import rehearsed
 
 
@@ -30,6 +30,16 @@ def speakers(problem: Problem, options: Options) -> dict[Role, BaseChatModel]:
         # whoever plans is the critic, unless another one is named; a critic writes what it judges by
         live = {"judge": critic, "checklist": critic, **live}
     return live if "planner" in live else {**problem.speakers(options.seed), **live}
+
+
+def is_live(options: Options) -> bool:
+    """True where a model plans: only then what is solved is an accuracy."""
+    return "planner" in options.model_names()
+
+
+def knobs(options: Options, **given: Any) -> GeckoContext:
+    """The knobs of a method: a live planner has the calls that anybody's has, a written one as many as it needs."""
+    return options.context(**({} if is_live(options) else {"max_steps": MOST_CALLS}), **given)
 
 
 async def contend(problem: Problem, create: Create, options: Options, *, context: GeckoContext) -> JsonObject:
@@ -49,7 +59,7 @@ async def contend(problem: Problem, create: Create, options: Options, *, context
         problem, create, models=Models.bind(models=models), context=context, ruled="judge" not in models
     )
     told = rehearsed(*(each.rehearsal for each in played))
-    if "planner" not in options.model_names():
+    if not is_live(options):
         told["usage"].pop("planner", None)  # what was written down costs nothing
     if not told["usage"]:
         del told["usage"]

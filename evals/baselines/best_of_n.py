@@ -18,12 +18,16 @@ from gecko_graph.graph import Gecko
 from gecko_graph.models.ask import PlannerAsk, Reply
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import NodeScope, as_node
+from gecko_graph.state import ROLES
 from gecko_graph.toolkit import Toolkit
 
 from .trials import ask_critic, book_review, opened, tell_trial
 
 INSTRUCTIONS = """Several attempts were made at one task with tools, each from the same start. Pick the one that does
 best what the task asks: all of it, and nothing else. Reply with JSON: {"best": number of the attempt}."""
+
+
+TEMPERATURE = 0.7
 
 
 class Pick(BaseModel):
@@ -35,7 +39,11 @@ class Pick(BaseModel):
 def create_best_of_n(
     toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None
 ) -> Gecko:
-    """`max_retries + 1` trials at once and a pick: as many as the rehearsal may make."""
+    """`max_retries + 1` trials at once and a pick: as many as the rehearsal may make.
+
+    A planner that always says the same at temperature 0 speaks warmer here: n equal trials are one.
+    """
+    models = warmed(models)
     builder: StateGraph[Any, Any, Any, Any] = opened(
         toolkit, models=models, default=default, follow=lambda state: spread(state, default.max_retries + 1)
     )
@@ -43,6 +51,15 @@ def create_best_of_n(
     builder.add_edge("trial", "review")
     builder.add_edge("review", "finish")
     return builder.compile(checkpointer=checkpointer, name="best-of-n")
+
+
+def warmed(models: Models) -> Models:
+    """The same speakers, but for a planner of temperature 0."""
+    planner = models.get("planner")
+    if planner is None or getattr(planner, "temperature", None) != 0:
+        return models
+    others = {role: found for role in ROLES if (found := models.get(role)) is not None}
+    return Models.bind(models={**others, "planner": planner.model_copy(update={"temperature": TEMPERATURE})})
 
 
 def spread(state: GeckoState, n: int) -> list[Send]:

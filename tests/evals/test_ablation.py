@@ -8,8 +8,8 @@ from argparse import Namespace
 
 import pytest
 
-from evals.ablation import PAPER, Ablation, arms_of, is_live, without
-from evals.contest import contend
+from evals.ablation import PAPER, Ablation, arms_of, without
+from evals.contest import contend, is_live
 from evals.options import Options, Planner
 from evals.problems import problems
 from evals.suite import EvalError

@@ -12,7 +12,9 @@ from pydantic import Field
 from evals import problems
 from evals.ablation import without
 from evals.baselines import BASELINES
+from evals.baselines.best_of_n import TEMPERATURE, warmed
 from evals.compare import PUBLISHED, Compare
+from evals.options import Options
 from gecko_graph import GeckoContext, Scenario
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
@@ -106,6 +108,15 @@ def test_best_of_n_makes_n_trials_that_know_nothing_of_each_other_and_picks(said
     assert rehearsal["chosen"] == chosen
     assert solved(rehearsal) == (chosen == 2)
     assert not any("An earlier attempt" in text for text in by("planner", heard))
+
+
+def test_the_trials_of_best_of_n_may_differ_where_the_planner_would_repeat_itself():
+    cold = Options(base_url="http://localhost").chat("openai:m")
+    warm = warmed(Models.bind(models={"planner": cold, "judge": cold}))
+    assert (cold.temperature, warm.get("planner").temperature) == (0, TEMPERATURE)
+    assert warm.get("judge") is cold
+    recorded = Models.bind(RecordedModel())
+    assert warmed(recorded) is recorded
 
 
 def test_merge_to_one_is_one_attempt_under_one_longer_prompt():
