@@ -5,21 +5,27 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
+from gecko_graph import GeckoContext, GeckoError
 from gecko_graph.cli import build_parser, main
+from gecko_graph.cli.asked import next_task, scenario_of
 from gecko_graph.cli.running import exit_code
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.scenario import examples, shipped
@@ -180,11 +186,17 @@ MISTAKES = {
     ("run", SHOP, "--base-url", "http://x"): "--base-url is the address of a model: give --model as well",
     ("run", SHOP, "--resume"): "--resume needs --save FILE",
     ("run", SHOP, "--thread", "x"): "--thread names a run in a file: give --save FILE as well",
-    ("run", SHOP, "--set", "x=1"): "--set x=1: write KEY=VALUE; keys are max_retries",
-    ("run", SHOP, "--set", "max_retries"): "--set max_retries: write KEY=VALUE",
-    ("run", SHOP, "--set", "max_retries=-1"): "--set max_retries=-1: Input should be greater than or equal to 0",
+    ("run", SHOP, "--set", "x=1"): "--set x=1: there is no such knob; there are max_retries",
+    ("run", SHOP, "--set", "retries=1"): "--set retries=1: there is no such knob, perhaps 'max_retries' is meant",
+    ("run", SHOP, "--set", "max_retries"): "--set max_retries: write max_retries=VALUE; max_retries: Rounds after",
+    ("run", SHOP, "--set", "max_retries=-1"): "--set max_retries=-1: should be greater than or equal to 0; max_retries",
+    ("run", SHOP, "--set", "max_retries=two"): "--set max_retries=two: should be a whole number; max_retries: Rounds",
+    ("run", SHOP, "--set", "ladder=model"): "--set ladder=model: should be a list, such as [contract, schema]",
+    ("run", "shop"): "shop: no such file; the example of this name: gecko-graph demo shop",
+    ("tools", __file__): f"{__file__}: is Python, and no code is run from here: in Python, Toolkit.from_tools(",
     ("run", SHOP, "--set", "seed=["): "--set seed:1:",
-    ("run", SHOP, "--json", "/"): "--json /: cannot be written",
+    ("run", SHOP, "--json", "/"): "--json /: is a folder; name a file",
+    ("run", SHOP, "--json", "/no/such/folder.json"): "--json /no/such/folder.json: cannot be written",
     ("run", SHOP, "--save", "/"): "/: unable to open database file",
     ("run", SHOP, "--save", "none.sqlite", "--resume"): "none.sqlite: no such file; there is nothing to resume",
     ("run", SHOP, "--save", SHOP): f"{SHOP}: it is no file of saved runs",
@@ -203,11 +215,47 @@ def test_mistakes_are_said_without_a_traceback(run, words, tmp_path, monkeypatch
     assert mistake(run(*words)).startswith(MISTAKES[words])
 
 
-@pytest.mark.parametrize("words", [(), ("fly",), ("run", "--sve", "x"), ("tools",), ("convert", SHOP_API)])
-def test_words_that_are_no_command(run, words):
-    code, _, err = run(*words)
-    assert code == 2
+def test_no_command_at_all_is_answered_with_the_help(run):
+    code, out, err = run()
+    assert (code, out) == (2, "")
     assert "usage: gecko-graph" in err
+    assert "gecko-graph demo" in err
+
+
+STRANGE = {
+    ("fly",): ("there is no command 'fly'; there are demo, run, tools", "gecko-graph"),
+    ("dmeo",): ("perhaps demo is meant", "gecko-graph"),
+    ("api.yaml", "--task", "x"): ("to rehearse a file: gecko-graph run api.yaml", "gecko-graph"),
+    ("tools",): ("the following arguments are required: SPEC", "gecko-graph tools"),
+    ("run", "--sve", "x"): ("not understood: '--sve'; perhaps --save is meant", "gecko-graph run"),
+    ("run", SHOP, "--max-retries=2"): ("it is a knob: --set max_retries=VALUE", "gecko-graph run"),
+    ("run", SHOP_API, "Buy tea"): (
+        "not understood: 'Buy tea'; what the user wants goes behind --task",
+        "gecko-graph run",
+    ),
+    ("convert", SHOP_API, "new.yaml"): ("not understood: 'new.yaml'; the file to write goes behind -o", "gecko-graph"),
+    ("demo", "shop", "--task"): ("not understood: '--task'", "gecko-graph demo"),
+}
+
+
+@pytest.mark.parametrize("words", STRANGE, ids=" ".join)
+def test_words_that_are_not_understood_are_answered_with_what_was_probably_meant(run, words):
+    told = mistake(run(*words))
+    meant, command = STRANGE[words]
+    assert meant in told.splitlines()[0]
+    assert told.splitlines()[1].strip().startswith(command)
+    assert told.endswith("--help shows what there is")
+
+
+def test_the_help_of_run_names_every_knob_with_its_default(run):
+    _, out, _ = run("run", "--help")
+    for name, field in GeckoContext.model_fields.items():
+        (line,) = [line for line in out.splitlines() if line.startswith(f"  {name} ")]
+        default = field.default
+        if isinstance(default, tuple):
+            default = f"[{', '.join(default)}]"
+        shown = {"True": "true", "None": "null: no limit"}.get(str(default), str(default))
+        assert line.endswith(f"({shown})"), line
 
 
 def test_a_state_that_is_no_object(run, tmp_path):
@@ -248,7 +296,11 @@ def test_save_and_history(run, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["runs.sqlite"]
     before = file.read_bytes()
     code, out, _ = run("history", file)
-    assert (code, out) == (0, f"{file}: it holds 'monday', 'file-the-report'\n")
+    assert code == 0
+    head, monday, report = out.splitlines()
+    assert head == f"{file}: 2 runs"
+    assert re.match(r"monday           \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  1 turn, accepted, 4 of 4: Please order", monday)
+    assert "  1 turn, accepted, 3 of 3: Move final_report.pdf" in report
     code, out, _ = run("history", file, "file-the-report")
     assert code == 0
     lines = out.splitlines()
@@ -383,6 +435,9 @@ def test_history_of_a_thread_that_another_graph_has_written(run, tmp_path):
     with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
         builder.compile(checkpointer=saver).invoke({"note": ""}, {"configurable": {"thread_id": "t"}})
     assert "the thread 't' holds no rehearsal" in mistake(run("history", tmp_path / "runs.sqlite", "t"))
+    code, out, _ = run("history", tmp_path / "runs.sqlite")
+    assert code == 0
+    assert out.splitlines()[1].endswith("  no rehearsal")
 
 
 def test_history_of_a_run_whose_attempts_went_on_at_once(run, tmp_path, interrupt):
@@ -504,6 +559,50 @@ def test_a_task_with_the_tools_of_an_openapi_document_and_a_model(run, server, t
     assert {body["model"] for body in server.asked} == {"any"}
 
 
+def test_another_task_goes_on_with_the_conversation(run, server, tmp_path):
+    (tmp_path / "state.yaml").write_text(yaml.safe_dump(shipped("shop").state))
+    file = tmp_path / "runs.sqlite"
+    saved = ("--model", "openai:any", "--base-url", server.url, "--save", file)
+    begun = ("run", SHOP_API, "--task", "Put tea into my cart.", *saved)
+    assert run(*begun, "--state", tmp_path / "state.yaml")[0] == 0
+    asked = len(server.asked)
+    code, out, _ = run(*begun, "--resume")
+    assert out.startswith("task was finished before\nresult       accepted")
+    assert (code, len(server.asked)) == (0, asked), "the same task is not done again"
+    code, out, _ = run("run", SHOP_API, "--task", "Is it in?", *saved, "--resume", "--json", tmp_path / "out.json")
+    assert code == 0
+    assert out.startswith("task Is it in?\n")
+    assert len(server.asked) > asked
+    (turn,) = json.loads((tmp_path / "out.json").read_text())["turns"]
+    assert [each["content"] for each in turn["messages"][::2]] == ["Put tea into my cart.", "Is it in?"]
+    assert turn["task_state"]["cart"]["TEA-100"]["quantity"] == 2
+    assert "  2 turns, accepted, 1 of 1: Is it in?" in run("history", file)[1]
+    words = ("run", SHOP_API, "--task", "And mugs.", *saved, "--resume", "--state", tmp_path / "state.yaml")
+    assert "--state: the next task begins from the state that the last one left" in mistake(run(*words))
+
+
+def test_another_task_waits_until_an_interrupted_one_is_over():
+    words = ["run", SHOP_API, "--task", "Buy mugs.", "--model", "openai:x", "--save", "runs.sqlite", "--resume"]
+    options = build_parser().parse_args(words)
+    scenario = scenario_of(options)
+    saved = SimpleNamespace(values={"messages": [HumanMessage("Buy tea.")]}, tasks=("attempt",))
+    with pytest.raises(GeckoError, match=r"this run was interrupted: resume it with its own --task 'Buy tea.' first"):
+        next_task(scenario, options, saved)
+    options.task = "Buy tea."
+    assert next_task(scenario, options, saved) is scenario
+
+
+def test_where_no_model_replies_the_address_and_the_name_are_told(run):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    code, out, _ = run("run", SHOP_API, "--task", "Buy tea", "--model", "openai:qwen3", "--base-url", url)
+    assert code == 1
+    hint = next(line for line in out.splitlines() if line.startswith("hint"))
+    assert f"does an OpenAI-compatible server listen at {url} " in hint
+    assert "does it know the model 'qwen3'?" in hint
+
+
 def test_ctrl_c_does_not_wait_for_the_model(server, tmp_path):
     server.hang.set()
     words = ["run", SHOP, "--model", "openai:any", "--base-url", server.url, "--save", str(tmp_path / "runs.sqlite")]
@@ -576,6 +675,22 @@ def test_convert_to_the_standard_output(run):
     code, out, _ = run("convert", SHOP_API, "-o", "-")
     assert code == 0
     assert json.loads(out)["openapi"].startswith("3.1")
+
+
+def test_convert_without_a_target_writes_to_the_standard_output(run):
+    code, out, err = run("convert", SHOP_API)
+    assert code == 0
+    assert json.loads(out) == json.loads(run("convert", SHOP_API, "-o", "-")[1])
+    assert err.startswith("6 tools written to the standard output\n")
+
+
+def test_a_document_without_operations_says_so(run, tmp_path):
+    (tmp_path / "hooks.yaml").write_text("openapi: 3.1.0\ninfo: {title: Hooks, version: '1'}\nwebhooks: {}\n")
+    code, out, _ = run("tools", tmp_path / "hooks.yaml")
+    assert code == 0
+    assert out == (
+        "Hooks: 0 tools\nIt has no operations under `paths`: there is nothing to rehearse. Webhooks are no tools.\n"
+    )
 
 
 def test_convert_asks_a_model_for_what_is_missing(run, tmp_path, server):

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from gecko_graph import GeckoError, format_run
 from gecko_graph.display import words
-from gecko_graph.display.live import LiveTree, PlainLines, progress, show
+from gecko_graph.display.live import LiveTree, PlainLines, event_lines, progress, show
 from gecko_graph.display.story import Story, events_of
 
 NASTY = "\x1b[31mred\x1b[0m \x1b]0;title\x07<script>alert(1)</script> [bold]x[/bold] \u202eturned\x00\x9b2J :smile:"
@@ -117,7 +117,7 @@ Attempt 2  from state abcdef01
 │   ok [1, 2]
 ├── guess()  simulated by schema
 │   ok 1
-│      contract passed: it cannot be evaluated: division by zero
+│      not by contract: it cannot be evaluated: division by zero
 ├── answer Done.
 └── accepted, 1 of 1
     ✓ thing 1 holds  (rule)
@@ -163,6 +163,18 @@ def test_an_early_end_a_race_and_malformed_arguments_are_told():
     assert "race put (c2) at /a" in text
     assert ">  /b from /a" in text.replace("    ", " ") or re.search(r">\s+/b from /a", text)
     assert "the change was not made: a read changes nothing" in text
+
+
+def test_why_an_attempt_ended_is_told_once():
+    why = "the planner did not answer: no route to it"
+    item = {"id": "a", "description": "the pen is in", "status": "failed", "reason": why, "by": "nobody"}
+    ended = attempt(1, [], {**verdict("failed"), "items": [item]}, answer="", stop_reason=why)
+    text = str(format_run(rehearsal(ended), width=200))
+    assert text.count("no route to it") == 1
+    assert "✗ the pen is in  (not judged)" in text
+    lines = list(event_lines(list(events_of(ended))[-1]))
+    assert ("stopped", why) in lines
+    assert ("item", "failed: the pen is in (not judged)") in lines
 
 
 def test_long_values_are_cut_and_say_so():

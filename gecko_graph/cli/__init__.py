@@ -34,10 +34,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     _survive_any_character()
+    parser = build_parser()
     try:
-        options = build_parser().parse_args(words)
+        options = parser.parse_args(words)
     except SystemExit as done:  # argparse has said what is wrong, or printed its help
         return int(done.code or 0)
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        return 2
     try:
         code = _command(options.command)(options)
         sys.stdout.flush()

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from .. import __version__
+from .hints import HintingParser
 
 _MAIN = """\
 Rehearse an agent's tool calls before anything real is touched: a plan that has been seen to work,
@@ -39,9 +40,26 @@ examples:
   gecko-graph run case.yaml --save runs.sqlite --thread monday
   gecko-graph run case.yaml --save runs.sqlite --thread monday --resume
   gecko-graph run api.yaml --task "Cancel my last order" --state state.json --model openai:gpt-5-mini
+  gecko-graph run api.yaml --task "The one of Monday" --model openai:gpt-5-mini --save runs.sqlite --resume
+
+knobs (--set KEY=VALUE, as often as you like; the default in brackets):
+  max_retries          rounds after the first one (3)
+  parallel_attempts    attempts that run at once in each round (1)
+  max_steps            tool calls in one attempt, refused ones included (20)
+  target_score         retrying stops at this share of successful items (1.0)
+  token_budget         tokens that one turn may use, over all its attempts (null: no limit)
+  time_budget_s        seconds that one turn may take, over all its attempts (null: no limit)
+  tool_timeout_s       seconds that one Python tool may take to answer (30.0)
+  semantic_validation  ask a model about arguments whose meaning no rule decides (true)
+  planner_view         the planner sees what real tools show: tools; or the state as well: summary (tools)
+  ladder               who may answer a call, best first ([real, contract, python, example, model, schema])
+  simulation           result and change in one model reply: fused; or in two: separate (fused)
+  calls                several calls in one message: serial, snapshot or strict (serial)
+  view_chars           characters of task state that one prompt may carry (6000)
+  seed                 seed of everything that is made up (0)
 
 Without --model a scenario's own replies speak. --resume goes on where a saved run was interrupted; attempts
-that are done are not done again.
+that are done are not done again. A run of a --task that is over goes on with the next --task: a conversation.
 """
 
 _TOOLS_EXAMPLES = """\
@@ -55,7 +73,7 @@ examples:
   gecko-graph convert functions.json -o openapi.json
   gecko-graph convert functions.json -o openapi.yaml --model openai:gpt-5-mini
 
-With --model the missing result schemas are asked for. -o - writes to the standard output.
+With --model the missing result schemas are asked for. Without -o the document goes to the standard output.
 """
 
 _HISTORY_EXAMPLES = """\
@@ -67,9 +85,9 @@ examples:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(prog="gecko-graph", **_about(_MAIN, _MAIN_EXAMPLES))
+    parser = HintingParser(prog="gecko-graph", **_about(_MAIN, _MAIN_EXAMPLES))
     parser.add_argument("--version", action="version", version=f"gecko-graph {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_demo(commands)
     _add_run(commands)
     _add_tools(commands)
@@ -104,12 +122,12 @@ def _add_run(commands: Any) -> None:
     task.add_argument("--state", metavar="FILE", help="the task state at the start, as JSON or YAML")
     _add_model(parser, "speaks in place of the recorded replies")
     parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], help="a knob, for example max_retries=1"
+        "--set", metavar="KEY=VALUE", action="append", default=[], help="a knob, for example max_retries=1; see below"
     )
     saving = parser.add_argument_group("saving")
     saving.add_argument("--save", metavar="FILE", help="keep every step in this SQLite file")
     saving.add_argument("--thread", metavar="NAME", help="the run's name in the file (the scenario's)")
-    saving.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
+    saving.add_argument("--resume", action="store_true", help="go on with a saved run")
     saving.add_argument("--json", metavar="FILE", help="write the result as JSON; - for the standard output")
 
 
@@ -123,7 +141,7 @@ def _add_convert(commands: Any) -> None:
     about = _about("Write tools as an OpenAPI 3.1 document.", _CONVERT_EXAMPLES)
     parser = commands.add_parser("convert", help="write tools as an OpenAPI 3.1 document", **about)
     parser.add_argument("source", metavar="IN", help="a file of function descriptions, or an OpenAPI document")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="a .json or .yaml file; - for stdout")
+    parser.add_argument("-o", "--output", metavar="OUT", default="-", help="a .json or .yaml file (-: stdout)")
     _add_model(parser, "is asked for the missing result schemas")
 
 

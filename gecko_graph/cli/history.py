@@ -15,14 +15,16 @@ from rich.text import Text
 
 from ..display.live import show
 from ..display.story import Draft
-from ..display.words import counted, prose
+from ..display.words import clean, counted, cut, prose, tell_verdict
 from ..errors import GeckoError
 from ..graph import Gecko, create_gecko
 from ..state import Attempt, JsonObject, Rehearsal
 from ..toolkit import Toolkit, ToolSpec
-from ..turn import task_of
+from ..turn import human_turns, task_of
 from . import saving
 from .screen import screen
+
+TASK_CHARS = 80
 
 
 def history(options: argparse.Namespace) -> int:
@@ -31,7 +33,7 @@ def history(options: argparse.Namespace) -> int:
     with saving.reader(options.file) as saver:
         names = saving.threads(saver)
         if options.thread is None:
-            console.print(Text(f"{options.file}: {saving.known(saver)}"))
+            show_threads(saver, names, options.file, console)
             return 0
         if options.thread not in names:
             raise GeckoError(f"{options.file}: no thread {options.thread!r}; {saving.known(saver)}")
@@ -44,6 +46,27 @@ def history(options: argparse.Namespace) -> int:
     for number, turn in enumerate(turns, 1):
         show_turn(turn, number, console)
     return 0
+
+
+def show_threads(saver: SqliteSaver, names: list[str], file: str, console: Console) -> None:
+    """Print which threads a file holds, the one that was written last first: when, how far, to which end, for what."""
+    console.print(Text(f"{file}: {counted(len(names), 'run') if names else 'it holds no runs'}"))
+    gecko, shown = _any_gecko(saver), names[: saving.SHOWN]
+    width = max(map(len, shown), default=0)
+    for name in shown:
+        now = gecko.get_state({"configurable": {"thread_id": name}})
+        console.print(Text.assemble((f"{clean(name):<{width}}", "bold"), f"  {_saved_at(now)}  {_in_short(now)}"))
+    if len(names) > len(shown):
+        console.print(Text(f"and {len(names) - len(shown)} more"))
+
+
+def _in_short(now: StateSnapshot) -> str:
+    messages, rehearsal = now.values.get("messages", []), now.values.get("rehearsal")
+    if not now.values.get("ledger") or not human_turns(messages):
+        return "no rehearsal"
+    end = "not over" if now.tasks or rehearsal is None else tell_verdict(rehearsal["verdict"])
+    task = clean(cut(task_of(messages), TASK_CHARS))
+    return f"{counted(human_turns(messages), 'turn')}, {end}: {task}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +131,12 @@ def _turn(newest: StateSnapshot, checkpoints: int, open_attempts: list[Draft]) -
         open_attempts=open_attempts,
         rehearsal=rehearsal if over else None,
         checkpoints=checkpoints,
-        saved_at=(newest.created_at or "").partition(".")[0].replace("T", " "),
+        saved_at=_saved_at(newest),
     )
+
+
+def _saved_at(snapshot: StateSnapshot) -> str:
+    return (snapshot.created_at or "").partition(".")[0].replace("T", " ")
 
 
 def _open_attempts(snapshot: StateSnapshot) -> list[Draft]:

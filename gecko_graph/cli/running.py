@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
@@ -15,18 +14,17 @@ from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from ..context import GeckoContext
 from ..display.live import Progress, progress
 from ..display.words import clean, prose
-from ..documents import parse_document, read_document
-from ..errors import GeckoError, ModelError, ScenarioError, ToolkitError
+from ..errors import GeckoError
 from ..graph import Gecko
-from ..scenario import Scenario, Turn, examples, play, read_toolkit, shipped
+from ..models.usage import total
+from ..scenario import Scenario, examples, play, shipped
 from . import saving
+from .asked import check_options, next_task, scenario_of
 from .screen import screen
 
 WAKE_S = 0.5
@@ -57,7 +55,7 @@ def demo(options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> int:
     """Rehearse a scenario or a task."""
     scenario = scenario_of(options)
-    _check_options(options)
+    check_options(options)
     thread = options.thread or scenario.name
     console = screen(stderr=options.json == "-")
     opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
@@ -65,10 +63,14 @@ def run(options: argparse.Namespace) -> int:
         gecko = scenario.gecko(model=options.model, base_url=options.base_url, checkpointer=saver)
         if options.save:
             _check_thread(saver, options, thread)
+        if options.resume and options.task is not None:
+            scenario = next_task(scenario, options, gecko.get_state({"configurable": {"thread_id": thread}}))
         try:
             done = _play(scenario, gecko, console, thread=thread, resume=options.resume)
         except KeyboardInterrupt:
             raise Interrupted(isinstance(saver, SqliteSaver) and thread in saving.threads(saver)) from None
+    if options.model is not None and is_mute(done):
+        console.print(Text(f"hint         {_where_to_look(options)}", "yellow"))
     if options.json:
         _write_json(options.json, scenario, done)
     return exit_code(done)
@@ -80,64 +82,18 @@ def exit_code(outputs: Sequence[Mapping[str, Any]]) -> int:
     return 0 if words and words[-1] == "accepted" and "failed" not in words else 1
 
 
-def scenario_of(options: argparse.Namespace) -> Scenario:
-    """The scenario that the command names, or the one that a task and tools make.
-
-    Raises:
-        GeckoError: Both or neither are given, or something in them is wrong.
-    """
-    if options.file is not None and options.tools is not None:
-        raise ScenarioError(f"{options.file} and --tools {options.tools}: name one of both")
-    if options.file is not None and options.task is None:
-        if options.state is not None:
-            raise ScenarioError("--state is for a task; a scenario has a state of its own")
-        read = Scenario.load(options.file)
-    else:
-        read = _of_task(options)
-    limits = _knobs(read.limits, options.set)
-    return Scenario(read.name, read.tools, read.state, read.turns, limits, read.where)
+def is_mute(outputs: Sequence[Mapping[str, Any]]) -> bool:
+    """True where no model has written a single token."""
+    return not any(total(output["rehearsal"]["usage"])["output_tokens"] for output in outputs)
 
 
-def _of_task(options: argparse.Namespace) -> Scenario:
-    tools = options.tools or options.file
-    if tools is None or options.task is None:
-        raise ScenarioError("name a scenario, or tools and a --task (gecko-graph run --help shows examples)")
-    if not options.task.strip():
-        raise ScenarioError("--task is empty: say what the user wants")
-    if options.model is None:
-        raise ModelError("a task needs a model that plans: --model openai:gpt-5-mini, for example")
-    state = read_document(options.state) if options.state is not None else {}
-    if not isinstance(state, dict):
-        raise ScenarioError(f"{options.state}: the task state must be an object, not {type(state).__name__}")
-    return Scenario("task", read_toolkit(tools), state, (Turn(options.task),), GeckoContext(), tools)
-
-
-def _knobs(limits: GeckoContext, settings: Sequence[str]) -> GeckoContext:
-    changed = limits.model_dump()
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or key not in GeckoContext.model_fields:
-            raise ScenarioError(f"--set {setting}: write KEY=VALUE; keys are {', '.join(GeckoContext.model_fields)}")
-        try:
-            changed[key] = parse_document(value, where=f"--set {key}")
-            limits = GeckoContext.model_validate(changed)
-        except ToolkitError as error:
-            raise ScenarioError(str(error)) from None
-        except ValidationError as error:
-            raise ScenarioError(f"--set {setting}: {error.errors()[0]['msg']}") from None
-    return limits
-
-
-def _check_options(options: argparse.Namespace) -> None:
-    if options.base_url and not options.model:
-        raise GeckoError("--base-url is the address of a model: give --model as well")
-    if options.resume and not options.save:
-        raise GeckoError("--resume needs --save FILE: the file that the run was kept in")
-    if options.thread and not options.save:
-        raise GeckoError("--thread names a run in a file: give --save FILE as well")
-    target = Path(options.json) if options.json and options.json != "-" else None
-    if target is not None and (target.is_dir() or not os.access(target.absolute().parent, os.W_OK)):
-        raise GeckoError(f"--json {target}: cannot be written")
+def _where_to_look(options: argparse.Namespace) -> str:
+    if options.base_url:
+        return (
+            f"no model has replied: does an OpenAI-compatible server listen at {options.base_url} (most want /v1 at "
+            f"the end), and does it know the model {options.model.partition(':')[2]!r}?"
+        )
+    return f"no model has replied: are the key, the network and the name {options.model!r} right?"
 
 
 def _check_thread(saver: Any, options: argparse.Namespace, thread: str) -> None:

@@ -37,7 +37,10 @@ def tools(options: argparse.Namespace) -> int:
             console.print(Text(f"  {_first_lines(tool.description)}", "dim"))
     if toolkit.invariants:
         console.print(Text(f"{counted(len(toolkit.invariants), 'invariant')} of the task state", "dim"))
-    _print_problems(toolkit, console)
+    if len(toolkit):
+        _print_problems(toolkit, console)
+    else:
+        console.print(Text("It has no operations under `paths`: there is nothing to rehearse. Webhooks are no tools."))
     return 0
 
 
@@ -52,7 +55,7 @@ def convert(options: argparse.Namespace) -> int:
         toolkit, failures = complete(toolkit, Models.bind(options.model, base_url=options.base_url))
     _write(toolkit.to_openapi(), target, to_stdout=to_stdout)
     console = screen(stderr=True)
-    console.print(Text(f"{counted(len(toolkit), 'tool')} written to {target}"))
+    console.print(Text(f"{counted(len(toolkit), 'tool')} written to {'the standard output' if to_stdout else target}"))
     for failure in failures:
         console.print(Text(clean(failure), "yellow"))
     _print_problems(toolkit, console)

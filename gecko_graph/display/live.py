@@ -221,8 +221,8 @@ def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "stopped", event["stop_reason"]
     yield "verdict", words.tell_verdict(event["verdict"])
     for item in event["verdict"]["items"]:
-        reason = f"{item['reason']}; " if item["reason"] else ""
-        yield "item", f"{item['status']}: {item['description']} ({reason}{item['by']})"
+        why = "; ".join(filter(None, words.tell_judged(item, event["stop_reason"])))
+        yield "item", f"{item['status']}: {item['description']} ({why})"
 
 
 _LINES = {

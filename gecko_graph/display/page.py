@@ -34,7 +34,7 @@ def _attempt(attempt: words.Record, *, chosen: int) -> str:
     word = _coloured(words.tell_verdict(verdict), verdict["word"], bold=True)
     mark = " (chosen)" if attempt["number"] == chosen else ""
     early = f" {_small('ended early: ' + attempt['stop_reason'])}" if words.is_early(attempt["stop_reason"]) else ""
-    title = f"<b>Attempt {int(attempt['number'])}</b>{mark}: {word}{early}{_items(verdict)}"
+    title = f"<b>Attempt {int(attempt['number'])}</b>{mark}: {word}{early}{_items(attempt)}"
     rows = [_whole_row(title)]
     rows += [_step(number, step) for number, step in enumerate(attempt["steps"], 1)]
     if attempt["answer"]:
@@ -42,10 +42,11 @@ def _attempt(attempt: words.Record, *, chosen: int) -> str:
     return "".join(rows)
 
 
-def _items(verdict: words.Record) -> str:
-    told = []
+def _items(attempt: words.Record) -> str:
+    verdict, told = attempt["verdict"], []
     for item in verdict["items"]:
-        note = f"{item['reason']} ({item['by']})".strip()
+        reason, judged_by = words.tell_judged(item, attempt["stop_reason"])
+        note = f"{reason} ({judged_by})".strip()
         sign = _coloured(STATUS_SIGNS[item["status"]], item["status"])
         told.append(f"{sign} {_lines(words.prose(item['description']))} {_small(note)}")
     if feedback := words.tell_feedback(verdict):

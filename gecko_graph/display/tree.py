@@ -76,7 +76,8 @@ def verdict_rows(attempt: words.Record) -> list[Row]:
     rows: list[Row] = []
     for item in verdict["items"]:
         text = Text(words.prose(item["description"]))
-        note = f"{words.prose(item['reason'])} ({item['by']})".strip()
+        reason, judged_by = words.tell_judged(item, attempt.get("stop_reason", ""))
+        note = f"{reason} ({judged_by})".strip()
         rows.append((Text(STATUS_SIGNS[item["status"]], STYLES[item["status"]]), text.append(f"  {note}", "dim")))
     if feedback := words.tell_feedback(verdict):
         rows.append((Text("»", "dim"), Text(feedback)))

@@ -119,7 +119,7 @@ def tell_source(outcome: Record) -> str:
 
 def tell_passed(passed: Sequence[Record]) -> list[str]:
     """The rungs that tried to answer and could not. One that had nothing to try gives no cause after a colon."""
-    return [f"{clean(each['rung'])} passed: {prose(each['reason'])}" for each in passed if ":" in each["reason"]]
+    return [f"not by {clean(each['rung'])}: {prose(each['reason'])}" for each in passed if ":" in each["reason"]]
 
 
 def tell_patch(patch: Sequence[Record], *, room: int = VALUE_CHARS, most: int = OPERATIONS_SHOWN) -> list[Mark]:
@@ -142,6 +142,12 @@ def tell_verdict(verdict: Record) -> str:
     word = {"accepted": "accepted", "needs_user": "needs the user", "failed": "failed"}[verdict["word"]]
     items = verdict["items"]
     return f"{word}, {sum(item['status'] == 'success' for item in items)} of {len(items)}" if items else word
+
+
+def tell_judged(item: Record, stop_reason: str) -> tuple[str, str]:
+    """Why an item came out as it did, unless that is why the attempt ended, which is told once; and who says so."""
+    reason = "" if item["reason"] == stop_reason else prose(item["reason"])
+    return reason, "not judged" if item["by"] == "nobody" else item["by"]
 
 
 def tell_feedback(verdict: Record) -> str:

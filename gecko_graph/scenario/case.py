@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -153,14 +154,21 @@ class Scenario:
         spoken.update(models or {})
         if model is None:
             self._check_spoken(models or {})
+        is_recorded = model is None and "planner" not in (models or {})
         return create_gecko(
             self.tools,
             model=model,
             models=spoken,
             base_url=base_url,
-            context=self.limits,
+            context=self._recorded_limits() if is_recorded else self.limits,
             checkpointer=checkpointer,
         )
+
+    def _recorded_limits(self) -> GeckoContext:
+        """No more rounds than a planner's replies are written for: the others could only say that there are none."""
+        attempts = max(len(turn.replies.get("planner", ())) for turn in self.turns)
+        rounds = ceil(attempts / self.limits.parallel_attempts)
+        return self.limits.model_copy(update={"max_retries": min(self.limits.max_retries, rounds - 1)})
 
     def _check_spoken(self, models: Mapping[Role, Model]) -> None:
         for number, turn in enumerate(self.turns):

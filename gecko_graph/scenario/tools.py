@@ -22,6 +22,11 @@ def read_toolkit(path: str | Path) -> Toolkit:
         ToolkitError: The file is missing or broken, or is neither.
     """
     file = Path(path)
+    if file.suffix == ".py" and file.is_file():
+        raise ToolkitError(
+            f"{file}: is Python, and no code is run from here: in Python, Toolkit.from_tools([function, ...]) takes "
+            "its functions, and to_openapi() makes a document of them"
+        )
     if _is_openapi(file):
         return Toolkit.from_openapi(file)
     document = _document(file)
