@@ -14,8 +14,9 @@ LADDER: tuple[RungName, ...] = ("real", "contract", "python", "example", "model"
 class GeckoContext(BaseModel):
     """Per-run knobs, passed as `context=GeckoContext(...)`; every one has a default that works.
 
-    LangGraph keeps no context in its checkpoints: a run that is resumed is given the same one again. A graph that is
-    embedded sees its parent's context; one that is no GeckoContext leaves it with the knobs it was created with.
+    LangGraph keeps no context in its checkpoints: a run that is resumed is given the same one again. An embedded graph
+    sees its parent's: `class MyContext(GeckoContext)` as the parent's `context_schema` hands the knobs down beside
+    fields of its own; a context of any other class leaves the graph with the knobs it was created with.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

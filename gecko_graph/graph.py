@@ -68,7 +68,8 @@ def create_gecko(
         models: A model of its own for some roles; with no `model`, roles without one are left to the rules.
         base_url: Address of an OpenAI-compatible server, for models given as text.
         context: Knobs of every run that brings no `context=GeckoContext(...)` of its own, as when embedded.
-        checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
+        checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's. A
+            thread's snapshots build on each other: delete threads whole, or the state is lost.
         prices: US dollars for a million tokens by model name, for `usage`.
 
     Returns:

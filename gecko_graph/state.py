@@ -173,7 +173,13 @@ class Rehearsal(TypedDict):
 
 
 class RehearsalState(TypedDict, total=False):
-    """Mixin for a parent graph that embeds the rehearsal."""
+    """Mixin for a parent graph that embeds the rehearsal.
+
+    A parent that says what must hold adds `checklist: list[ChecklistItem]` (a text alone is an item) and writes it
+    before each rehearsal; without one the model writes it. `messages` and `task_state` begin the next rehearsal where
+    the last one ended. `rehearsal` is the last one: a parent that runs several at once, as with `Send`, calls the graph
+    in a node of its own and writes what came of it to a key with a reducer.
+    """
 
     messages: Annotated[list[AnyMessage], add_messages]
     rehearsal: Rehearsal

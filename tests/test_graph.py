@@ -1,4 +1,4 @@
-"""GATS as a user runs it: rounds, identical starts, turns, budgets, embedding (paper, section 4 and algorithm 1)."""
+"""GATS as a user runs it: rounds, identical starts, turns, budgets, mistakes (paper, section 4 and algorithm 1)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import time
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
-from langgraph.types import Command, interrupt
-from typing_extensions import TypedDict
 
-from gecko_graph import GeckoContext, GeckoError, RehearsalState, Toolkit, create_gecko
+from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko
 from gecko_graph import context as context_module
 from gecko_graph.models.recorded import RecordedModel
 from tests import desk
@@ -109,52 +106,6 @@ def test_a_checklist_is_for_one_turn_only():
     assert run["rehearsal"]["verdict"]["word"] == "failed"
     assert "no checklist" in run["rehearsal"]["verdict"]["feedback"]
     assert len(run["rehearsal"]["attempts"]) == 1, "without a checklist a retry has nothing to learn from"
-
-
-class Parent(RehearsalState):
-    note: str
-
-
-class ParentContext(TypedDict):
-    user: str
-
-
-def test_embedded_in_a_parent_with_its_own_context_and_checkpointer():
-    def agent(state):
-        return {"note": state["rehearsal"]["verdict"]["word"]}
-
-    builder = StateGraph(Parent, context_schema=ParentContext)
-    builder.add_node("rehearse", desk.gecko(desk.WRONG, desk.RIGHT, desk.RIGHT))
-    builder.add_node("agent", agent)
-    builder.add_edge(START, "rehearse")
-    builder.add_edge("rehearse", "agent")
-    graph = builder.compile(checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "p"}}
-    inputs = {"messages": [("user", "file it")], "task_state": desk.start()}
-    run = graph.invoke(inputs, thread, context={"user": "ann"})
-    assert run["note"] == "failed", "the mixin has no checklist, and no model writes one"
-    assert run["rehearsal"]["attempts"][0]["steps"]
-    assert [message.type for message in run["messages"]] == ["human", "ai"]
-
-
-def test_embedded_turns_continue():
-    items = [{"items": [{"description": "the papers are filed"}]}]
-    judged = [{"items": [{"id": "item-1", "status": "success"}]}]
-    more = [[{"call": "put", "args": {"tray": "bills", "paper": "receipt"}}, {"say": "Added."}]]
-    gecko = desk.gecko(
-        turns=[turn([desk.RIGHT], checklist=items, judge=judged), turn(more, checklist=items, judge=judged)]
-    )
-    builder = StateGraph(RehearsalState)
-    builder.add_node("rehearse", gecko)
-    builder.add_edge(START, "rehearse")
-    graph = builder.compile(checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "p"}}
-    graph.invoke({"messages": [("user", "file it")], "task_state": desk.start()}, thread)
-    run = graph.invoke({"messages": [("user", "and the receipt")]}, thread)
-    assert run["rehearsal"]["verdict"]["word"] == "accepted"
-    assert run["task_state"]["trays"]["bills"] == ["invoice", "receipt"]
-    assert [message.text for message in run["messages"]][1::2] == ["The invoice is in bills.", "Added."]
-    assert len(run["rehearsal"]["attempts"]) == 1
 
 
 def test_several_calls_of_one_message_in_order():
@@ -276,59 +227,6 @@ def test_an_attempt_that_breaks_is_data(monkeypatch):
     monkeypatch.setattr(module, "climb", bug)
     run = desk.gecko(desk.RIGHT, context=GeckoContext(max_retries=0)).invoke(desk.inputs())
     assert "ZeroDivisionError: a bug of ours" in run["rehearsal"]["attempts"][0]["stop_reason"]
-
-
-def test_an_attempt_starts_anew_from_a_finished_run_s_checkpoint():
-    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "t"}}
-    first = gecko.invoke(desk.inputs(), thread)["rehearsal"]
-    snapshots = [each for each in gecko.get_state_history(thread) if each.next == ("attempt",)]
-    assert len(snapshots) == 2
-    again = gecko.invoke(None, snapshots[0].config)["rehearsal"]
-    assert again["attempts"][1] == first["attempts"][1]
-    whole = gecko.invoke(None, snapshots[1].config)["rehearsal"]
-    assert [attempt["end_digest"] for attempt in whole["attempts"]] == [
-        each["end_digest"] for each in first["attempts"]
-    ]
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
-        {"trays": {"bill": ["letter"]}, "runtime_state": {}},
-        [{"op": "add", "path": "/trays/bill/-", "value": "letter"}],
-    ],
-    ids=["whole", "patch"],
-)
-def test_a_paused_attempt_s_own_state_is_edited_whole_or_by_a_patch(edit):
-    def ask(state, tray, paper):
-        return desk.put(state, tray, paper) if interrupt({"put": paper}) == "yes" else None
-
-    gecko = desk.gecko(desk.WRONG, tools=desk.toolkit(put=ask), checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "t"}}
-    check = [{"description": "both are there", "check": "state.trays.bill == ['letter', 'invoice']"}]
-    paused = gecko.invoke(desk.inputs(checklist=check), thread)
-    assert [each.value for each in paused["__interrupt__"]] == [{"put": "invoice"}]
-    (task,) = gecko.get_state(thread, subgraphs=True).tasks
-    gecko.update_state(task.state.config, {"task_state": edit})
-    run = gecko.invoke(Command(resume="yes"), thread)
-    assert words(run) == ["accepted"]
-    assert run["task_state"]["trays"]["bill"] == ["letter", "invoice"]
-
-
-@pytest.mark.parametrize("node", ["attempt", "decide", "finish"])
-def test_a_state_that_is_edited_in_the_middle_of_a_turn_is_refused_and_the_message_says_how_to_do_it(node):
-    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "t"}}
-    gecko.invoke(desk.inputs(), thread, interrupt_before=[node])
-    edited = {"task_state": {"trays": {"letters": ["from dad"]}, "runtime_state": {}}}
-    gecko.update_state(thread, edited)
-    with pytest.raises(GeckoError, match=r"as_node='bootstrapper'\) on the turn's first snapshot"):
-        gecko.invoke(None, thread)
-    first = [each for each in gecko.get_state_history(thread) if each.next == ("start_round",)][-1]
-    run = gecko.invoke(None, gecko.update_state(first.config, edited, as_node="bootstrapper"))
-    assert words(run) == ["failed", "accepted"]
-    assert run["task_state"]["trays"] == {"letters": ["from dad"], "bills": ["invoice"]}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""What a LangGraph developer does with the graph: embeds it, pauses it, edits and forks its threads."""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command, Send, interrupt
+from typing_extensions import TypedDict
+
+from gecko_graph import GeckoContext, GeckoError, RehearsalState
+from tests import desk
+
+
+def words(run):
+    return [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]]
+
+
+def turn(planner, **roles):
+    return {"planner": planner, **roles}
+
+
+class Parent(RehearsalState):
+    note: str
+
+
+class ParentContext(TypedDict):
+    user: str
+
+
+def test_embedded_in_a_parent_with_its_own_context_and_checkpointer():
+    def agent(state):
+        return {"note": state["rehearsal"]["verdict"]["word"]}
+
+    builder = StateGraph(Parent, context_schema=ParentContext)
+    builder.add_node("rehearse", desk.gecko(desk.WRONG, desk.RIGHT, desk.RIGHT))
+    builder.add_node("agent", agent)
+    builder.add_edge(START, "rehearse")
+    builder.add_edge("rehearse", "agent")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "p"}}
+    inputs = {"messages": [("user", "file it")], "task_state": desk.start()}
+    run = graph.invoke(inputs, thread, context={"user": "ann"})
+    assert run["note"] == "failed", "the mixin has no checklist, and no model writes one"
+    assert run["rehearsal"]["attempts"][0]["steps"]
+    assert [message.type for message in run["messages"]] == ["human", "ai"]
+
+
+class KnobsAndMore(GeckoContext):
+    user: str = "ann"
+
+
+@pytest.mark.parametrize(("context", "attempts"), [({"max_retries": 1, "user": "bob"}, 2), ({"max_retries": 0}, 1)])
+def test_a_parent_s_context_of_a_subclass_hands_the_knobs_down(context, attempts):
+    class Checked(RehearsalState):
+        checklist: list
+        users: list
+
+    def tell(state, runtime: Runtime[KnobsAndMore]):
+        return {"users": [runtime.context.user]}
+
+    builder = StateGraph(Checked, context_schema=KnobsAndMore)
+    builder.add_node("rehearse", desk.gecko(*[desk.WRONG] * 9))
+    builder.add_node("tell", tell)
+    builder.add_edge(START, "rehearse")
+    builder.add_edge("rehearse", "tell")
+    run = builder.compile().invoke(desk.inputs(), context=context)
+    assert len(run["rehearsal"]["attempts"]) == attempts
+    assert run["users"] == [context.get("user", "ann")]
+
+
+def test_several_rehearsals_at_once_are_called_in_a_node_of_the_parent():
+    class Fan(TypedDict, total=False):
+        tasks: list[str]
+        verdicts: Annotated[list[str], operator.add]
+
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT)
+
+    def rehearse(state):
+        run = gecko.invoke(desk.inputs(messages=[("user", state["task"])]))
+        return {"verdicts": [run["rehearsal"]["verdict"]["word"]]}
+
+    builder = StateGraph(Fan)
+    builder.add_node("rehearse", rehearse)
+    builder.add_conditional_edges(START, lambda state: [Send("rehearse", {"task": task}) for task in state["tasks"]])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    run = graph.invoke({"tasks": ["one", "two", "three"]}, {"configurable": {"thread_id": "p"}})
+    assert run["verdicts"] == ["accepted"] * 3
+
+
+def test_embedded_turns_continue():
+    items = [{"items": [{"description": "the papers are filed"}]}]
+    judged = [{"items": [{"id": "item-1", "status": "success"}]}]
+    more = [[{"call": "put", "args": {"tray": "bills", "paper": "receipt"}}, {"say": "Added."}]]
+    gecko = desk.gecko(
+        turns=[turn([desk.RIGHT], checklist=items, judge=judged), turn(more, checklist=items, judge=judged)]
+    )
+    builder = StateGraph(RehearsalState)
+    builder.add_node("rehearse", gecko)
+    builder.add_edge(START, "rehearse")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "p"}}
+    graph.invoke({"messages": [("user", "file it")], "task_state": desk.start()}, thread)
+    run = graph.invoke({"messages": [("user", "and the receipt")]}, thread)
+    assert run["rehearsal"]["verdict"]["word"] == "accepted"
+    assert run["task_state"]["trays"]["bills"] == ["invoice", "receipt"]
+    assert [message.text for message in run["messages"]][1::2] == ["The invoice is in bills.", "Added."]
+    assert len(run["rehearsal"]["attempts"]) == 1
+
+
+def test_an_attempt_starts_anew_from_a_finished_run_s_checkpoint():
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    first = gecko.invoke(desk.inputs(), thread)["rehearsal"]
+    snapshots = [each for each in gecko.get_state_history(thread) if each.next == ("attempt",)]
+    assert len(snapshots) == 2
+    again = gecko.invoke(None, snapshots[0].config)["rehearsal"]
+    assert again["attempts"][1] == first["attempts"][1]
+    whole = gecko.invoke(None, snapshots[1].config)["rehearsal"]
+    assert [attempt["end_digest"] for attempt in whole["attempts"]] == [
+        each["end_digest"] for each in first["attempts"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"trays": {"bill": ["letter"]}, "runtime_state": {}},
+        [{"op": "add", "path": "/trays/bill/-", "value": "letter"}],
+    ],
+    ids=["whole", "patch"],
+)
+def test_a_paused_attempt_s_own_state_is_edited_whole_or_by_a_patch(edit):
+    def ask(state, tray, paper):
+        return desk.put(state, tray, paper) if interrupt({"put": paper}) == "yes" else None
+
+    gecko = desk.gecko(desk.WRONG, tools=desk.toolkit(put=ask), checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    check = [{"description": "both are there", "check": "state.trays.bill == ['letter', 'invoice']"}]
+    paused = gecko.invoke(desk.inputs(checklist=check), thread)
+    assert [each.value for each in paused["__interrupt__"]] == [{"put": "invoice"}]
+    (task,) = gecko.get_state(thread, subgraphs=True).tasks
+    gecko.update_state(task.state.config, {"task_state": edit})
+    run = gecko.invoke(Command(resume="yes"), thread)
+    assert words(run) == ["accepted"]
+    assert run["task_state"]["trays"]["bill"] == ["letter", "invoice"]
+
+
+@pytest.mark.parametrize("node", ["attempt", "decide", "finish"])
+def test_a_state_that_is_edited_in_the_middle_of_a_turn_is_refused_and_the_message_says_how_to_do_it(node):
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    gecko.invoke(desk.inputs(), thread, interrupt_before=[node])
+    edited = {"task_state": {"trays": {"letters": ["from dad"]}, "runtime_state": {}}}
+    gecko.update_state(thread, edited)
+    with pytest.raises(GeckoError, match=r"as_node='bootstrapper'\) on the turn's first snapshot"):
+        gecko.invoke(None, thread)
+    first = [each for each in gecko.get_state_history(thread) if each.next == ("start_round",)][-1]
+    run = gecko.invoke(None, gecko.update_state(first.config, edited, as_node="bootstrapper"))
+    assert words(run) == ["failed", "accepted"]
+    assert run["task_state"]["trays"] == {"letters": ["from dad"], "bills": ["invoice"]}
