@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ..state import Json
 from .naming import IDENTIFIERS, is_identifier, is_own_identifier, noun, singular, vocabulary, words
+from .place import Place
 
 MAX_ECHOED = 2_000
 """Characters of an argument that is said again."""
@@ -18,21 +18,6 @@ _GENERIC = vocabulary(
     "id name title type status state description text value message content body note kind code key "
     "number label date time"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """Where in a result a field stands.
-
-    Args:
-        names: The names of the fields on the way to it, its own last.
-        in_items: True inside an array: there may be several of it.
-        owner: What the object it stands in is called.
-    """
-
-    names: tuple[str, ...]
-    in_items: bool
-    owner: str
 
 
 class Echo:
@@ -53,11 +38,11 @@ class Echo:
             return fitting[0]
         return next(iter(named.values())) if len(named) == 1 and not makes_new else None
 
-    def candidates(self, spot: Spot) -> Iterator[Json]:
-        """The arguments that the field may repeat, the likeliest first."""
-        name = spot.names[-1] if spot.names else ""
-        is_main = not spot.in_items and all(self._wraps(each) for each in spot.names[:-1])
-        own = is_identifier(name) and is_own_identifier(name, spot.owner)
+    def candidates(self, place: Place) -> Iterator[Json]:
+        """The arguments that the field there may repeat, the likeliest first."""
+        name = place.name
+        is_main = not place.in_items and all(self._wraps(each) for each in place.names[:-1])
+        own = is_identifier(name) and is_own_identifier(name, place.owner)
         if own and not is_main:
             return
         if (found := self._args.get(words(name))) is not None and (

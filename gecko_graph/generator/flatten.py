@@ -13,7 +13,7 @@ from .dice import Dice
 
 MAX_ALTERNATIVES = 24
 
-_COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf"})
+COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf"})
 _LARGER = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"})
 _SMALLER = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"})
 
@@ -31,7 +31,7 @@ def _flat(schema: Any, root: Any, dice: Dice, seen: frozenset[str]) -> Iterator[
         yield {}, seen
     if not isinstance(schema, dict):
         return
-    base = {key: value for key, value in schema.items() if key not in _COMPOSED}
+    base = {key: value for key, value in schema.items() if key not in COMPOSED}
     parts: list[list[tuple[JsonObject, frozenset[str]]]] = []
     for options, followed in _groups(schema, root, seen):
         found = (flat for option in options(dice) for flat in _flat(option, root, dice, followed))

@@ -47,11 +47,6 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-def same(one: str, other: str) -> bool:
-    """True if two names have the same words."""
-    return words(one) == words(other) != ()
-
-
 def is_identifier(name: str) -> bool:
     """True if the field tells entities apart."""
     found = words(name)

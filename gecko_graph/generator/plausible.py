@@ -70,7 +70,8 @@ class Field:
         return _PLACES[(index + 3) % len(_PLACES) if end else index]
 
 
-Maker: TypeAlias = Callable[[Field], str]
+Writer: TypeAlias = Callable[[Field], str]
+"""Writes a plausible text for a field."""
 
 
 def _email(field: Field) -> str:
@@ -121,11 +122,11 @@ def _street(field: Field) -> str:
     return f"{field.dice.between(1, 899)} {field.dice.pick(_STREETS)}"
 
 
-def _of_place(index: int) -> Maker:
+def _of_place(index: int) -> Writer:
     return lambda field: field.place()[index]
 
 
-def _one_of(*values: str) -> Maker:
+def _one_of(*values: str) -> Writer:
     return lambda field: field.dice.pick(values)
 
 
@@ -158,7 +159,7 @@ def _version(field: Field) -> str:
 _CURRENCY = _one_of("USD", "EUR", "GBP", "JPY")
 _LANGUAGE = _one_of("en", "de", "es", "fr", "ja")
 
-_BY_WORDS: tuple[tuple[str, Maker], ...] = (
+_BY_WORDS: tuple[tuple[str, Writer], ...] = (
     ("email mail", _email),
     ("phone mobile fax telephone", _phone),
     ("username login handle nickname by", _username),
@@ -192,9 +193,9 @@ _BY_WORDS: tuple[tuple[str, Maker], ...] = (
     ("symbol symbols ticker stock stocks", lambda field: field.dice.letters(4, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")),
     ("unit units", _one_of("kg", "km", "piece")),
 )
-_MAKERS: Mapping[str, Maker] = {word: maker for names, maker in _BY_WORDS for word in names.split()}
+_WRITERS: Mapping[str, Writer] = {word: writer for names, writer in _BY_WORDS for word in names.split()}
 
-_PAIRS: Mapping[str, Maker] = {
+_PAIRS: Mapping[str, Writer] = {
     "first name": lambda field: field.full_name()[0],
     "given name": lambda field: field.full_name()[0],
     "last name": lambda field: field.full_name()[1],
@@ -209,10 +210,10 @@ _PAIRS: Mapping[str, Maker] = {
     "postal code": _of_place(4),
     "zip code": _of_place(4),
     "phone number": _phone,
-    "time zone": _MAKERS["timezone"],
+    "time zone": _WRITERS["timezone"],
 }
 
-_FORMATS: Mapping[str, Maker] = {
+_FORMATS: Mapping[str, Writer] = {
     "email": _email,
     "uri": _url,
     "url": _url,
@@ -243,8 +244,8 @@ def text(field: Field, format_: str | None = None) -> str:
         return pair(field)
     if found and found[-1] in IDENTIFIERS:
         return identifier(field)
-    maker = next((_MAKERS[word] for word in reversed(found) if word in _MAKERS), None)
-    return maker(field) if maker else field.dice.word(_THINGS).lower()
+    writer = next((_WRITERS[word] for word in reversed(found) if word in _WRITERS), None)
+    return writer(field) if writer else field.dice.word(_THINGS).lower()
 
 
 _RANGES: tuple[tuple[frozenset[str], tuple[int, int]], ...] = (

@@ -8,6 +8,7 @@ from typing import Any
 from ..schemas.pattern import compile_pattern
 from ..state import JsonObject
 from .dice import Dice
+from .flatten import COMPOSED
 from .naming import vocabulary
 from .spelling import spell
 
@@ -19,29 +20,15 @@ _HINTS: Mapping[str, frozenset[str]] = {
 }
 
 
+_CHECKED_AFTERWARDS = COMPOSED | vocabulary(
+    "not if contains propertyNames dependentRequired dependentSchemas unevaluatedItems unevaluatedProperties "
+    "patternProperties"
+)
+
+
 def is_composed(schema: Any) -> bool:
     """True if a value made for the flattened schema still has to be held against the schema itself."""
-    return isinstance(schema, dict) and not schema.keys().isdisjoint(_COMPOSED)
-
-
-_COMPOSED = frozenset(
-    {
-        "$ref",
-        "$dynamicRef",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
-        "if",
-        "contains",
-        "propertyNames",
-        "dependentRequired",
-        "dependentSchemas",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "patternProperties",
-    }
-)
+    return isinstance(schema, dict) and not schema.keys().isdisjoint(_CHECKED_AFTERWARDS)
 
 
 def kinds(flat: JsonObject) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ..generator.generate import Impossible, Maker, TooLarge
+from ..generator.maker import Impossible, make_value
 from ..generator.naming import noun, vocabulary, words
-from ..schemas.complaints import faults
 from ..state import Json, JsonObject
 from ..toolkit.spec import ToolSpec
 from .rung import Answer, Pass, Question, Said
@@ -36,36 +35,6 @@ def schema_rung(question: Question) -> Said:
     except Impossible as reason:
         return Pass(f"no made-up result fits the result schema: {reason}")
     return Answer("ok", result, [] if tool.reads else None)
-
-
-def make_value(
-    schema: JsonObject, *, seed: int, key: str, hints: Mapping[str, Json] | None = None, subject: str = ""
-) -> Json:
-    """Make up a value that fits a schema.
-
-    Args:
-        schema: JSON Schema 2020-12; references point into it.
-        seed: Another seed, another value.
-        key: What the value belongs to; equal keys and seeds give equal values, different keys different identifiers.
-        hints: A call's arguments, repeated where the schema has a place for them.
-        subject: Name of the tool, for names and identities.
-
-    Raises:
-        Impossible: Nothing was found that fits.
-    """
-    reason = "it allows nothing"
-    for turn, tight in ((0, False), (1, True), (2, True)):
-        maker = Maker(schema, key=f"{seed}\0{key}\0{turn}", args=hints or {}, subject=subject)
-        try:
-            made = maker.make(tight=tight)
-        except (Impossible, TooLarge) as failure:
-            reason = str(failure)
-            continue
-        wrong = faults(schema, made)
-        if not wrong:
-            return made
-        reason = wrong[0]
-    raise Impossible(reason)
 
 
 def supposed_schema(tool: ToolSpec, args: Mapping[str, Json]) -> JsonObject:

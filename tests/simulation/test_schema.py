@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.errors import ToolkitError
-from gecko_graph.generator.generate import Impossible
+from gecko_graph.generator.maker import Impossible, make_value
 from gecko_graph.models.ask import Where
 from gecko_graph.schemas.complaints import complaints, faults
 from gecko_graph.simulation.rung import Answer, Pass, Question
-from gecko_graph.simulation.schema import make_value, schema_rung
+from gecko_graph.simulation.schema import schema_rung
 from gecko_graph.toolkit.spec import ToolSpec
 from tests.any_schema import JUNK, PATTERNS, SCHEMAS
 
@@ -73,7 +73,7 @@ class TestAlike:
     def test_in_every_process(self):
         rows = listed(id=TEXT, n=WHOLE, at=MOMENT, k={"enum": ["a", "b", "c"]}, p={"pattern": "^[A-Z]{4}$"})
         code = (
-            "import json, sys; from gecko_graph.simulation.schema import make_value\n"
+            "import json, sys; from gecko_graph.generator.maker import make_value\n"
             "print(json.dumps([make_value(s, seed=7, key='k', subject='rows') for s in json.loads(sys.argv[1])]))"
         )
         other = subprocess.run(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from ..errors import RunFailure
+from ..schemas.complaints import faults
 from ..schemas.formats import FORMATS
 from ..schemas.pattern import compile_pattern
 from ..schemas.rules import accepts, canonical, rules_of
@@ -15,17 +16,17 @@ from ..state import Json, JsonObject
 from .agreement import agree
 from .amounts import number_in
 from .dice import Dice
-from .echo import Echo, Spot
+from .echo import Echo
 from .flatten import flattened
 from .moments import Anchor, anchor, examples_of, form_of, given_start, has_no_time, rank_of, write_moment
 from .naming import is_identifier, is_own_identifier, noun, vocabulary, words
+from .place import Place
 from .plausible import Field, boolean, is_error, person_in, text, vary
 from .shapes import is_composed, is_hidden, kinds, new_names, rule_for
-from .spelling import spell
+from .spelling import MAX_LENGTH, spell
 
 MAX_DEPTH = 24
 MAX_VALUES = 4_000
-MAX_LENGTH = 10_000
 FEW_MEMBERS = 4
 MAX_ROUNDS = 2
 """How often a reference is followed that leads back to itself."""
@@ -43,42 +44,34 @@ class TooLarge(RunFailure):
     """A value of more than `MAX_VALUES` parts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a value is being made.
+def make_value(
+    schema: JsonObject, *, seed: int, key: str, hints: Mapping[str, Json] | None = None, subject: str = ""
+) -> Json:
+    """Make up a value that fits a schema.
 
     Args:
-        anchor: What the moments here hang on.
-        trail: Names and indices from the root.
-        near: Names of fields since the root or the last array item.
-        names: Names of fields since the root.
-        owner: What the object it stands in is called.
-        scope: Trail of that object.
-        refs: References that led here, as often as they did.
-        in_items: True inside an array.
-        tight: True where only what must be there is made.
+        schema: JSON Schema 2020-12; references point into it.
+        seed: Another seed, another value.
+        key: What the value belongs to; equal keys and seeds give equal values, different keys different identifiers.
+        hints: A call's arguments, repeated where the schema has a place for them.
+        subject: Name of the tool, for names and identities.
+
+    Raises:
+        Impossible: Nothing was found that fits.
     """
-
-    anchor: Anchor
-    trail: tuple[str | int, ...] = ()
-    near: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    owner: str = ""
-    scope: tuple[str | int, ...] = ()
-    refs: tuple[str, ...] = ()
-    in_items: bool = False
-    tight: bool = False
-
-    @property
-    def name(self) -> str:
-        """The nearest field's name."""
-        return self.names[-1] if self.names else ""
-
-    def member(self, name: str) -> Place:
-        """The place of a member of the object here."""
-        owner = self.name or self.owner
-        names, near = (*self.names, name), (*self.near, name)
-        return replace(self, trail=(*self.trail, name), names=names, near=near, owner=owner, scope=self.trail)
+    reason = "it allows nothing"
+    for turn, tight in ((0, False), (1, True), (2, True)):
+        maker = Maker(schema, key=f"{seed}\0{key}\0{turn}", args=hints or {}, subject=subject)
+        try:
+            made = maker.make(tight=tight)
+        except (Impossible, TooLarge) as failure:
+            reason = str(failure)
+            continue
+        wrong = faults(schema, made)
+        if not wrong:
+            return made
+        reason = wrong[0]
+    raise Impossible(reason)
 
 
 class Maker:
@@ -150,8 +143,7 @@ class Maker:
     def _flat(self, flat: JsonObject, place: Place, turn: int) -> Json:
         if "const" in flat:
             return flat["const"]
-        spot = Spot(place.names, place.in_items, place.owner)
-        for said in self._echo.candidates(spot):
+        for said in self._echo.candidates(place):
             if self._fits(flat, said):
                 return said
         if "enum" in flat:
@@ -177,14 +169,14 @@ class Maker:
     def _scalar(self, kind: str, flat: JsonObject, place: Place, turn: int) -> Json:
         if kind == "null":
             return None
-        spot = self._field(place, turn)
+        field = self._field(place, turn)
         if kind == "boolean":
-            return boolean(spot)
+            return boolean(field)
         form = form_of(place.name, flat)
         moment = self._moment(place, form) if form else None
         if moment is not None and self._fits(flat, moment):
             return moment
-        made = number_in(flat, spot, whole=kind == "integer")
+        made = number_in(flat, field, whole=kind == "integer")
         if made is None:
             raise Impossible("no number fits")
         return made
@@ -205,7 +197,7 @@ class Maker:
                 return candidate
         raise Impossible("no text fits")
 
-    def _texts(self, flat: JsonObject, place: Place, spot: Field) -> Iterator[Json]:
+    def _texts(self, flat: JsonObject, place: Place, field: Field) -> Iterator[Json]:
         """Texts that may fit, the most plausible first."""
         if (form := form_of(place.name, flat)) is not None:
             yield self._moment(place, form)
@@ -213,16 +205,16 @@ class Maker:
         if least > MAX_LENGTH:
             raise TooLarge(f"a text of more than {MAX_LENGTH} characters")
         shown = examples_of(flat)
-        if shown and (is_identifier(place.name) or spot.dice.chance(60)):
-            example = spot.dice.pick(shown)
-            yield vary(example, spot) if is_identifier(place.name) or flat.get("format") == "uuid" else example
+        if shown and (is_identifier(place.name) or field.dice.chance(60)):
+            example = field.dice.pick(shown)
+            yield vary(example, field) if is_identifier(place.name) or flat.get("format") == "uuid" else example
         if (pattern := compile_pattern(flat.get("pattern", ""))) and "pattern" in flat:
-            yield spell(pattern, spot.dice, least=least, most=most)
+            yield spell(pattern, field.dice, least=least, most=most)
             yield from shown
-        made = text(spot, flat.get("format"))
+        made = text(field, flat.get("format"))
         yield made
         if flat.get("format") not in FORMATS:
-            yield _sized(made, spot.dice, least, most)
+            yield _sized(made, field.dice, least, most)
         yield from shown
 
     def _array(self, flat: JsonObject, place: Place, turn: int) -> list[Json]:
@@ -301,8 +293,7 @@ class Maker:
         }
 
     def _repeats(self, place: Place, value: Json) -> bool:
-        spot = Spot(place.names, place.in_items, place.owner)
-        return any(canonical(said) == canonical(value) for said in self._echo.candidates(spot))
+        return any(canonical(said) == canonical(value) for said in self._echo.candidates(place))
 
     def _fill(self, made: JsonObject, flat: JsonObject, place: Place, dice: Dice) -> None:
         """Members that are nowhere listed: those that are missing, and some in a map."""
