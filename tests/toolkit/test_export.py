@@ -6,53 +6,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import ToolkitError
 from gecko_graph.toolkit import Toolkit, ToolSpec
 from gecko_graph.toolkit.spec import HttpBinding
-
-
-def as_data(tool: ToolSpec):
-    """Everything that a document can keep of a tool, as text: `True` and `1` are not the same there."""
-    binding = tool.binding
-    data = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "result": tool.result,
-        "effect": tool.effect,
-        "contract": tool.contract and [tool.contract.data, tool.contract.lets],
-        "examples": [[one.args, one.result] for one in tool.examples],
-        "binding": binding and [binding.method, binding.path, binding.places],
-    }
-    return json.loads(json.dumps(data, sort_keys=True), parse_int=str, parse_float=str)
-
-
-def check(toolkit: Toolkit, *, validate: bool = True):
-    """Write, validate, and read back."""
-    document = json.loads(json.dumps(toolkit.to_openapi()))
-    if validate:
-        errors = [f"{error.message[:200]} at {list(error.absolute_path)}" for error in errors_of(document)]
-        assert errors == []
-    back = Toolkit.from_openapi(document)
-    assert [as_data(tool) for tool in back] == [as_data(tool) for tool in toolkit]
-    assert back.title == toolkit.title
-    assert [one.data for one in back.invariants] == [one.data for one in toolkit.invariants]
-    return document
-
-
-def errors_of(document):
-    return OpenAPIV31SpecValidator(document).iter_errors()
-
-
-def own_words(document):
-    """How many operations need a key of ours, by key."""
-    operations = [one for item in document["paths"].values() for one in item.values()]
-    keys = [key for one in operations for key in one if key.startswith("x-gecko-")]
-    return {key: keys.count(key) for key in keys}
-
+from tests.toolkit.round_trip import check, own_words
 
 # real tools ----------------------------------------------------------------------------------------------------------
 
@@ -269,7 +228,7 @@ def test_the_toolkit_is_not_changed_by_its_document():
 
 
 def test_a_tool_whose_schema_is_none_is_named():
-    with pytest.raises(ToolkitError, match=r"/tools/t|tools~1t.*type: 'x' is no type"):
+    with pytest.raises(ToolkitError, match=r"tools~1t.*type: 'x' is no type"):
         Toolkit([ToolSpec(name="t", parameters={"type": "x"})]).to_openapi()
 
 
@@ -278,7 +237,7 @@ def test_a_tool_whose_schema_is_none_is_named():
     [
         ("x-gecko-parameters", [], "must be an object"),
         ("x-gecko-result", 3, "must be an object"),
-        ("x-gecko-examples", [{"args": {}}], "x-gecko-examples/0: must have args and result"),
+        ("x-gecko-examples", [{"args": {}}], "/0: must have args and result"),
         ("x-gecko-binding", {"method": "get"}, "must have method, path and places"),
         (
             "x-gecko-binding",
@@ -290,5 +249,5 @@ def test_a_tool_whose_schema_is_none_is_named():
 def test_own_keys_are_checked_when_read(key, value, message):
     document = Toolkit([ToolSpec(name="t")]).to_openapi()
     document["paths"]["/tools/t"]["post"][key] = value
-    with pytest.raises(ToolkitError, match=rf"#/paths/~1tools~1t/post/{key}.*|{message}"):
+    with pytest.raises(ToolkitError, match=f"#/paths/~1tools~1t/post/{key}.*{message}"):
         Toolkit.from_openapi(document)

@@ -2,49 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.toolkit import ToolExample, Toolkit, ToolSpec
 from gecko_graph.toolkit.spec import HttpBinding
-
-
-def as_data(tool: ToolSpec):
-    """Everything that a document can keep of a tool, as text: `True` and `1` are not the same there."""
-    binding = tool.binding
-    data = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "result": tool.result,
-        "effect": tool.effect,
-        "contract": tool.contract and [tool.contract.data, tool.contract.lets],
-        "examples": [[one.args, one.result] for one in tool.examples],
-        "binding": binding and [binding.method, binding.path, binding.places],
-    }
-    return json.loads(json.dumps(data, sort_keys=True), parse_int=str, parse_float=str)
-
-
-def check(toolkit: Toolkit, *, validate: bool = True):
-    """Write, validate, and read back."""
-    document = json.loads(json.dumps(toolkit.to_openapi()))
-    if validate:
-        errors = [f"{error.message[:200]} at {list(error.absolute_path)}" for error in errors_of(document)]
-        assert errors == []
-    back = Toolkit.from_openapi(document)
-    assert [as_data(tool) for tool in back] == [as_data(tool) for tool in toolkit]
-    assert back.title == toolkit.title
-    assert [one.data for one in back.invariants] == [one.data for one in toolkit.invariants]
-    return document
-
-
-def errors_of(document):
-    return OpenAPIV31SpecValidator(document).iter_errors()
-
+from tests.toolkit.round_trip import check
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from([0.5, 1e30, "", "a", "[1]", '{"a": 1}']),

@@ -12,25 +12,9 @@ from jsonschema import Draft202012Validator
 from gecko_graph.errors import ContractError, ToolkitError
 from gecko_graph.schemas.complaints import faults
 from gecko_graph.toolkit import ToolExample, Toolkit
+from tests.toolkit.small_documents import answering, document, read_one
 
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
-
-
-def document(paths, *, version="3.0.3", **more):
-    return {"openapi": version, "info": {"title": "T", "version": "1"}, "paths": paths, **more}
-
-
-def read_one(operation, *, method="get", path="/x", **more):
-    (tool,) = Toolkit.from_openapi(document({path: {method: {"responses": {}, **operation}}}, **more))
-    return tool
-
-
-def body(schema, *, media="application/json", **more):
-    return {"requestBody": {"required": True, "content": {media: {"schema": schema}}, **more}}
-
-
-def answering(schema, *, code="200", **media):
-    return {"responses": {code: {"description": "", "content": {"application/json": {"schema": schema, **media}}}}}
 
 
 # the real documents --------------------------------------------------------------------------------------------------

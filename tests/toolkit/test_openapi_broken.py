@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 from gecko_graph.errors import ToolkitError
 from gecko_graph.toolkit import Toolkit
-
-
-def document(paths, *, version="3.0.3", **more):
-    return {"openapi": version, "info": {"title": "T", "version": "1"}, "paths": paths, **more}
+from tests.toolkit.small_documents import document
 
 
 @pytest.mark.parametrize(

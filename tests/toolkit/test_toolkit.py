@@ -205,7 +205,6 @@ def test_problems_of_real_documents(shared_data):
     toolkit = Toolkit.from_openapi(shared_data / "openapi" / "prism_petstore.oas3.yaml")
     unsaid = {one.tool for one in toolkit.problems if one.kind == "result"}
     assert unsaid == {tool.name for tool in toolkit if tool.result is None}
-    assert "addPet" in unsaid or toolkit["addPet"].result is not None
 
 
 def test_examples_under_branches_that_allow_nothing_are_told_too():
