@@ -134,6 +134,16 @@ class Drawing:
         self._entries[node.index][key] = text
         return True
 
+    def lengthen(self, node: Node) -> None:
+        """Give what room there is to those texts of the container that are shown cut."""
+        for key, shown in list(self._entries.get(node.index, {}).items()):
+            value = None if key in node.kids else node.value[key]
+            if isinstance(value, str) and len(shown) < len(value):
+                space = max(0, len(shown) + self.room - self.floor - _CLOSING)
+                more = scalar(value, space * len(value) // len(quoted(value)))  # line breaks take two characters
+                if len(shown) < len(more) and self._pay(len(more) - len(shown)):
+                    self._entries[node.index][key] = more
+
     def show_whole(self, node: Node) -> bool:
         """Show all of the container; False if there is no room."""
         if self.is_whole(node):

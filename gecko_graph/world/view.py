@@ -35,6 +35,9 @@ _SEVERAL = 10
 _NAMED = 2.0
 """Weight of a name from which on a container is taken to be the one that is meant."""
 
+_LENGTHENED = 5
+"""Containers whose texts may have what room is left."""
+
 _MANY, _VERY_MANY = 200, 5_000
 """Entries of one container that are thought of, and those among which something special is looked for."""
 
@@ -129,6 +132,8 @@ class _Selection:
         self.starved = self.drawing.refused > 0
         self._limit(max(self.drawing.room - budget * 2 // 3, budget // 8))
         self._outline_rest()
+        self._limit(budget)
+        self._lengthen_texts()
 
     def text(self) -> str:
         return self.drawing.text()
@@ -177,6 +182,13 @@ class _Selection:
             self.drawing.show(node, key, limit=max(_SHORT, self.budget // 6))
         self._show_scalars(node, limit=self.budget // 6 if node.named else _SHORT)
         self._show_kids(node)
+
+    def _lengthen_texts(self) -> None:
+        """What room is left belongs to the texts of what is meant: a file that is to be read."""
+        for weight, node in self.found.ranked[:_LENGTHENED]:
+            if weight < 0.5 * self.found.ranked[0][0]:
+                break
+            self.drawing.lengthen(node)
 
     def _show_scalars(self, node: Node, *, limit: int, count: int = 30) -> None:
         plain = [key for key in node.keys if key not in node.kids]

@@ -1,0 +1,34 @@
+"""Long texts in a view: a tool that shows a file can be simulated only by who sees the file."""
+
+from __future__ import annotations
+
+import pytest
+
+from gecko_graph.world.drawing import quoted
+from gecko_graph.world.view import focus_words, view
+
+BUDGET = 6_000
+
+
+def home(**contents):
+    files = {f"{name}.txt": {"type": "file", "content": content} for name, content in contents.items()}
+    return {"tree": {"home": {"type": "directory", "contents": files}}, "cwd": ["home"]}
+
+
+def look(state):
+    return view(state, focus=focus_words("cat", {"file_name": "b.txt"}), budget=BUDGET)
+
+
+def test_what_room_is_left_belongs_to_the_text_that_is_meant():
+    shown = look(home(a="x" * 9_000, b="q" * 9_000, c="x" * 9_000))
+    assert len(shown) <= BUDGET
+    assert shown.count("q") > BUDGET // 3
+    assert shown.count("q") > shown.count("x")
+
+
+@pytest.mark.parametrize("line", ["a line\n", "\n\t'ä'\n", 'say "so"\\', "\x00"])
+def test_a_text_that_fits_is_shown_whole_however_it_is_written(line):
+    text = line * (4_000 // len(quoted(line)))
+    shown = look(home(a="x" * 9_000, b=text))
+    assert len(shown) <= BUDGET
+    assert quoted(text) in shown
