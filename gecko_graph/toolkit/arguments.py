@@ -142,28 +142,12 @@ class ArgumentReader:
         media = self.media(request, here)
         if media is None:
             return [], {}
-        needed = request.get("required")
         schema = _unrolled(media.schema or {})
-        if not _is_plain(schema):
-            if isinstance(request.get("description"), str):
-                schema.setdefault("description", request["description"])
-            return [Argument("body", "", schema, needed is True, media.examples)], {}
-        names = schema.get("required", [])
-        arguments = [
-            Argument(
-                "body", name, _with(one, schema), name in names and needed is not False, _parts(media.examples, name)
-            )
-            for name, one in schema["properties"].items()
-        ]
-        arguments += [
-            Argument("body", name, {}, needed is not False) for name in names if name not in schema["properties"]
-        ]
-        rest: JsonObject = {key: _with(schema[key], schema) for key in ("additionalProperties",) if key in schema}
-        if needed is False and names:
-            rest["dependentRequired"] = names
-        elif "required" in schema:
-            rest["required"] = []
-        return arguments, rest
+        if _is_plain(schema):
+            return _members(schema, media.examples, optional=request.get("required") is False)
+        if isinstance(request.get("description"), str):
+            schema.setdefault("description", request["description"])
+        return [Argument("body", "", schema, request.get("required") is True, media.examples)], {}
 
     def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Body | None:
         """The best of the media types that a body comes in: JSON, then forms and text, then anything."""
@@ -230,6 +214,30 @@ def _is_plain(schema: JsonObject) -> bool:
         and isinstance(schema.get("properties"), dict)
         and bool(schema["properties"])
     )
+
+
+def _members(schema: JsonObject, examples: dict[str, Json], *, optional: bool) -> tuple[list[Argument], JsonObject]:
+    """An argument for each member of a plain body, and what of its schema concerns the whole.
+
+    Args:
+        schema: The body's schema.
+        examples: The body's examples by name.
+        optional: True where the document says that the whole body may be left out.
+    """
+    names, listed = schema.get("required", []), schema["properties"]
+    arguments = [
+        Argument("body", name, _with(one, schema), name in names and not optional, _parts(examples, name))
+        for name, one in listed.items()
+    ]
+    arguments += [Argument("body", name, {}, not optional) for name in names if name not in listed]
+    rest: JsonObject = {}
+    if "additionalProperties" in schema:
+        rest["additionalProperties"] = _with(schema["additionalProperties"], schema)
+    if optional and names:
+        rest["dependentRequired"] = names
+    elif "required" in schema:
+        rest["required"] = []  # an empty list is kept, so that the tool reads back as it was written
+    return arguments, rest
 
 
 def _with(part: Any, whole: JsonObject) -> Any:
