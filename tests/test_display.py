@@ -315,7 +315,6 @@ def test_a_story_is_the_record_again(record):
     (draft,) = story.attempts
     expected = drawable(record)
     for each in expected["steps"]:
-        each.get("outcome", {}).pop("race", None)  # a race is told in the record only
         if each.get("outcome", {}).get("refused") is None:
             each.get("outcome", {}).pop("refused", None)
     assert draft == expected
@@ -363,6 +362,15 @@ state        ~ /cwd "docs"
 cost         5 model replies (planner 5), 1,234 tokens read, 56 written, $0.0021
 """
     )
+
+
+def test_a_race_is_told_while_the_run_goes_on():
+    shown = console(soft_wrap=True)
+    raced = attempt(1, [step("put", {}, race=["put (c2) at /a"], patch=MOVED)], verdict())
+    with progress(shown) as lines:
+        for event in events_of(raced):
+            lines.take(event)
+    assert "[1] race     put: put (c2) at /a\n" in shown.file.getvalue()
 
 
 def test_plain_lines_stay_one_line_each():

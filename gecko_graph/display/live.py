@@ -212,6 +212,8 @@ def _change(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "refused", f"{name}: the change was not made: {event['refused']}"
     for mark in words.tell_patch(event["patch"] or []):
         yield "change", f"{name}: {mark.sign} {mark.place} {mark.value}".rstrip()
+    for race in event.get("race", ()):
+        yield "race", f"{name}: {race}"
 
 
 def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -68,7 +68,7 @@ def events_of(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         yield events.event("gecko.result", attempt=number, call=call, **{key: outcome[key] for key in ANSWER_KEYS})
         if outcome["patch"] or "refused" in outcome:
-            change = {"patch": outcome["patch"], "refused": outcome.get("refused")}
+            change = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
             yield events.event("gecko.change", attempt=number, call=call, **change)
     if "verdict" in attempt:
         yield events.event("gecko.verdict", attempt=number, **{key: attempt[key] for key in VERDICT_KEYS})
@@ -97,8 +97,7 @@ def _answer(draft: Draft, event: Mapping[str, Any]) -> None:
 def _change(draft: Draft, event: Mapping[str, Any]) -> None:
     outcome = _step(draft, event).setdefault("outcome", {})
     outcome["patch"] = event["patch"] or []
-    if event["refused"]:
-        outcome["refused"] = event["refused"]
+    outcome.update({key: event[key] for key in ("refused", "race") if event.get(key)})
 
 
 def _judge(draft: Draft, event: Mapping[str, Any]) -> None:
