@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from pydantic import SecretStr
 
 from ..errors import ModelError
@@ -97,7 +98,10 @@ def chat_model(model: ModelLike, *, base_url: str | None = None) -> BaseChatMode
     if isinstance(model, BaseChatModel):
         return model
     if not isinstance(model, str):
-        raise ModelError(f"a model is 'provider:name' or a chat model object, not {type(model).__name__}")
+        bare = (
+            ": give the chat model without .bind(), .with_retry() and the like" if isinstance(model, Runnable) else ""
+        )
+        raise ModelError(f"a model is 'provider:name' or a chat model object, not {type(model).__name__}{bare}")
     provider, colon, name = model.partition(":")
     if not (colon and provider and name):
         raise ModelError(

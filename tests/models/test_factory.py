@@ -29,6 +29,7 @@ def no_key(monkeypatch):
         ("mistral:large", "pip install langchain langchain-mistral"),
         (3, "not int"),
         (object(), "not object"),
+        (recorded().with_retry(), r"not RunnableRetry: give the chat model without \.bind"),
     ],
 )
 def test_a_users_mistake_is_told_with_what_to_do(model, words):
