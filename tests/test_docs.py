@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evals.__main__ import SUITES
+from gecko_graph import GeckoContext
 from gecko_graph.cli import main
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.documents import parse_document
@@ -42,8 +43,20 @@ paths:
 """
 
 
+NAMED = re.compile(r"# ([\w.-]+\.yaml)\n")
+
+
 def blocks(path: Path, language: str) -> list[str]:
     return [text for found, text in BLOCK.findall(path.read_text(encoding="utf-8")) if found == language]
+
+
+def write_files(path: Path, folder: Path) -> None:
+    """What the commands of a page name: the shipped examples, an API, and the files whose text stands on the page."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "api.yaml").write_text(API)
+    for text in blocks(path, "yaml"):
+        if named := NAMED.match(text):
+            (folder / named[1]).write_text(text)
 
 
 @pytest.fixture
@@ -54,8 +67,9 @@ def recorded(monkeypatch):
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_python_blocks_run(path, recorded, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
+def test_python_blocks_run(path, recorded, tmp_path, monkeypatch, capsys):
+    write_files(path, tmp_path)
+    monkeypatch.chdir(tmp_path)
     namespace: dict = {"__name__": "docs"}
     for text in blocks(path, "python"):
         exec(compile(text, str(path), "exec"), namespace)
@@ -76,8 +90,7 @@ def test_data_blocks_load(path):
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_do_what_they_should(path, recorded, tmp_path, monkeypatch, capsys):
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    (tmp_path / "api.yaml").write_text(API)
+    write_files(path, tmp_path)
     monkeypatch.chdir(tmp_path)
     for text in blocks(path, "bash"):
         for line in text.splitlines():
@@ -87,6 +100,14 @@ def test_commands_do_what_they_should(path, recorded, tmp_path, monkeypatch, cap
                     assert main(words[1:]) == 0, (command, capsys.readouterr().err)
                 elif words[:3] == ["python", "-m", "evals"] and len(words) > 3 and words[3] != "--help":
                     assert words[3] in SUITES
+
+
+def test_the_knobs_are_told_with_their_defaults():
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \| (.*?) \|", (ROOT / "docs" / "python.md").read_text("utf-8"), re.MULTILINE)
+    told = {name: default for names, default in rows for name in re.findall(r"\w+", names)}
+    for name, field in GeckoContext.model_fields.items():
+        shown = "all six" if name == "ladder" else str(field.default)
+        assert told[name].strip("`") == shown, name
 
 
 def test_links_lead_somewhere():
