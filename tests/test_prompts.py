@@ -33,7 +33,7 @@ CASES = {
         "planner",
         {
             "feedback": "- documents has a folder temp: failed (temp was made in the root folder)",
-            "attempt_log": '1. mkdir({"name": "temp"}) -> ok: null\n2. mv({"source": "a"}) -> error: "?"\nanswer: Done.',
+            "attempt_log": '1. mkdir({"name": "temp"}) -> ok: null\n2. mv({"source": "a"}) -> error: "?"\nanswer: OK.',
             "summary": "",
         },
     ),
