@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import json
-import sys
 import time
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from argparse import ArgumentParser
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gecko_graph import Toolkit
 from gecko_graph.contracts.expression import Expression, Scope
 from gecko_graph.errors import EvaluationFailed, PatchConflict
-from gecko_graph.state import Call
+from gecko_graph.state import Call, JsonObject
 from gecko_graph.toolkit.spec import ToolSpec
 from gecko_graph.world.patch import apply_patch, json_equal
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / "shared" / "data"
+from .datasets import ROOT, read_jsonl
+from .figures import Table, mean_of, share
+from .options import Options
+from .suite import Case, Expectation, Record, Suite, Summary
+
 TOOLKIT = ROOT / "examples" / "files" / "files.openapi.yaml"
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 CLASS = "GorillaFileSystem"
 WANTED = 0.995
+AGREE = ("outcome", "result", "state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +45,6 @@ class Recorded:
         return isinstance(self.result, dict) and "error" in self.result
 
 
-@dataclass(slots=True)
-class Row:
-    """What was counted for one tool."""
-
-    calls: int = 0
-    errors: int = 0
-    outcome: int = 0
-    result: int = 0
-    state: int = 0
-    seconds: float = 0.0
-    differences: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """What a contract made of a call. `status` is `ok`, `error` or `none`."""
@@ -69,14 +56,13 @@ class Replayed:
 
 def recorded_calls(path: Path) -> Iterator[Recorded]:
     """The file-system calls of one recording, with the states that their recorded patches give."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            task = json.loads(line)
-            if CLASS in task["initial_state"]:
-                yield from _calls_of(task)
+    for task in read_jsonl(path):
+        if CLASS in task["initial_state"]:
+            yield from calls_of(task)
 
 
-def _calls_of(task: dict[str, Any]) -> Iterator[Recorded]:
+def calls_of(task: Mapping[str, Any]) -> Iterator[Recorded]:
+    """The file-system calls of one recorded task."""
     world = task["initial_state"]
     for number, step in enumerate(step for turn in task["turns"] for step in turn):
         before = world
@@ -107,59 +93,101 @@ def replay(tool: ToolSpec, one: Recorded) -> Replayed:
     return Replayed("none", broken, one.before) if broken else Replayed("ok", answer.result, after)
 
 
-def compare(row: Row, one: Recorded, got: Replayed) -> None:
-    """Count where a replayed call agrees with the recorded one."""
-    outcome = got.status == ("error" if one.is_error else "ok")
-    result, state = json_equal(got.result, one.result), json_equal(got.after, one.after)
-    row.calls += 1
-    row.errors += one.is_error
-    row.outcome += outcome
-    row.result += result
-    row.state += state
-    if not (outcome and result and state):
-        row.differences.append(
-            f"{one.task}: {one.call['name']}({one.call['args']}): {got.result!r}, not {one.result!r}"
-        )
+def compared(one: Recorded, got: Replayed, seconds: float) -> JsonObject:
+    """Where a replayed call agrees with the recorded one."""
+    agrees = {
+        "outcome": got.status == ("error" if one.is_error else "ok"),
+        "result": json_equal(got.result, one.result),
+        "state": json_equal(got.after, one.after),
+    }
+    name, args = one.call["name"], one.call["args"]
+    told = "" if all(agrees.values()) else f"{one.task}: {name}({args}): {got.result!r}, not {one.result!r}"
+    return {"tool": name, "error": one.is_error, **agrees, "seconds": seconds, "difference": told}
 
 
-def replay_all(data: Path) -> tuple[dict[str, Row], int]:
-    """All recorded calls by tool, and how many had raised and were left out."""
-    tools = Toolkit.from_openapi(TOOLKIT)
-    rows: dict[str, Row] = defaultdict(Row)
-    raised = 0
-    for name in FILES:
-        for one in recorded_calls(data / name):
+class Contracts(Suite):
+    """BFCL's recorded file-system calls against the contracts of `examples/files`: outcome, result and state, by tool.
+
+    A case is a recorded task: its ground truth, or what a real model called. Each call is answered by contract in the
+    state that it was recorded in. Calls that raised in the real class (wrong arguments) are the validator's business.
+    """
+
+    name = "contracts"
+    tools = "simulated"
+    examples = ("", "--only 'truth:*' --limit 20")
+    asides = ("differences",)
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """How much is listed."""
+        parser.add_argument("--differences", type=int, default=10, metavar="N", help="differing calls to list (10)")
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._tools = Toolkit.from_openapi(TOOLKIT)
+
+    def cases(self) -> Iterator[Case]:
+        """A case a task and who called."""
+        for name in FILES:
+            for task in read_jsonl(self.options.dataset(name)):
+                if CLASS in task["initial_state"]:
+                    who = task.get("model", "truth")
+                    yield Case(f"{who}:{task['id']}", task, group=who, unit=task["id"])
+
+    def run_case(self, case: Case) -> JsonObject:
+        """Replay its calls."""
+        made, raised = [], 0
+        for one in calls_of(case.data):
             if one.raised:
                 raised += 1
                 continue
-            row = rows[one.call["name"]]
             started = time.thread_time()
-            got = replay(tools[one.call["name"]], one)
-            row.seconds += time.thread_time() - started
-            compare(row, one, got)
-    return dict(sorted(rows.items())), raised
+            got = replay(self._tools[one.call["name"]], one)
+            made.append(compared(one, got, time.thread_time() - started))
+        return {"calls": made, "raised": raised, "rungs": {"contract": len(made)}}
+
+    def tell(self, record: Record) -> str:
+        """How many of its calls agree."""
+        same = sum(not call["difference"] for call in record.values["calls"])
+        return f"{same} of {len(record.values['calls'])} calls the same"
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        """Agreement by tool."""
+        done = [record for record in records if record.done]
+        calls = sorted((call for record in done for call in record.values["calls"]), key=lambda call: call["tool"])
+        table = Table(
+            "Recorded calls answered by contract",
+            ["tool", "calls", "of them errors", *(f"same {word}" for word in AGREE), "a call"],
+        )
+        for name in dict.fromkeys(call["tool"] for call in calls):
+            _add(table, name, [call for call in calls if call["tool"] == name])
+        _add(table, "all", calls)
+        lost = [call["difference"] for call in calls if call["difference"]]
+        least = min(sum(call[word] for call in calls) for word in AGREE)
+        holds = Expectation(f"at least {WANTED:.1%} of the calls come to the same", least >= WANTED * len(calls))
+        raised = sum(record.values["raised"] for record in done)
+        notes = [
+            f"{raised} more calls had raised in the real class (wrong arguments) and are the validator's business",
+            *paces(len(self._tools)),
+            *lost[: self.options.own.differences],
+        ]
+        return Summary([table], [holds], notes)
 
 
-def total_of(rows: dict[str, Row]) -> Row:
-    """The sums of all rows."""
-    total = Row()
-    for row in rows.values():
-        for key in ("calls", "errors", "outcome", "result", "state", "seconds"):
-            setattr(total, key, getattr(total, key) + getattr(row, key))
-    return total
+def _add(table: Table, name: str, calls: Sequence[JsonObject]) -> None:
+    rungs = {"contract": len(calls)}
+    same = (share(sum(call[word] for call in calls), len(calls), tools="simulated", rungs=rungs) for word in AGREE)
+    pace = mean_of([call["seconds"] for call in calls], form="seconds")
+    table.add(name, len(calls), sum(call["error"] for call in calls), *same, pace)
 
 
-def table(rows: dict[str, Row]) -> str:
-    """The rows and their sum as a Markdown table."""
-    lines = [
-        "| tool | calls | of them errors | same outcome | same result | same state | µs a call |",
-        "|---" * 7 + "|",
+def paces(contracts: int) -> Iterable[str]:
+    """What loading the document takes, and a check."""
+    checks = ", ".join(f"{check_micros(size):.1f} µs at {size:,} kB" for size in (1, 100, 1000))
+    return [
+        f"the document with its {contracts} contracts loads in {load_seconds() * 1000:.0f} ms",
+        f"a check that names a small part of the state: {checks}",
     ]
-    for name, row in [*rows.items(), ("all", total_of(rows))]:
-        pace = row.seconds / max(row.calls, 1) * 1e6
-        counts = f"{row.calls} | {row.errors} | {row.outcome} | {row.result} | {row.state}"
-        lines.append(f"| {name} | {counts} | {pace:.0f} |")
-    return "\n".join(lines)
 
 
 def load_seconds() -> float:
@@ -186,25 +214,4 @@ def check_micros(kilobytes: int) -> float:
     return min(times) * 1e6
 
 
-def run(argv: list[str]) -> int:
-    """Print the table. Exit code 0 if the share of equal calls is reached, 1 if not, 2 without the data."""
-    parser = argparse.ArgumentParser(prog="python -m evals contracts", description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the recordings")
-    parser.add_argument("--differences", type=int, default=10, help="how many differing calls to list")
-    options = parser.parse_args(argv)
-    if not all((options.data / name).is_file() for name in FILES):
-        print(f"no recordings ({', '.join(FILES)}) in {options.data}", file=sys.stderr)
-        return 2
-    rows, raised = replay_all(options.data)
-    total = total_of(rows)
-    print(table(rows))
-    print(f"\n{raised} more calls had raised in the real class (wrong arguments) and are the validator's business.")
-    print(
-        f"The document with its {len(Toolkit.from_openapi(TOOLKIT))} contracts loads in {load_seconds() * 1000:.0f} ms."
-    )
-    paces = ", ".join(f"{check_micros(size):.1f} µs at {size:,} kB" for size in (1, 100, 1000))
-    print(f"A check that names a small part of the state: {paces}.")
-    differences = [text for row in rows.values() for text in row.differences]
-    for text in differences[: options.differences]:
-        print(f"- {text}")
-    return 0 if min(total.outcome, total.result, total.state) >= WANTED * total.calls else 1
+SUITE = Contracts
