@@ -184,6 +184,10 @@ MISTAKES = {
     ("run", SHOP, "--model", "gpt"): "model 'gpt': write 'provider:name'",
     ("run", SHOP, "--model", "openai:gpt-5-mini"): "model 'openai:gpt-5-mini' needs a key: set OPENAI_API_KEY",
     ("run", SHOP, "--base-url", "http://x"): "--base-url is the address of a model: give --model as well",
+    ("convert", SHOP_API, "--base-url", "http://x"): "--base-url is the address of a model: give --model as well",
+    ("run", SHOP, "--model", "openai:x", "--base-url", "localhost:1"): (
+        "--base-url localhost:1: write the whole address, for example http://localhost:8000/v1"
+    ),
     ("run", SHOP, "--resume"): "--resume needs --save FILE",
     ("run", SHOP, "--thread", "x"): "--thread names a run in a file: give --save FILE as well",
     ("run", SHOP, "--set", "x=1"): "--set x=1: there is no such knob; there are max_retries",

@@ -75,14 +75,26 @@ def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnaps
     return replace(scenario, turns=(*map(Turn, said), Turn(options.task)))
 
 
+def check_address(options: argparse.Namespace) -> None:
+    """Look at `--base-url`.
+
+    Raises:
+        GeckoError: It is no whole address, or there is no model to be reached there.
+    """
+    address = options.base_url
+    if address and not options.model:
+        raise GeckoError("--base-url is the address of a model: give --model as well")
+    if address and not address.startswith(("http://", "https://")):
+        raise GeckoError(f"--base-url {address}: write the whole address, for example http://localhost:8000/v1")
+
+
 def check_options(options: argparse.Namespace) -> None:
     """Look for what does not go together.
 
     Raises:
         GeckoError: Something does not.
     """
-    if options.base_url and not options.model:
-        raise GeckoError("--base-url is the address of a model: give --model as well")
+    check_address(options)
     if options.resume and not options.save:
         raise GeckoError("--resume needs --save FILE: the file that the run was kept in")
     if options.thread and not options.save:

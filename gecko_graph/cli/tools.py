@@ -19,6 +19,7 @@ from ..models.factory import Models
 from ..scenario import read_toolkit
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.converter import convert as conversion
+from .asked import check_address
 from .screen import screen
 
 DESCRIPTION_CHARS = 300
@@ -46,6 +47,7 @@ def tools(options: argparse.Namespace) -> int:
 
 def convert(options: argparse.Namespace) -> int:
     """Write tools as an OpenAPI document; with a model, complete them first."""
+    check_address(options)
     source, target = Path(options.source), Path(options.output)
     to_stdout = options.output == "-"
     if not to_stdout and target.exists() and source.exists() and target.samefile(source):
