@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..schemas.partial import Partial, Path
+from ..schemas.partial import Partial, Tokens
 from ..state import Json
 from .syntax import is_template, parse_text
 
@@ -25,10 +25,10 @@ def foresee(data: Json) -> list[Partial]:
 
 class _Reader:
     def __init__(self) -> None:
-        self.unknown: list[Path] = []
-        self.open: list[Path] = []
+        self.unknown: list[Tokens] = []
+        self.open: list[Tokens] = []
 
-    def read(self, data: Any, path: Path) -> Json:
+    def read(self, data: Any, path: Tokens) -> Json:
         """The value at a path, as `Partial` has it."""
         if isinstance(data, str):
             return self._text(data, path)
@@ -38,7 +38,7 @@ class _Reader:
             return [self.read(item, (*path, index)) for index, item in enumerate(data)]
         return data
 
-    def _text(self, source: str, path: Path) -> Json:
+    def _text(self, source: str, path: Tokens) -> Json:
         if not is_template(source):
             return source
         if len(parse_text(source)) == 1:
@@ -47,7 +47,7 @@ class _Reader:
         self.open.append(path)
         return ""
 
-    def _mapping(self, data: Mapping[str, Any], path: Path) -> Json:
+    def _mapping(self, data: Mapping[str, Any], path: Tokens) -> Json:
         if "for_each" in data:
             self.open.append(path)
             return []

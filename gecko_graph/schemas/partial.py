@@ -12,7 +12,7 @@ from ..state import Json, JsonObject
 from .findings import Finding, branches, findings
 from .rules import check, rules_of
 
-Path: TypeAlias = tuple[str | int, ...]
+Tokens: TypeAlias = tuple[str | int, ...]
 
 _CONDITIONAL = frozenset({"then", "else"})
 _SIZES = frozenset({"minItems", "maxItems", "minProperties", "maxProperties"})
@@ -29,8 +29,8 @@ class Partial:
     """
 
     value: Json
-    unknown: frozenset[Path] = frozenset()
-    open: frozenset[Path] = frozenset()
+    unknown: frozenset[Tokens] = frozenset()
+    open: frozenset[Tokens] = frozenset()
 
     def decides(self, error: ValidationError) -> bool:
         """True if the error stays, whatever the unknown parts will be. In doubt it may go."""
