@@ -235,7 +235,10 @@ def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     _add_cases(parser.add_argument_group("which cases"))
-    _add_models(parser.add_argument_group("who speaks"), kind)
+    if kind.asks:
+        _add_models(parser.add_argument_group("who speaks"), kind)
+    else:
+        parser.set_defaults(planner=None, model=None, role_model=[], base_url=None, max_retries=None, patience=0.0)
     _add_output(parser.add_argument_group("how it runs and what it leaves"))
     own = parser.add_argument_group("the suite's own options")
     kind.add_options(cast("argparse.ArgumentParser", own))

@@ -116,6 +116,7 @@ class Contracts(Suite):
     tools = "simulated"
     examples = ("", "--only 'truth:*' --limit 20")
     asides = ("differences",)
+    asks = False
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
@@ -157,7 +158,7 @@ class Contracts(Suite):
         calls = sorted((call for record in done for call in record.values["calls"]), key=lambda call: call["tool"])
         table = Table(
             "Recorded calls answered by contract",
-            ["tool", "calls", "of them errors", *(f"same {word}" for word in AGREE), "a call"],
+            ["tool", "calls", "of them errors", *(f"same {word}" for word in AGREE), "µs a call"],
         )
         for name in dict.fromkeys(call["tool"] for call in calls):
             _add(table, name, [call for call in calls if call["tool"] == name])
@@ -177,7 +178,7 @@ class Contracts(Suite):
 def _add(table: Table, name: str, calls: Sequence[JsonObject]) -> None:
     rungs = {"contract": len(calls)}
     same = (share(sum(call[word] for call in calls), len(calls), tools="simulated", rungs=rungs) for word in AGREE)
-    pace = mean_of([call["seconds"] for call in calls], form="seconds")
+    pace = mean_of([1e6 * call["seconds"] for call in calls])
     table.add(name, len(calls), sum(call["error"] for call in calls), *same, pace)
 
 

@@ -54,6 +54,7 @@ class Speed(Suite):
     """
 
     name = "speed"
+    asks = False
     tools = "simulated"
     planner = None
     at_once = 1

@@ -110,6 +110,7 @@ class Suite(ABC):
         planner: Who plans where the user names nobody: `ground-truth`, or None for a suite without a planner.
         planners: The kinds of planner that it knows: `ground-truth`, `recorded`, `model`.
         examples: Options worth trying, for `--help`.
+        asks: Whether a model may be asked anything; False: no options of models.
         asides: Names of own options that do not change a record: how many rows to list, what to plot.
         failures: Share of cases that may fail before the exit code is 1.
         at_once: Cases at once where the user does not say; None: 8 with a live model, else 1.
@@ -120,6 +121,7 @@ class Suite(ABC):
     planner: ClassVar[str | None] = None
     planners: ClassVar[Sequence[str]] = ("ground-truth", "recorded", "model")
     examples: ClassVar[Sequence[str]] = ()
+    asks: ClassVar[bool] = True
     asides: ClassVar[Sequence[str]] = ()
     failures: ClassVar[float] = 0.0
     at_once: ClassVar[int | None] = None

@@ -36,6 +36,7 @@ class Views(Suite):
     """
 
     name = "view"
+    asks = False
     tools = "real"
     planner = None
     examples = ("--limit 20", "--budget 3000", "--size 1000000 --limit 10")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 
+import pytest
+
 from evals import contracts
 from evals.contracts import Contracts
 
@@ -37,6 +39,12 @@ def test_a_difference_is_counted_and_listed(run, tmp_path, capsys):
     assert run(Contracts, "--data", data) == 1
     told = capsys.readouterr().out
     assert "t: pwd({}): {'current_working_directory': '/a'}, not {'current_working_directory': '/b'}" in told
+
+
+def test_a_suite_that_asks_no_model_offers_none(run, capsys):
+    with pytest.raises(SystemExit):
+        run(Contracts, "--model", "openai:m")
+    assert "unrecognized arguments: --model" in capsys.readouterr().err
 
 
 def test_without_the_recordings_it_says_where_to_get_them(run, tmp_path, capsys):
