@@ -114,8 +114,13 @@ def recall(question: Question, passed: Sequence[PassedRung]) -> Outcome | None:
 
 
 def suppose(question: Question, outcome: Outcome) -> dict[str, SupposedFact]:
-    """The fact that an invented answer of a read leaves behind."""
-    if outcome["rung"] not in INVENTING or not question.tool.reads:
+    """The fact that an invented answer of a read leaves behind.
+
+    A tool of which nobody said whether it reads, and whose success changed nothing, is told of in later prompts as well
+    (else its next answer would contradict this one), but never answered from it.
+    """
+    looked = question.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
+    if outcome["rung"] not in INVENTING or not (question.tool.reads or looked):
         return {}
     seen = digest(question.state)
     fact: SupposedFact = {

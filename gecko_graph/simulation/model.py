@@ -61,7 +61,7 @@ def ask_simulator(question: Question, problems: list[str]) -> Ask:
 
 def tell_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
     """What the simulator must know of a tool; of very long schemas the outline, and what the focus finds."""
-    said = {"name": tool.name, "description": tool.description, "effect": tool.effect or "write"}
+    said = {"name": tool.name, "description": tool.description, "effect": tool.effect or "unknown"}
     result = {} if tool.result is None else {"result": tool.result}  # null would read as a result that is null
     told = {**said, "parameters": tool.parameters, **result}
     text = json.dumps(told, ensure_ascii=False)

@@ -162,6 +162,23 @@ def test_a_write_is_never_answered_from_a_fact(question, told):
     assert outcome["result"] == {"rate": 3}
 
 
+@pytest.mark.parametrize(
+    ("reply", "known"),
+    [
+        ({"status": "ok", "result": ANSWER, "patch": []}, True),
+        ({"status": "ok", "result": ANSWER, "patch": [{"op": "add", "path": "/rate", "value": 1}]}, False),
+        ({"status": "error", "result": "closed"}, False),
+    ],
+)
+def test_what_a_tool_of_unknown_effect_found_is_told_and_never_taken_for_an_answer(question, told, reply, known):
+    climbed, (ask,) = told(climb(question(**supposing(effect=None))), [reply])
+    assert '"effect": "unknown"' in ask.variables["tool"]
+    assert [fact["result"] for fact in climbed.facts.values()] == ([ANSWER] if known else [])
+    again, (ask,) = told(climb(question(**supposing(effect=None, facts=climbed.facts))), [reply])
+    assert ('"rate": 1.25' in ask.variables["facts"]) is known
+    assert again.outcome["status"] == reply["status"]
+
+
 def test_a_better_rung_goes_before_a_fact(question, told):
     facts = told(climb(question(**supposing())), [{"status": "ok", "result": ANSWER}]).value.facts
     asked = question(**supposing(facts=facts, simulate=lambda state, currency: {"rate": 9}))
