@@ -168,13 +168,14 @@ def test_an_early_end_a_race_and_malformed_arguments_are_told():
 def test_why_an_attempt_ended_is_told_once():
     why = "the planner did not answer: no route to it"
     item = {"id": "a", "description": "the pen is in", "status": "failed", "reason": why, "by": "nobody"}
-    ended = attempt(1, [], {**verdict("failed"), "items": [item]}, answer="", stop_reason=why)
+    judged = {**verdict("failed", feedback=f"Look.\nThe attempt ended early: {why}"), "items": [item]}
+    ended = attempt(1, [], judged, answer="", stop_reason=why)
     text = str(format_run(rehearsal(ended), width=200))
     assert text.count("no route to it") == 1
     assert "✗ the pen is in  (not judged)" in text
     lines = list(event_lines(list(events_of(ended))[-1]))
     assert ("stopped", why) in lines
-    assert ("item", "failed: the pen is in (not judged)") in lines
+    assert lines[-2:] == [("item", "failed: the pen is in (not judged)"), ("feedback", "Look.")]
 
 
 def test_long_values_are_cut_and_say_so():
@@ -354,6 +355,7 @@ def test_plain_lines_one_an_event():
 [1] verdict  failed, 0 of 2
 [1] item     failed: thing 1 holds (rule)
 [1] item     unknown: thing 2 holds (rule)
+[1] feedback Look where you are.
 result       accepted, 1 of 1 (attempt 2 of 2)
 plan         1. cd(folder: "docs")
 plan         2. look()

@@ -225,6 +225,8 @@ def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for item in event["verdict"]["items"]:
         why = "; ".join(filter(None, words.tell_judged(item, event["stop_reason"])))
         yield "item", f"{item['status']}: {item['description']} ({why})"
+    if feedback := words.tell_feedback(event["verdict"], event["stop_reason"]):
+        yield "feedback", feedback
 
 
 _LINES = {

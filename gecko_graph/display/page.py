@@ -49,7 +49,7 @@ def _items(attempt: words.Record) -> str:
         note = f"{reason} ({judged_by})".strip()
         sign = _coloured(STATUS_SIGNS[item["status"]], item["status"])
         told.append(f"{sign} {_lines(words.prose(item['description']))} {_small(note)}")
-    if feedback := words.tell_feedback(verdict):
+    if feedback := words.tell_feedback(verdict, attempt["stop_reason"]):
         told.append(f"» {_lines(feedback)}")
     return "".join(f"<br>{line}" for line in told)
 

@@ -79,7 +79,7 @@ def verdict_rows(attempt: words.Record) -> list[Row]:
         reason, judged_by = words.tell_judged(item, attempt.get("stop_reason", ""))
         note = f"{reason} ({judged_by})".strip()
         rows.append((Text(STATUS_SIGNS[item["status"]], STYLES[item["status"]]), text.append(f"  {note}", "dim")))
-    if feedback := words.tell_feedback(verdict):
+    if feedback := words.tell_feedback(verdict, attempt.get("stop_reason", "")):
         rows.append((Text("»", "dim"), Text(feedback)))
     return rows
 

@@ -150,10 +150,11 @@ def tell_judged(item: Record, stop_reason: str) -> tuple[str, str]:
     return reason, "not judged" if item["by"] == "nobody" else item["by"]
 
 
-def tell_feedback(verdict: Record) -> str:
-    """What the feedback says beyond the items, which are shown by themselves."""
+def tell_feedback(verdict: Record, stop_reason: str = "") -> str:
+    """What the feedback says beyond the items and why the attempt ended, which are shown by themselves."""
     told = tuple(f"- {item['description']}: " for item in verdict["items"])
-    lines = [line for line in verdict["feedback"].splitlines() if not (told and line.startswith(told))]
+    why = stop_reason if is_early(stop_reason) else "\n"
+    lines = [line for line in verdict["feedback"].splitlines() if why not in line and not line.startswith(told)]
     return prose("\n".join(lines))
 
 
