@@ -7,8 +7,9 @@ from collections import Counter
 import pytest
 
 from evals import validation
-from gecko_graph.schemas.complaints import complaints, undecided
+from gecko_graph.schemas.complaints import complaints
 from gecko_graph.schemas.findings import value_at
+from gecko_graph.schemas.undecided import undecided
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,9 @@ from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
 from ..models.telling import tell_json
-from ..schemas.complaints import complaints, malformed, undecided, unknown_tool
+from ..schemas.complaints import complaints, malformed, unknown_tool
 from ..schemas.findings import excerpt, json_path, value_at
+from ..schemas.undecided import undecided
 from ..state import VERSION, Call, Complaint, JsonObject, Step
 from ..toolkit.spec import ToolSpec
 from ..world.patch import json_equal

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.schemas.complaints import complaints, faults, undecided
+from gecko_graph.schemas.complaints import complaints, faults
+from gecko_graph.schemas.undecided import undecided
 from gecko_graph.toolkit.spec import ToolSpec
 from tests.any_schema import JSON, JUNK
 
