@@ -291,7 +291,8 @@ def test_an_error_need_not_be_of_the_result_s_schema(question, told):
     asked = question(has_simulator=True, result=RESULT, effect=None)
     value, (ask,) = told(model_rung(asked), [{"status": "error", "result": "no tray"}])
     assert value == Answer("error", "no tray", [])
-    assert '"effect": "unknown"' in ask.variables["tool"], "unknown means write"
+    assert '"effect": "unknown"' in ask.variables["tool"]
+    assert ask.reply is SimulatedEffect, "unknown means write: it may change something"
 
 
 def test_an_answer_that_never_fits_passes(question, told):
