@@ -85,6 +85,8 @@ class MultiTurn(Suite):
         wanted = [each for each in self.options.own.recorded_model.split(",") if each]
         models: set[str] = set()
         for row in datasets.read_jsonl(self.options.planner.file):
+            if not {"model", "category", "task_id", "turns", "v3_task"} <= set(row):
+                raise EvalError(f"{self.options.planner.file}: a row is no recorded trajectory; {RECORDED} has some")
             models.add(row["model"])
             category = f"multi_turn_{row['category']}"
             if category in self._categories and row["task_id"] in rows and (not wanted or row["model"] in wanted):

@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 import inspect
 import json
+import os
 import shlex
 import sys
 import textwrap
@@ -60,7 +61,7 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
 def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     options = options_of(kind, given)
     options.speakers()  # a model that cannot be built is told before anything runs, and so is a file
-    check_places(given)
+    check_places(given, out=options.out)
     suite = kind(options)
     chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
     if given.list:
@@ -76,13 +77,14 @@ def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     return ran.exit_code
 
 
-def check_places(given: argparse.Namespace) -> None:
-    """Make the folders that `--report` and `--json` name.
+def check_places(given: argparse.Namespace, *, out: Path) -> None:
+    """Make the folders that `--out`, `--report` and `--json` name.
 
     Raises:
         EvalError: One cannot be made, or is itself what is to be written.
     """
-    places = {"--report": given.report, "--json": given.json if given.json != "-" else None}
+    journal = None if given.list else out / "cases.jsonl"
+    places = {"--out": journal, "--report": given.report, "--json": given.json if given.json != "-" else None}
     for option, place in places.items():
         if place is None:
             continue
@@ -90,6 +92,8 @@ def check_places(given: argparse.Namespace) -> None:
             Path(place).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise EvalError(f"{option} {place}: {error.strerror}: {error.filename}") from None
+        if not os.access(Path(place).parent, os.W_OK):
+            raise EvalError(f"{option} {place}: nothing may be written there")
         if Path(place).is_dir():
             raise EvalError(f"{option} {place} is a folder: name a file")
 

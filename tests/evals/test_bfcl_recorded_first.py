@@ -23,6 +23,8 @@ def test_recorded_trajectories_need_a_judge_to_be_retried(run, shared_data, caps
     assert "a judge refuses" in capsys.readouterr().err
     assert run(MultiTurn, *words, "--recorded-model", "nobody") == 2
     assert "there are calls of" in capsys.readouterr().err
+    assert run(MultiTurn, "--category", BASE, "--planner", f"recorded:{shared_data / 'bfcl_calls.jsonl.gz'}") == 2
+    assert "is no recorded trajectory" in capsys.readouterr().err
 
 
 def test_a_recorded_attempt_is_judged_and_a_live_model_plans_on(run, shared_data, tmp_path, monkeypatch):

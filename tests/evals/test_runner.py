@@ -337,6 +337,15 @@ def test_a_users_mistake_is_told_before_anything_runs(run, tmp_path, capsys, wor
     assert not (tmp_path / "out" / "ran.txt").exists()
 
 
+@pytest.mark.parametrize("option", ["--report", "--json", "--out"])
+def test_a_place_that_cannot_be_written_is_told_before_anything_runs(tmp_path, capsys, option):
+    (tmp_path / "file").write_text("")
+    words = [TINY, option, str(tmp_path / "file" / "in it" / "x")]
+    assert main.main([*words, *([] if option == "--out" else ["--out", str(tmp_path / "out")])]) == 2
+    assert option in capsys.readouterr().err
+    assert not (tmp_path / "out" / "ran.txt").exists()
+
+
 def test_a_mistake_found_late_stops_the_run(run, capsys):
     assert run(Mistaken, "--at-once", 3) == 2
     assert capsys.readouterr().err.startswith("error: a package is missing: install it")
