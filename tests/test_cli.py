@@ -585,6 +585,18 @@ def test_another_task_goes_on_with_the_conversation(run, server, tmp_path):
     assert "--state: the next task begins from the state that the last one left" in mistake(run(*words))
 
 
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_question_is_followed_by_how_to_answer_it(run, server, tmp_path, monkeypatch, saved):
+    asking = {"items": [{"id": "item-1", "status": "unknown"}], "ask_user": True, "feedback": ""}
+    monkeypatch.setitem(SAID, "Judgement", asking)
+    words = ["run", SHOP_API, "--task", "Buy tea.", "--model", "openai:any", "--base-url", server.url]
+    code, out, _ = run(*words, *(["--save", tmp_path / "runs.sqlite"] if saved else []))
+    assert code == 1
+    assert "needs the user" in out
+    start = "to answer: the same command with --resume" if saved else "to be able to answer, keep the run with --save"
+    assert out.splitlines()[-1].startswith(f"hint         {start}")
+
+
 def test_another_task_waits_until_an_interrupted_one_is_over():
     words = ["run", SHOP_API, "--task", "Buy mugs.", "--model", "openai:x", "--save", "runs.sqlite", "--resume"]
     options = build_parser().parse_args(words)

@@ -69,8 +69,8 @@ def run(options: argparse.Namespace) -> int:
             done = _play(scenario, gecko, console, thread=thread, resume=options.resume)
         except KeyboardInterrupt:
             raise Interrupted(isinstance(saver, SqliteSaver) and thread in saving.threads(saver)) from None
-    if options.model is not None and is_mute(done):
-        console.print(Text(f"hint         {_where_to_look(options)}", "yellow"))
+    if hint := _hint(options, done):
+        console.print(Text(f"hint         {hint}", "yellow"))
     if options.json:
         _write_json(options.json, scenario, done)
     return exit_code(done)
@@ -85,6 +85,17 @@ def exit_code(outputs: Sequence[Mapping[str, Any]]) -> int:
 def is_mute(outputs: Sequence[Mapping[str, Any]]) -> bool:
     """True where no model has written a single token."""
     return not any(total(output["rehearsal"]["usage"])["output_tokens"] for output in outputs)
+
+
+def _hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]]) -> str:
+    """What to do next, where that is not plain."""
+    if options.model is not None and is_mute(outputs):
+        return _where_to_look(options)
+    if options.task is None or outputs[-1]["rehearsal"]["verdict"]["word"] != "needs_user":
+        return ""
+    if options.save:
+        return "to answer: the same command with --resume, without --state, and the answer behind --task"
+    return "to be able to answer, keep the run with --save FILE; then --resume and the answer behind --task"
 
 
 def _where_to_look(options: argparse.Namespace) -> str:
