@@ -53,6 +53,9 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
     except (EvalError, GeckoError) as mistake:
         print(f"error: {mistake}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # `--list | head`: whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("\nstopped; what is finished is kept, and the same command goes on from there", file=sys.stderr)
         return INTERRUPTED

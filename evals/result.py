@@ -157,7 +157,7 @@ def failures(records: Sequence[Record]) -> Iterator[str]:
             reasons.setdefault((record.status, record.reason), []).append(record.id)
     most = sorted(reasons.items(), key=lambda each: -len(each[1]))
     for (status, reason), ids in most[:REASONS_SHOWN]:
-        word = "not reached" if status == "unreached" else status
+        word = "not reached (the same command asks again)" if status == "unreached" else status
         yield f"{len(ids)} {word}: {reason} ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})"
     if len(most) > REASONS_SHOWN:
         yield f"{len(most) - REASONS_SHOWN} more reasons of failures are in the report's list of cases"

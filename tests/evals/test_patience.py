@@ -32,7 +32,9 @@ def test_an_endpoint_that_stays_away_loses_no_case_either(run, tmp_path, endpoin
     words = ("--model", "openai:m", "--base-url", server.url)
     assert run(Talk, *words, "--patience", 0.05, "--limit", 3) == 1
     assert [line["status"] for line in cases_of(tmp_path / "out")] == ["unreached"] * 3
-    assert "Error code: 500" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Error code: 500" in told
+    assert "the same command asks again" in told
     server.script.clear()
     assert run(Talk, *words, "--limit", 3) == 0
     assert "0 of" not in capsys.readouterr().err
