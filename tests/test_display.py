@@ -140,6 +140,8 @@ def test_format_run_takes_the_output_and_the_record():
 def test_format_run_says_what_it_wants(wrong):
     with pytest.raises(GeckoError, match="format_run wants what the graph returned"):
         format_run(wrong)
+    with pytest.raises(GeckoError, match="of a list give it one by one"):
+        format_run([wrong])
 
 
 def test_needs_user_shows_the_question_and_no_change():

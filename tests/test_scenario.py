@@ -295,6 +295,14 @@ def test_a_scenario_runs_on_its_recorded_replies():
     assert output["rehearsal"]["usage"]["planner"]["calls"] == 2
 
 
+def test_a_scenario_runs_from_its_file(tmp_path):
+    (tmp_path / "case.json").write_text(json.dumps(case()))
+    (output,) = run_scenario(tmp_path / "case.json")
+    assert words_of(output) == "accepted"
+    with pytest.raises(ScenarioError, match=r"none.json: no such file"):
+        run_scenario(str(tmp_path / "none.json"))
+
+
 TURNS = [
     {"user": "Put the pen away.", "checklist": [CHECK], "replies": {"planner": [[PUT, SAY]]}},
     {

@@ -50,5 +50,6 @@ def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
     """
     rehearsal = run.get("rehearsal", run) if isinstance(run, Mapping) else None
     if not isinstance(rehearsal, Mapping) or "attempts" not in rehearsal:
-        raise GeckoError("format_run wants what the graph returned, or its 'rehearsal'; there is none here")
+        each = "; of a list give it one by one" if isinstance(run, list | tuple) else ""
+        raise GeckoError(f"format_run wants what the graph returned, or its 'rehearsal'; there is none here{each}")
     return RunText(rehearsal, max(40, width))  # type: ignore[arg-type]

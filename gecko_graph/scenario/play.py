@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
@@ -20,7 +21,7 @@ OnTurn: TypeAlias = Callable[[str], None]
 
 
 def run_scenario(
-    scenario: Scenario,
+    scenario: Scenario | str | Path,
     *,
     model: Model | None = None,
     models: Mapping[Role, Model] | None = None,
@@ -32,7 +33,7 @@ def run_scenario(
     """Run all turns of a scenario on one thread.
 
     Args:
-        scenario: The case.
+        scenario: The case, or its file.
         model: Speaks in place of every recorded reply.
         models: Speak in place of single roles' recorded replies.
         base_url: Address of an OpenAI-compatible server, for models given as text.
@@ -44,9 +45,11 @@ def run_scenario(
         What the graph gave back, `{"messages", "rehearsal", "task_state"}`, turn by turn.
 
     Raises:
-        ScenarioError: The thread has been used before, or nobody speaks for the planner.
+        ScenarioError: The file cannot be read, the thread has been used before, or nobody speaks for the planner.
         ModelError: A model cannot be built.
     """
+    if not isinstance(scenario, Scenario):
+        scenario = Scenario.load(scenario)
     saver = checkpointer or InMemorySaver()
     gecko = scenario.gecko(model=model, models=models, base_url=base_url, checkpointer=saver)
     return list(play(scenario, gecko, thread_id=thread_id or scenario.name, on_event=on_event))
