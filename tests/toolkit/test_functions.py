@@ -1,4 +1,4 @@
-"""Tools from Python functions, Pydantic classes, LangChain tools, and function dicts with BFCL's dialect."""
+"""Tools from Python: functions, Pydantic classes and LangChain tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from gecko_graph.errors import ToolkitError
 from gecko_graph.schemas.complaints import faults
-from gecko_graph.toolkit import ToolExample, Toolkit, ToolSpec
+from gecko_graph.toolkit import Toolkit, ToolSpec
 from gecko_graph.toolkit.docstrings import read_docstring
 from gecko_graph.toolkit.functions import spec_of
 
@@ -331,48 +331,3 @@ def test_hints_of_mcp_tools(metadata, effect):
         "additionalProperties": False,
     }
     assert read.real(a=1) == {"a": 1}
-
-
-# what is said beside the tools ---------------------------------------------------------------------------------------
-
-
-def test_contracts_functions_effects_and_examples_by_name():
-    toolkit = Toolkit.from_tools(
-        [search, {"name": "put", "parameters": {"properties": {"q": {}}}}],
-        contracts={"put": {"returns": "{{ here }}"}},
-        lets={"here": "{{ state.tree }}"},
-        invariants=[{"check": "state.tree is mapping", "error": "gone"}],
-        simulate={"search": lambda state, **args: {"found": 1}},
-        effects={"search": "read", "put": "write"},
-        examples={"search": [{"args": {"query": "a"}, "result": {}}, ToolExample({"query": "b"}, {})]},
-        title="Shelf",
-    )
-    assert toolkit["search"].simulate({}, query="a") == {"found": 1}
-    assert toolkit["search"].effect == "read"
-    assert toolkit["search"].examples == (ToolExample({"query": "a"}, {}), ToolExample({"query": "b"}, {}))
-    assert toolkit["put"].contract.data == {"returns": "{{ here }}"}
-    assert toolkit.state_keys == {"tree"}
-    assert (toolkit.title, toolkit.lets, len(toolkit.invariants)) == ("Shelf", {"here": "{{ state.tree }}"}, 1)
-
-
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ({"effects": {"nope": "read"}}, "effect for 'nope': there is no such tool; there are search"),
-        ({"simulate": {"nope": print}}, "simulate for 'nope'"),
-        ({"contracts": {"nope": {}}}, "contract for 'nope'"),
-        ({"examples": {"nope": []}}, "examples for 'nope'"),
-        ({"effects": {"search": "reads"}}, "must be 'read' or 'write', not 'reads'"),
-        ({"examples": {"search": [{"args": 1, "result": 2}]}}, "examples: each of 'search' must be"),
-        ({"contracts": {"search": {"reqires": []}}}, "contract of search"),
-    ],
-)
-def test_what_is_said_must_be_said_of_a_tool(said, message):
-    with pytest.raises(ToolkitError, match=message):
-        Toolkit.from_tools([search], **said)
-
-
-@pytest.mark.parametrize("tools", ["files.yaml", 3, b"x"])
-def test_tools_must_be_a_list(tools):
-    with pytest.raises(ToolkitError, match="tools must be a list"):
-        Toolkit.from_tools(tools)

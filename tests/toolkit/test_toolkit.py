@@ -1,18 +1,14 @@
-"""The toolkit itself: an immutable set of tools, names for providers, opened reads, problems."""
+"""The toolkit itself: an immutable set of tools, names for providers, opened reads, what is said beside the tools."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import ToolkitError
-from gecko_graph.toolkit import Problem, ToolExample, Toolkit, ToolSpec
-from gecko_graph.toolkit.names import provider_names, valid_name
+from gecko_graph.toolkit import ToolExample, Toolkit, ToolSpec
 
 VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -93,22 +89,6 @@ def test_function_dicts_for_bind_tools():
     assert one == {"type": "function", "function": {"name": "f", "description": "d", "parameters": parameters}}
 
 
-@given(st.lists(st.text(min_size=1, max_size=80), unique=True, max_size=12))
-def test_every_provider_takes_the_names_and_each_is_given_once(names):
-    found = provider_names(names)
-    assert list(found) != [] or names == []
-    assert set(found) == set(names)
-    assert len(set(found.values())) == len(names)
-    assert all(VALID.fullmatch(one) for one in found.values())
-    assert all(found[name] == name for name in names if VALID.fullmatch(name))
-
-
-@given(st.text(max_size=200))
-def test_a_name_is_valid_and_stays_so(name):
-    assert VALID.fullmatch(valid_name(name))
-    assert valid_name(valid_name(name)) == valid_name(name)
-
-
 def test_state_keys_come_from_contracts():
     contracts = {
         "a": {"requires": [{"check": "state.tree.x == 1", "error": "no"}]},
@@ -119,94 +99,43 @@ def test_state_keys_come_from_contracts():
     assert Toolkit([]).state_keys == frozenset()
 
 
-def test_problems_say_what_is_unsaid():
-    parameters = {
-        "type": "object",
-        "properties": {
-            "a": {"type": "string", "enum": ["x"], "default": "y", "description": "d"},
-            "b": {"$ref": "#/$defs/B"},
-            "c": {"type": "string", "pattern": r"(?<=a)\1", "description": "d"},
-            "d": True,
-            "e": {"type": "array", "items": {"enum": [1], "default": 1.0}, "description": "d"},
-            "f": {"enum": [None, 1], "default": None, "description": "d"},
-        },
-        "$defs": {"B": {"type": "integer", "description": "said here"}},
-    }
-    tool = ToolSpec(
-        name="t",
-        parameters=parameters,
-        examples=(ToolExample({"a": "x"}, 1), ToolExample({"a": 3}, 1)),
+def test_contracts_functions_effects_and_examples_by_name():
+    toolkit = Toolkit.from_tools(
+        [{"name": "search"}, {"name": "put", "parameters": {"properties": {"q": {}}}}],
+        contracts={"put": {"returns": "{{ here }}"}},
+        lets={"here": "{{ state.tree }}"},
+        invariants=[{"check": "state.tree is mapping", "error": "gone"}],
+        simulate={"search": lambda state, **args: {"found": 1}},
+        effects={"search": "read", "put": "write"},
+        examples={"search": [{"args": {"query": "a"}, "result": {}}, ToolExample({"query": "b"}, {})]},
+        title="Shelf",
     )
-    toolkit = Toolkit([tool, read("fine")])
-    assert [(one.tool, one.kind) for one in toolkit.problems] == [
-        ("t", "result"),
-        ("t", "description"),
-        ("t", "effect"),
-        ("t", "parameter"),
-        ("t", "default"),
-        ("t", "pattern"),
-        ("t", "default"),
-        ("t", "example"),
-    ]
-    messages = [one.message for one in toolkit.problems]
-    assert messages[3] == "the parameter 'd' has no description"
-    assert messages[4] == 'the default "y" is outside its own enum: it is never filled in'
-    assert messages[6] == "the default 1.0 is outside its own enum: it is never filled in"
-    assert messages[7].startswith("the arguments of example 2 do not fit the parameters: ")
-
-
-def test_an_example_that_does_not_fit_the_result_is_a_problem():
-    tool = replace(read("t"), result={"type": "integer"}, examples=(ToolExample({}, "a"),))
-    (problem,) = Toolkit([tool]).problems
-    assert (problem.kind, problem.message[:43]) == ("example", "the result of example 1 does not fit its sc")
-
-
-RESULT = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": "integer"}}, "required": ["id"]}
+    assert toolkit["search"].simulate({}, query="a") == {"found": 1}
+    assert toolkit["search"].effect == "read"
+    assert toolkit["search"].examples == (ToolExample({"query": "a"}, {}), ToolExample({"query": "b"}, {}))
+    assert toolkit["put"].contract.data == {"returns": "{{ here }}"}
+    assert toolkit.state_keys == {"tree"}
+    assert (toolkit.title, toolkit.lets, len(toolkit.invariants)) == ("Shelf", {"here": "{{ state.tree }}"}, 1)
 
 
 @pytest.mark.parametrize(
-    ("contract", "message"),
+    ("said", "message"),
     [
-        ({"returns": {"n": "{{ args.n }}"}}, "expected a string; it is required at $.id"),
-        ({"returns": {"id": 7}}, "expected a string at $.id"),
-        ({"returns": "all of {{ args.n }}"}, "expected an object at $"),
-        ({"returns": {"cases": [{"when": "args.n", "value": {"id": "a"}}, {"value": 0}]}}, "expected an object at $"),
-        ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "no `returns`, and null can never fit"),
+        ({"effects": {"nope": "read"}}, "effect for 'nope': there is no such tool; there are search"),
+        ({"simulate": {"nope": print}}, "simulate for 'nope'"),
+        ({"contracts": {"nope": {}}}, "contract for 'nope'"),
+        ({"examples": {"nope": []}}, "examples for 'nope'"),
+        ({"effects": {"search": "reads"}}, "must be 'read' or 'write', not 'reads'"),
+        ({"examples": {"search": [{"args": 1, "result": 2}]}}, "examples: each of 'search' must be"),
+        ({"contracts": {"search": {"reqires": []}}}, "contract of search"),
     ],
 )
-def test_a_contract_whose_result_can_never_fit_is_a_problem(contract, message):
-    tool = replace(read("t"), result=RESULT, contract=Contract.load(contract, where="t"))
-    (problem,) = Toolkit([tool]).problems
-    assert problem.kind == "contract"
-    assert message in problem.message
+def test_what_is_said_must_be_said_of_a_tool(said, message):
+    with pytest.raises(ToolkitError, match=message):
+        Toolkit.from_tools([{"name": "search"}], **said)
 
 
-@pytest.mark.parametrize(
-    "contract",
-    [
-        {"returns": {"id": "{{ args.id }}", "n": "{{ args.n }}"}},
-        {"returns": {"{{ args.key }}": 1}},
-        {"returns": "{{ args }}"},
-        {"requires": [{"check": "args.n", "error": "no"}]},
-    ],
-)
-def test_a_contract_whose_result_may_fit_is_none(contract):
-    tool = replace(read("t"), result=RESULT, contract=Contract.load(contract, where="t"))
-    assert Toolkit([tool]).problems == []
-
-
-def test_problems_are_frozen():
-    problem = Problem("t", "result", "m")
-    with pytest.raises(FrozenInstanceError):
-        problem.tool = "u"
-
-
-def test_problems_of_real_documents(shared_data):
-    toolkit = Toolkit.from_openapi(shared_data / "openapi" / "prism_petstore.oas3.yaml")
-    unsaid = {one.tool for one in toolkit.problems if one.kind == "result"}
-    assert unsaid == {tool.name for tool in toolkit if tool.result is None}
-
-
-def test_examples_under_branches_that_allow_nothing_are_told_too():
-    tool = replace(read("t"), result={"anyOf": [False, False]}, examples=(ToolExample({}, "a"),))
-    assert [one.kind for one in Toolkit([tool]).problems] == ["example"]
+@pytest.mark.parametrize("tools", ["files.yaml", 3, b"x"])
+def test_tools_must_be_a_list(tools):
+    with pytest.raises(ToolkitError, match="tools must be a list"):
+        Toolkit.from_tools(tools)
