@@ -152,11 +152,13 @@ class SingleTurn(Suite):
         if not task.functions:
             return {"result": "", "judged": "nobody", "refused": [], "without_tools": True}
         speakers = self.options.speakers(planner=self._planner(words))
-        gecko = create_gecko(Toolkit.from_tools(task.functions), models=speakers, context=self.options.context())
+        alone = words is not None and not self.options.own.then  # whose words are written down has one attempt
+        context = self.options.context(**({"max_retries": 0} if alone else {}))
+        gecko = create_gecko(Toolkit.from_tools(task.functions), models=speakers, context=context)
         run = await gecko.ainvoke({"messages": list(task.messages)})
         rehearsal: Rehearsal = run["rehearsal"]
         told = rehearsed(rehearsal)
-        if words is not None and not self.options.own.then:
+        if alone:
             told["usage"].pop("planner", None)  # nobody was asked: what was written down costs nothing
         first = rehearsal["attempts"][0]
         if len(rehearsal["attempts"]) > 1:

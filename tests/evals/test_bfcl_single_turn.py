@@ -323,6 +323,17 @@ def test_after_recorded_calls_a_model_plans_on(official, run, tmp_path, monkeypa
     assert (values["planned"], values["valid"], values["attempts"]) == (False, True, 2)
 
 
+def test_recorded_calls_alone_have_one_attempt_that_a_model_judges(official, run, tmp_path, monkeypatch):
+    file = tmp_path / "calls.jsonl"
+    calls = [{"name": "triangle_properties.get", "arguments": WRONG["args"]}]
+    file.write_text(json.dumps({"task_id": "multiple_0", "model": "m", "calls": calls}) + "\n")
+    speaks(monkeypatch, **HELPERS)
+    assert run(SUITE, "--category", "multiple", "--planner", f"recorded:{file}", "--model", "openai:fake") == 0
+    values = records_of(tmp_path / "out")["multiple_0@m"]["values"]
+    assert (values["verdict"], values["judged"], values["attempts"]) == ("failed", "model", 1)
+    assert "planner" not in values["usage"]
+
+
 def test_users_mistakes_say_what_to_do(official, run, calls_file, capsys, monkeypatch):
     assert run(SUITE, "--category", "simple_cobol") == 2
     assert run(SUITE, "--then", "openai:fake") == 2
