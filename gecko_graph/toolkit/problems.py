@@ -20,7 +20,7 @@ ProblemKind = Literal["result", "description", "parameter", "effect", "default",
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that a tool's source leaves unsaid.
+    """One thing that a tool's source leaves unsaid, or says in a way that comes to nothing.
 
     Args:
         tool: Name of the tool.

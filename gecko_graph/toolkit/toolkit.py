@@ -161,7 +161,7 @@ class Toolkit:
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """What the tools' sources leave unsaid."""
+        """What the tools' sources leave unsaid, or say in a way that comes to nothing."""
         return problems_of(self)
 
     def open(self, *names: str) -> Toolkit:
