@@ -24,6 +24,7 @@ FLOORS = [
     {"scenario"},
     {"display", "testing"},
     {"cli", "studio"},
+    {"__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -284,6 +284,12 @@ def test_version(run):
     assert out.startswith("gecko-graph 0.")
 
 
+def test_the_package_is_the_command():
+    words = [sys.executable, "-m", "gecko_graph", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=ENVIRONMENT, check=False)
+    assert (done.returncode, done.stdout.startswith("gecko-graph 0.")) == (0, True)
+
+
 def test_help_does_not_import_the_world():
     code = "import sys; from gecko_graph.cli import main; main(['--help']); sys.exit('langgraph' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, env=ENVIRONMENT, check=False)

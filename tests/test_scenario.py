@@ -224,6 +224,22 @@ def test_a_state_that_is_no_json():
         Scenario.from_dict(case(state={"box": [float("nan")]}), where="s")
 
 
+@pytest.mark.parametrize(
+    ("tools", "message"),
+    [
+        (["api.yaml"], "case.yaml: tools: a path stands by itself, not in a list"),
+        (
+            "https://example.org/api.yaml",
+            "case.yaml: tools: https://example.org/api.yaml is on the web: save it beside",
+        ),
+        ("none.yaml", "case.yaml: tools: there is no file none.yaml"),
+    ],
+)
+def test_paths_of_tools_that_are_none(tools, message):
+    with pytest.raises(ScenarioError, match=message):
+        Scenario.from_dict(case(tools=tools), where="case.yaml")
+
+
 def test_broken_tools_name_the_scenario_and_the_place():
     broken = copy.deepcopy(OPENAPI)
     broken["paths"]["/box"]["post"]["x-contract"]["returns"] = "{{ nothing }}"

@@ -174,6 +174,10 @@ class Scenario:
         for number, turn in enumerate(self.turns):
             here = f"{self.where}: turns[{number}]"
             if "planner" not in models and not turn.replies.get("planner"):
-                raise ScenarioError(f"{here}.replies: nobody plans: write replies for the planner, or name a model")
+                raise ScenarioError(
+                    f"{here}.replies: nobody plans: write replies for the planner, or name a model (--model)"
+                )
             if not turn.checklist and "checklist" not in models and not turn.replies.get("checklist"):
-                raise ScenarioError(f"{here}: nobody says what must hold: give it a checklist, or name a model")
+                raise ScenarioError(
+                    f"{here}: nobody says what must hold: give it a checklist, or name a model (--model)"
+                )

@@ -45,7 +45,13 @@ def toolkit_of(tools: Any, *, folder: Path, where: str) -> Toolkit:
         ScenarioError: There is no such file.
         ToolkitError: They cannot be read.
     """
+    if isinstance(tools, list) and any(isinstance(each, str) for each in tools):
+        raise ScenarioError(f"{where}: tools: a path stands by itself, not in a list; there is one file of tools")
     if isinstance(tools, str):
+        if "://" in tools:
+            raise ScenarioError(
+                f"{where}: tools: {tools} is on the web: save it beside the scenario, and name the file"
+            )
         file = folder / tools
         if not file.is_file():
             raise ScenarioError(
