@@ -27,6 +27,9 @@ _NAMING = re.compile(r"(?:^|_)(?:id|name|title|key|code|symbol|number|email|slug
 _IDENTITY = re.compile(r"user|account|owner|login|session|name|_id\b|\bid\b|active|current|selected", re.IGNORECASE)
 _STEP = re.compile(r"[^/\\]+")
 _LONGEST_WAY = 30
+_CLOSE = (4.0, 4.0, 3.0, 2.0)
+"""What a container counts for more that is addressed itself, or whose parent is, or that one's parent."""
+
 _MANY = 1_000
 _FIELDS = 100
 
@@ -102,15 +105,19 @@ def _branches(outline: Outline) -> list[Node]:
 
 
 def _relevance(node: Node, near: set[int]) -> float:
-    """How much a container concerns the focus; `near` has the indices of addressed containers."""
+    """How much a container concerns the focus; `near` has the indices of addressed containers.
+
+    Of things of one name, as a file in many folders, the one in the current folder is meant rather than one below it.
+    """
     own = node.score + node.named
-    names, close = 0.0, node.index in near
+    names, close = 0.0, _CLOSE[0] if node.index in near else 1.0
     above, steps = node.parent, 1
     while above:
         names += above.named / steps
-        close = close or (steps < 4 and above.index in near)
+        if steps < len(_CLOSE) and above.index in near:
+            close = max(close, _CLOSE[steps])
         above, steps = above.parent, steps + 1
-    return (own + min(own, 0.5 * names)) * (3 if close else 1)
+    return (own + min(own, 0.5 * names)) * close
 
 
 def _weigh_word(outline: Outline, word: str, weight: float) -> None:

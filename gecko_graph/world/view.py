@@ -69,19 +69,30 @@ def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
 
 
 def _fitting(root: Node, found: Findings, budget: int) -> str | None:
+    """What is shown, and the room that is then left filled with more of its texts."""
+    selection = _selected(root, found, budget)
+    if selection is None:
+        return None
+    text = selection.text()
+    longer = selection.lengthened(budget - len(text))
+    return longer if len(longer) <= budget else text
+
+
+def _selected(root: Node, found: Findings, budget: int) -> _Selection | None:
     """What things cost is estimated, and rather too high: where that left something out, more is tried."""
     selection = _Selection(root, found, budget)
-    text = selection.text()
-    if len(text) > budget:
-        others = (_Selection(root, found, budget * tenths // 10).text() for tenths in (8, 6, 4, 2))
-        return next((other for other in others if len(other) <= budget), None)
+    length = len(selection.text())
+    if length > budget:
+        return _first_within(root, found, budget, [budget * tenths // 10 for tenths in (8, 6, 4, 2)])
     if selection.starved:
-        more = min(2 * budget, budget * budget // len(text))
-        for room in (more, (more + budget) // 2):
-            other = _Selection(root, found, room).text()
-            if len(other) <= budget:
-                return other
-    return text
+        more = min(2 * budget, budget * budget // length)
+        return _first_within(root, found, budget, [more, (more + budget) // 2]) or selection
+    return selection
+
+
+def _first_within(root: Node, found: Findings, budget: int, rooms: Sequence[int]) -> _Selection | None:
+    others = (_Selection(root, found, room) for room in rooms)
+    return next((other for other in others if len(other.text()) <= budget), None)
 
 
 def _entire(state: Json, budget: int) -> str | None:
@@ -132,11 +143,18 @@ class _Selection:
         self.starved = self.drawing.refused > 0
         self._limit(max(self.drawing.room - budget * 2 // 3, budget // 8))
         self._outline_rest()
-        self._limit(budget)
-        self._lengthen_texts()
 
     def text(self) -> str:
         return self.drawing.text()
+
+    def lengthened(self, room: int) -> str:
+        """The text with so many characters more of the texts of what is meant: a file that is to be read."""
+        self.drawing.room, self.drawing.floor = room, 0
+        for weight, node in self.found.ranked[:_LENGTHENED]:
+            if weight < 0.5 * self.found.ranked[0][0]:
+                break
+            self.drawing.lengthen(node)
+        return self.text()
 
     def _limit(self, characters: int) -> None:
         """Let the next step use so many characters, if there are as many."""
@@ -182,13 +200,6 @@ class _Selection:
             self.drawing.show(node, key, limit=max(_SHORT, self.budget // 6))
         self._show_scalars(node, limit=self.budget // 6 if node.named else _SHORT)
         self._show_kids(node)
-
-    def _lengthen_texts(self) -> None:
-        """What room is left belongs to the texts of what is meant: a file that is to be read."""
-        for weight, node in self.found.ranked[:_LENGTHENED]:
-            if weight < 0.5 * self.found.ranked[0][0]:
-                break
-            self.drawing.lengthen(node)
 
     def _show_scalars(self, node: Node, *, limit: int, count: int = 30) -> None:
         plain = [key for key in node.keys if key not in node.kids]

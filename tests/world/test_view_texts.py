@@ -1,4 +1,4 @@
-"""Long texts in a view: a tool that shows a file can be simulated only by who sees the file."""
+"""Texts of files in a view: a tool that shows a file can be simulated only by who sees the file."""
 
 from __future__ import annotations
 
@@ -32,3 +32,15 @@ def test_a_text_that_fits_is_shown_whole_however_it_is_written(line):
     shown = look(home(a="x" * 9_000, b=text))
     assert len(shown) <= BUDGET
     assert quoted(text) in shown
+
+
+def test_of_several_files_of_one_name_those_in_the_current_folder_are_meant():
+    def folder(text, **more):
+        files = {name: {"type": "file", "content": f"{text} {name} " + "x" * 60} for name in ("old.txt", "new.txt")}
+        return {"type": "directory", "contents": {**more, **files}}
+
+    below = {f"folder {n}": folder(f"in {n}: " + "y" * 300) for n in range(30)}
+    state = {"tree": {"home": folder("here:", **below)}, "cwd": ["home"]}
+    shown = view(state, focus=focus_words("diff", {"one": "old.txt", "two": "new.txt"}), budget=2_000)
+    assert '"here: old.txt ' in shown
+    assert '"here: new.txt ' in shown
