@@ -27,7 +27,7 @@ _NAMING = re.compile(r"(?:^|_)(?:id|name|title|key|code|symbol|number|email|slug
 _IDENTITY = re.compile(r"user|account|owner|login|session|name|_id\b|\bid\b|active|current|selected", re.IGNORECASE)
 _STEP = re.compile(r"[^/\\]+")
 _LONGEST_WAY = 30
-_CLOSE = (4.0, 4.0, 3.0, 2.0)
+_CLOSE = (3.0, 3.0, 2.5, 2.0)
 """What a container counts for more that is addressed itself, or whose parent is, or that one's parent."""
 
 _MANY = 1_000

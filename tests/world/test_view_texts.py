@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph.world.drawing import quoted
+from gecko_graph.world.outline import Outline
+from gecko_graph.world.relevance import findings
 from gecko_graph.world.view import focus_words, view
 
 BUDGET = 6_000
@@ -35,12 +37,10 @@ def test_a_text_that_fits_is_shown_whole_however_it_is_written(line):
 
 
 def test_of_several_files_of_one_name_those_in_the_current_folder_are_meant():
-    def folder(text, **more):
-        files = {name: {"type": "file", "content": f"{text} {name} " + "x" * 60} for name in ("old.txt", "new.txt")}
-        return {"type": "directory", "contents": {**more, **files}}
+    def folder(**more):
+        files = {name: {"type": "file", "content": name} for name in ("old.txt", "new.txt")}
+        return {"type": "directory", "contents": {**files, **more}}
 
-    below = {f"folder {n}": folder(f"in {n}: " + "y" * 300) for n in range(30)}
-    state = {"tree": {"home": folder("here:", **below)}, "cwd": ["home"]}
-    shown = view(state, focus=focus_words("diff", {"one": "old.txt", "two": "new.txt"}), budget=2_000)
-    assert '"here: old.txt ' in shown
-    assert '"here: new.txt ' in shown
+    state = {"tree": {"home": folder(**{f"folder {n}": folder() for n in range(10)})}, "cwd": ["home"]}
+    ranked = findings(Outline(state), focus_words("diff", {"one": "new.txt", "two": "old.txt"})).ranked
+    assert [(node.key, node.depth) for _, node in ranked[:2]] == [("new.txt", 4), ("old.txt", 4)]
