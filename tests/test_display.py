@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.types import GraphOutput
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -134,6 +135,7 @@ cost  5 model replies (planner 5), 1,234 tokens read, 56 written, $0.0021"""
 def test_format_run_takes_the_output_and_the_record():
     text = format_run({"messages": [], "rehearsal": RUN, "task_state": {}})
     assert str(text) == str(format_run(RUN)) == repr(text)
+    assert str(text) == str(format_run(GraphOutput({"rehearsal": RUN})))
 
 
 @pytest.mark.parametrize("wrong", [{}, {"messages": []}, None, "run"])
@@ -142,6 +144,8 @@ def test_format_run_says_what_it_wants(wrong):
         format_run(wrong)
     with pytest.raises(GeckoError, match="of a list give it one by one"):
         format_run([wrong])
+    with pytest.raises(GeckoError, match="the run is paused"):
+        format_run({"messages": [], "__interrupt__": []})
 
 
 def test_needs_user_shows_the_question_and_no_change():

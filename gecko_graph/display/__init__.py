@@ -48,8 +48,11 @@ def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
     Raises:
         GeckoError: There is no rehearsal in `run`.
     """
+    value = getattr(run, "value", None)  # of LangGraph's GraphOutput, which invoke(version="v2") returns
+    run = value if isinstance(value, Mapping) else run
     rehearsal = run.get("rehearsal", run) if isinstance(run, Mapping) else None
     if not isinstance(rehearsal, Mapping) or "attempts" not in rehearsal:
         each = "; of a list give it one by one" if isinstance(run, list | tuple) else ""
+        each = "; the run is paused" if isinstance(run, Mapping) and "__interrupt__" in run else each
         raise GeckoError(f"format_run wants what the graph returned, or its 'rehearsal'; there is none here{each}")
     return RunText(rehearsal, max(40, width))  # type: ignore[arg-type]

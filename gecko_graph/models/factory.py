@@ -102,6 +102,8 @@ def chat_model(model: ModelLike, *, base_url: str | None = None) -> BaseChatMode
             ": give the chat model without .bind(), .with_retry() and the like" if isinstance(model, Runnable) else ""
         )
         raise ModelError(f"a model is 'provider:name' or a chat model object, not {type(model).__name__}{bare}")
+    if base_url is not None and not base_url.startswith(("http://", "https://")):
+        raise ModelError(f"base_url {base_url!r}: write the whole address, for example 'http://localhost:8000/v1'")
     provider, colon, name = model.partition(":")
     if not (colon and provider and name):
         raise ModelError(

@@ -37,6 +37,8 @@ def specs_of(tools: Any) -> list[ToolSpec]:
     Raises:
         ToolkitError: It is no list, or something in it is no tool or cannot be read.
     """
+    if isinstance(tools, type) or _is_langchain(tools) or callable(tools):
+        raise ToolkitError("tools must be a list: put a single tool into brackets, [tool]")
     if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
         raise ToolkitError(f"tools must be a list, not {type(tools).__name__}; for a file use Toolkit.from_openapi")
     listed = tool_descriptions(tools, where="tools") if isinstance(tools, Mapping) else tools
@@ -67,6 +69,31 @@ def spec_of(tool: Any, *, where: str) -> ToolSpec:
         f"{where}: {type(tool).__name__} is no tool; give functions, LangChain tools, Pydantic classes, function "
         "dicts or ToolSpecs"
     )
+
+
+def check_simulation(function: Any, tool: ToolSpec) -> None:
+    """Check that a function can simulate a tool: `simulate(state, **args)`, with all arguments and with the required.
+
+    Raises:
+        ToolkitError: It cannot be called so.
+    """
+    if not callable(function):
+        raise ToolkitError(f"simulate for {tool.name!r}: a function is wanted, not {type(function).__name__}")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # of some that are written in C nobody can tell
+    known = tool.parameters.get("properties", {})
+    required = [name for name in tool.parameters.get("required", []) if name in known]
+    for names in (known, required):
+        try:
+            signature.bind({}, **dict.fromkeys(names))
+        except TypeError as error:
+            wanted = ", ".join(["state", *required, *(f"{name}=None" for name in known if name not in required)])
+            raise ToolkitError(
+                f"simulate for {tool.name!r}: {error}; it is called with the task state and then the tool's arguments "
+                f"by name: def simulate({wanted})"
+            ) from None
 
 
 def _is_langchain(tool: Any) -> bool:

@@ -105,9 +105,13 @@ class Toolkit:
         Raises:
             ToolkitError: Something is no tool, cannot be read, or names a tool that is not there.
         """
-        from .functions import specs_of
+        from .functions import check_simulation, specs_of
 
         plain = cls(specs_of(tools))
+        by_name = {"contracts": contracts, "simulate": simulate, "effects": effects, "examples": examples}
+        for key, given in by_name.items():
+            if given is not None and not isinstance(given, Mapping):
+                raise ToolkitError(f"{key} must be by the tools' names, {{'name': ...}}, not {type(given).__name__}")
         said: dict[str, Mapping[str, Any]] = {
             "contract": {
                 name: Contract.load(one, lets=lets, where=f"contract of {name}")
@@ -118,7 +122,10 @@ class Toolkit:
             "examples": {name: tuple(_example(name, one) for one in given) for name, given in (examples or {}).items()},
         }
         loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]
-        return cls(plain._saying(said), lets=lets, invariants=loaded, title=title)
+        toolkit = cls(plain._saying(said), lets=lets, invariants=loaded, title=title)
+        for name, function in said["simulate"].items():
+            check_simulation(function, toolkit[name])
+        return toolkit
 
     def _saying(self, said: Mapping[str, Mapping[str, Any]]) -> list[ToolSpec]:
         """The tools with what is said of them: field of a spec to tool name to value. Raises ToolkitError."""
@@ -147,7 +154,7 @@ class Toolkit:
         return name in self._tools
 
     def __repr__(self) -> str:
-        return f"Toolkit({self.title!r}: {_some(self.names)})"
+        return f"Toolkit({f'{self.title!r}: ' if self.title else ''}{_some(self.names)})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,6 +179,8 @@ class Toolkit:
                 alone can run.
         """
         for name in names:
+            if not isinstance(name, str):
+                raise ToolkitError(f"open takes names, open('a', 'b'), not a {type(name).__name__}")
             if name not in self:
                 raise ToolkitError(f"cannot open {name!r}: there is no such tool; there are {_some(self.names)}")
             _check_openable(self[name])

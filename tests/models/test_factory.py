@@ -102,6 +102,11 @@ def test_what_another_provider_complains_about_is_told(monkeypatch):
         chat_model("odd:name")
 
 
+def test_an_address_is_a_whole_one():
+    with pytest.raises(ModelError, match="base_url 'localhost:8000': write the whole address"):
+        chat_model("openai:qwen3", base_url="localhost:8000")
+
+
 def test_another_provider_must_give_a_chat_model(monkeypatch):
     with_langchain(monkeypatch, lambda name, **options: object())
     with pytest.raises(ModelError, match="no chat model"):

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from langchain_core.tools import tool
 
 from gecko_graph.errors import ToolkitError
 from gecko_graph.toolkit import ToolExample, Toolkit, ToolSpec
@@ -28,6 +29,7 @@ def test_it_is_a_set_in_order():
     with pytest.raises(KeyError):
         toolkit["c"]
     assert repr(toolkit) == "Toolkit('T': b, a)"
+    assert repr(Toolkit([read("b")])) == "Toolkit(b)"
     assert "and 2 more" in repr(Toolkit([read(str(number)) for number in range(10)]))
 
 
@@ -128,14 +130,48 @@ def test_contracts_functions_effects_and_examples_by_name():
         ({"effects": {"search": "reads"}}, "must be 'read' or 'write', not 'reads'"),
         ({"examples": {"search": [{"args": 1, "result": 2}]}}, "examples: each of 'search' must be"),
         ({"contracts": {"search": {"reqires": []}}}, "contract of search"),
+        ({"simulate": print}, "simulate must be by the tools' names, {'name': ...}, not builtin_function_or_method"),
+        ({"effects": ["read"]}, "effects must be by the tools' names, {'name': ...}, not list"),
+        ({"simulate": {"search": "print"}}, "simulate for 'search': a function is wanted, not str"),
     ],
 )
 def test_what_is_said_must_be_said_of_a_tool(said, message):
-    with pytest.raises(ToolkitError, match=message):
+    with pytest.raises(ToolkitError, match=re.escape(message)):
         Toolkit.from_tools([{"name": "search"}], **said)
 
 
-@pytest.mark.parametrize("tools", ["files.yaml", 3, b"x"])
+def put(tray: str, paper: str = "") -> None:
+    """Put a paper into a tray."""
+
+
+@pytest.mark.parametrize(
+    ("simulate", "why"),
+    [
+        (put, "multiple values for argument 'tray'"),
+        (lambda tray, paper="": None, "multiple values for argument 'tray'"),
+        (lambda state, tray: None, "got an unexpected keyword argument 'paper'"),
+        (lambda state, tray, paper: None, "missing a required argument: 'paper'"),
+        (lambda state, tray, paper="", *, drawer: None, "missing a required argument: 'drawer'"),
+        (lambda: None, "too many positional arguments"),
+    ],
+)
+def test_a_simulate_function_takes_the_state_and_the_tool_s_arguments(simulate, why):
+    with pytest.raises(ToolkitError, match=re.escape(why)) as caught:
+        Toolkit.from_tools([put], simulate={"put": simulate})
+    assert str(caught.value).endswith("def simulate(state, tray, paper=None)")
+
+
+@pytest.mark.parametrize("simulate", [lambda state, tray, paper="": None, lambda state, **args: None, dict])
+def test_a_simulate_function_that_can_be_called_so_is_taken(simulate):
+    assert Toolkit.from_tools([put], simulate={"put": simulate})["put"].simulate is simulate
+
+
+@pytest.mark.parametrize("tools", ["files.yaml", 3, b"x", put, ToolSpec, tool(put), lambda: None])
 def test_tools_must_be_a_list(tools):
     with pytest.raises(ToolkitError, match="tools must be a list"):
         Toolkit.from_tools(tools)
+
+
+def test_open_takes_names():
+    with pytest.raises(ToolkitError, match=re.escape("open takes names, open('a', 'b'), not a list")):
+        Toolkit([read("a", real=len)]).open(["a"])
