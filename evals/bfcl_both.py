@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gecko_graph.state import JsonObject
 
-from .bfcl import MULTI_TURN
+from .bfcl import ALL_MULTI_TURN, MULTI_TURN
 from .bfcl.single_tasks import ALL, CATEGORIES
 from .bfcl_multi_turn import MultiTurn
 from .bfcl_single_turn import SingleTurn
@@ -15,7 +15,10 @@ from .suite import Case, Record, Suite, Summary
 
 KINDS: Mapping[str, type[Suite]] = {"single-turn": SingleTurn, "multi-turn": MultiTurn}
 
-CATEGORY = f"single-turn: {', '.join(CATEGORIES)}, or {ALL} for all ten; multi-turn: {', '.join(MULTI_TURN)}"
+CATEGORY = (
+    f"single-turn: {', '.join(CATEGORIES)}, or {ALL} for all ten; "
+    f"multi-turn: {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all three"
+)
 
 
 class Bfcl(Suite):

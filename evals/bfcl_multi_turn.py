@@ -12,7 +12,7 @@ from typing import Any
 from gecko_graph.state import JsonObject
 
 from . import datasets
-from .bfcl import MULTI_TURN, package
+from .bfcl import ALL_MULTI_TURN, MULTI_TURN, package
 from .bfcl.arms import by_model, by_record, by_record_first, by_truth, spoilt
 from .bfcl.replay import UNEXPLAINED
 from .bfcl.sabotage import KINDS
@@ -53,7 +53,8 @@ class MultiTurn(Suite):
     def add_options(cls, parser: ArgumentParser) -> None:
         """Categories, sabotage, and how recorded calls are met."""
         add = parser.add_argument
-        add("--category", default=MULTI_TURN[0], metavar="A,B", help=f"of {', '.join(MULTI_TURN)} ({MULTI_TURN[0]})")
+        told = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all three ({MULTI_TURN[0]})"
+        add("--category", default=MULTI_TURN[0], metavar="A,B", help=told)
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
         add("--unchecked", action="store_true", help="recorded calls: any tool of the classes, any arguments")
         add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
@@ -62,9 +63,8 @@ class MultiTurn(Suite):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         package.version()
-        self._categories = [name for name in options.own.category.split(",") if name]
-        if unknown := [name for name in self._categories if name not in MULTI_TURN]:
-            raise EvalError(f"--category {unknown[0]}: multi-turn categories are {', '.join(MULTI_TURN)}")
+        named = [name for name in options.own.category.split(",") if name]
+        self._categories = list(MULTI_TURN) if ALL_MULTI_TURN in named else named
         if options.own.sabotage and options.planner.kind != "ground-truth":
             raise EvalError("--sabotage spoils the ground truth: leave out --planner and --model")
         if (options.own.unchecked or options.own.recorded_model) and options.planner.kind != "recorded":

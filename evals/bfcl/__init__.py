@@ -10,6 +10,8 @@ from ..suite import EvalError, Suite
 
 MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param")
 
+ALL_MULTI_TURN = "multi_turn"
+
 SINGLE_TURN = "evals.bfcl_single_turn"
 BOTH = "evals.bfcl_both"
 
@@ -43,8 +45,16 @@ def suite_of(named: Sequence[str]) -> type[Suite]:
     """The suite for these categories; the multi-turn one where none is named.
 
     Raises:
-        EvalError: Single-turn and multi-turn categories are mixed.
+        EvalError: A category is none, or single-turn and multi-turn ones are mixed.
     """
+    from .single_tasks import ALL, CATEGORIES
+
+    for name in named:
+        if name not in (*MULTI_TURN, ALL_MULTI_TURN, *CATEGORIES, ALL):
+            raise EvalError(
+                f"--category {name}: single-turn categories are {', '.join(CATEGORIES)}, or {ALL} for all; multi-turn "
+                f"ones {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all"
+            )
     multi = [name for name in named if name.startswith("multi_turn")]
     if multi and len(multi) < len(named):
         raise EvalError(

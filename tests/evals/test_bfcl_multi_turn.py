@@ -276,7 +276,8 @@ def test_help_without_a_category_teaches_both_kinds(capsys):
     ("words", "told"),
     [
         (["--category", "multi_turn_base,simple_python"], "two suites"),
-        (["--category", "multi_turn_nothing"], "multi-turn categories are"),
+        (["--category", "multi_turn_nothing"], "multi_turn_nothing: single-turn categories are simple_python"),
+        (["--category", "all", "--sabotage"], "multi-turn ones multi_turn_base, multi_turn_miss_func"),
         (["--category", BASE, "--sabotage", "--planner", "openai:x"], "spoils the ground truth"),
         (["--category", BASE, "--unchecked"], "are for recorded calls"),
         (["--category", BASE, "--then", "openai:x"], "give --planner recorded:FILE"),
