@@ -23,10 +23,11 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
-from gecko_graph import GeckoContext, GeckoError
+from gecko_graph import GeckoContext, GeckoError, RehearsalState
 from gecko_graph.cli import build_parser, main
 from gecko_graph.cli.asked import next_task, scenario_of
 from gecko_graph.cli.running import exit_code
+from gecko_graph.display.words import tell_verdict
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.scenario import examples, shipped
 
@@ -448,6 +449,24 @@ def test_history_of_a_thread_that_another_graph_has_written(run, tmp_path):
     code, out, _ = run("history", tmp_path / "runs.sqlite")
     assert code == 0
     assert out.splitlines()[1].endswith("  no rehearsal")
+
+
+def test_history_of_a_graph_that_embeds_the_rehearsal(run, tmp_path):
+    scenario = shipped("shop")
+    parent = StateGraph(RehearsalState)
+    parent.add_node("rehearse", scenario.gecko())
+    parent.add_node("approve", lambda state: {})
+    parent.add_edge(START, "rehearse")
+    parent.add_edge("rehearse", "approve")
+    given = {"messages": [("user", "Buy one")], "task_state": scenario.state}
+    with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
+        done = parent.compile(checkpointer=saver).invoke(given, {"configurable": {"thread_id": "p"}})
+    _, listed, _ = run("history", tmp_path / "runs.sqlite")
+    assert listed.endswith(f"1 turn, {tell_verdict(done['rehearsal']['verdict'])}: Buy one\n")
+    code, told, _ = run("history", tmp_path / "runs.sqlite", "p")
+    assert code == 0
+    assert told.startswith("Turn 1  Buy one\n2 checkpoints")
+    assert told.count(" attempt ") == len(done["rehearsal"]["attempts"])
 
 
 def test_history_of_a_run_whose_attempts_went_on_at_once(run, tmp_path, interrupt):

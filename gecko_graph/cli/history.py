@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -62,7 +63,7 @@ def show_threads(saver: SqliteSaver, names: list[str], file: str, console: Conso
 
 def _in_short(now: StateSnapshot) -> str:
     messages, rehearsal = now.values.get("messages", []), now.values.get("rehearsal")
-    if not now.values.get("ledger") or not human_turns(messages):
+    if not (now.values.get("ledger") or rehearsal) or not human_turns(messages):
         return "no rehearsal"
     end = "not over" if now.tasks or rehearsal is None else tell_verdict(rehearsal["verdict"])
     task = clean(cut(task_of(messages), TASK_CHARS))
@@ -100,11 +101,14 @@ def show_turn(turn: SavedTurn, number: int, console: Console) -> None:
 
 
 def read_turns(saver: SqliteSaver, thread: str) -> Iterator[SavedTurn]:
-    """The turns of a thread, the first one first."""
+    """The turns of a thread, the first one first; of a graph that embeds the rehearsal, its finished rehearsals."""
     gecko = _any_gecko(saver)
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
     by_turn: dict[int, list[StateSnapshot]] = {}
-    for snapshot in gecko.get_state_history(config):
+    snapshots = list(gecko.get_state_history(config))
+    if not any(snapshot.values.get("ledger") for snapshot in snapshots):
+        yield from _embedded(snapshots[::-1])
+    for snapshot in snapshots:
         ledger = snapshot.values.get("ledger")
         if ledger and not _opens_a_turn(snapshot):
             by_turn.setdefault(ledger["turn"], []).append(snapshot)
@@ -112,6 +116,24 @@ def read_turns(saver: SqliteSaver, thread: str) -> Iterator[SavedTurn]:
     for turn in sorted(by_turn):
         newest = by_turn[turn][0]
         yield _turn(newest, len(by_turn[turn]), _open_attempts(now) if newest.config == now.config else [])
+
+
+def _embedded(snapshots: Sequence[StateSnapshot]) -> Iterator[SavedTurn]:
+    """The rehearsals in a parent's own checkpoints, which have its results under the key `rehearsal`."""
+    finished = [
+        each for each in snapshots if each.values.get("rehearsal") and human_turns(each.values.get("messages", []))
+    ]
+    for _, group in groupby(finished, key=lambda each: each.values["rehearsal"]):
+        same = list(group)
+        first, rehearsal = same[0], same[0].values["rehearsal"]
+        yield SavedTurn(
+            task=task_of(first.values["messages"]),
+            attempts=rehearsal["attempts"],
+            open_attempts=[],
+            rehearsal=rehearsal,
+            checkpoints=len(same),
+            saved_at=_saved_at(same[-1]),
+        )
 
 
 def _opens_a_turn(snapshot: StateSnapshot) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 
 from ..channels import AttemptState, Proposal
+from ..errors import ToolkitError
 from ..events import event
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
@@ -25,11 +26,20 @@ def simulator(
     """Answer the next call (`serial`), or all calls of the planner's message from one state (`snapshot`, `strict`).
 
     Where a budget was spent by the calls before, the others of the message are not made; the planner ends the attempt.
+
+    Raises:
+        ToolkitError: A call's tool is not there: a run was resumed with other tools.
     """
     pending = state["pending"]
     began = isinstance(next(reversed(state.get("trace", [])), None), ToolMessage)
     if began and spent_budget(state, scope.context):
         return {"pending": [], "proposals": []}
+    for call in pending:
+        if call["name"] not in toolkit:  # the validator lets none such through
+            raise ToolkitError(
+                f"the run that goes on here has called {call['name']!r}, which the toolkit does not have: give it the "
+                "tools that it began with"
+            )
     calls = pending[:1] if scope.context.calls == "serial" else pending
     keys = [key_of(call, toolkit) for call in calls]
     climbs = {key: climb(question_of(call, state, scope, toolkit)) for key, call in zip(keys, calls, strict=True)}

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
 from gecko_graph import GeckoContext, Toolkit
+from gecko_graph.errors import ToolkitError
 from gecko_graph.nodes.simulator import simulator
 from gecko_graph.testing import drive
 from gecko_graph.toolkit.spec import ToolSpec
@@ -39,6 +40,11 @@ def test_serial_answers_the_next_call_and_leaves_the_others(attempt):
     assert proposal["call"] == pending[0]
     assert proposal["outcome"]["result"] == {"n": 1}
     assert [fact["result"] for fact in driven.update["facts"].values()] == [{"n": 1}]
+
+
+def test_a_run_that_goes_on_without_a_tool_it_has_called_is_the_users_mistake(attempt):
+    with pytest.raises(ToolkitError, match="has called 'gone', which the toolkit does not have"):
+        simulate(attempt(pending=[call("rate"), call("gone", "b")]))
 
 
 def test_the_result_is_streamed_with_its_rung(attempt):
