@@ -1,0 +1,31 @@
+"""The command as a process of its own, and what it says of a mistake."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from gecko_graph.scenario import examples
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES, SHOP, CALENDAR = (str(examples()[name]) for name in ("files", "shop", "calendar"))
+SHOP_API = str(ROOT / "examples" / "shop" / "shop.openapi.yaml")
+COMMAND = [sys.executable, "-c", "import sys; from gecko_graph.cli import main; sys.exit(main())"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+
+
+def process(*words, env=ENVIRONMENT, **options):
+    return subprocess.run(
+        [*COMMAND, *words], capture_output=True, text=True, timeout=120, env=env, check=False, **options
+    )
+
+
+def mistake(told):
+    code, out, err = told
+    assert code == 2
+    assert out == ""
+    assert err.startswith("gecko-graph: ")
+    assert "Traceback" not in err
+    return err.removeprefix("gecko-graph: ").strip()

@@ -1,0 +1,104 @@
+"""The command in this process, Ctrl-C at a question, and a server that speaks like OpenAI's."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+
+import pytest
+
+from gecko_graph.cli import main
+from gecko_graph.models.recorded import RecordedModel
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process: exit code, standard output, standard error."""
+
+    def command(*words):
+        code = main([str(word) for word in words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return command
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Let Ctrl-C come at the n-th question to a model."""
+    reply = RecordedModel._reply
+
+    def at(number):
+        asked = []
+
+        def replying(self, *args):
+            asked.append(1)
+            if len(asked) == number:
+                raise KeyboardInterrupt
+            return reply(self, *args)
+
+        monkeypatch.setattr(RecordedModel, "_reply", replying)
+
+    yield at
+    monkeypatch.setattr(RecordedModel, "_reply", reply)
+
+
+SAID = {
+    "Checklist": {"items": [{"description": "tea is in the cart"}]},
+    "SemanticVerdict": {"problems": []},
+    "Judgement": {"items": [{"id": "item-1", "status": "success"}], "ask_user": False, "feedback": ""},
+    "ToolSchema": {"description": "Say hello.", "result": {"type": "string"}, "effect": "read"},
+}
+
+
+class Server:
+    """Answers chat completions on this machine; `hang` makes it wait."""
+
+    def __init__(self):
+        self.asked, self.hang, self.said = [], threading.Event(), dict(SAID)
+        owner = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                owner.asked.append(body)
+                if owner.hang.is_set():
+                    time.sleep(30)
+                data = json.dumps(owner.reply(body)).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args):
+                del args
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def reply(self, body):
+        role = body.get("response_format", {}).get("json_schema", {}).get("name")
+        if role:
+            message = {"content": json.dumps(self.said[role])}
+        elif any(each["role"] == "tool" for each in body["messages"]):
+            message = {"content": "Two packs of tea are in the cart."}
+        else:
+            arguments = json.dumps({"sku": "TEA-100", "quantity": 2})
+            call = {"id": "c1", "type": "function", "function": {"name": "setCartLine", "arguments": arguments}}
+            message = {"content": None, "tool_calls": [call]}
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
+        return {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
+
+
+@pytest.fixture
+def server():
+    made = Server()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()

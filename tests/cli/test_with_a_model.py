@@ -1,0 +1,112 @@
+"""Tasks with a model, on a server that speaks like OpenAI's."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import time
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from langchain_core.messages import HumanMessage
+
+from gecko_graph import GeckoError
+from gecko_graph.cli import build_parser
+from gecko_graph.cli.asked import next_task, scenario_of
+from gecko_graph.scenario import shipped
+from tests.cli.command import COMMAND, ENVIRONMENT, SHOP, SHOP_API, mistake
+
+
+def test_a_task_with_the_tools_of_an_openapi_document_and_a_model(run, server, tmp_path):
+    (tmp_path / "state.yaml").write_text(yaml.safe_dump(shipped("shop").state))
+    words = (
+        "run",
+        "--tools",
+        SHOP_API,
+        "--task",
+        "Put two packs of tea into my cart.",
+        "--state",
+        tmp_path / "state.yaml",
+    )
+    code, out, _ = run(*words, "--model", "openai:any", "--base-url", server.url, "--json", tmp_path / "out.json")
+    assert code == 0, out
+    assert '[1] ok       setCartLine: {"lines": {"TEA-100"' in out
+    state = json.loads((tmp_path / "out.json").read_text())["turns"][0]["task_state"]
+    assert state["cart"]["TEA-100"] == {"name": "Mint tea, 100 g", "quantity": 2, "amount": 12.4}
+    assert {body["model"] for body in server.asked} == {"any"}
+
+
+def test_another_task_goes_on_with_the_conversation(run, server, tmp_path):
+    (tmp_path / "state.yaml").write_text(yaml.safe_dump(shipped("shop").state))
+    file = tmp_path / "runs.sqlite"
+    saved = ("--model", "openai:any", "--base-url", server.url, "--save", file)
+    begun = ("run", SHOP_API, "--task", "Put tea into my cart.", *saved)
+    assert run(*begun, "--state", tmp_path / "state.yaml")[0] == 0
+    asked = len(server.asked)
+    code, out, _ = run(*begun, "--resume")
+    assert out.startswith("task was finished before\nresult       accepted")
+    assert (code, len(server.asked)) == (0, asked), "the same task is not done again"
+    code, out, _ = run("run", SHOP_API, "--task", "Is it in?", *saved, "--resume", "--json", tmp_path / "out.json")
+    assert code == 0
+    assert out.startswith("task Is it in?\n")
+    assert len(server.asked) > asked
+    (turn,) = json.loads((tmp_path / "out.json").read_text())["turns"]
+    assert [each["content"] for each in turn["messages"][::2]] == ["Put tea into my cart.", "Is it in?"]
+    assert turn["task_state"]["cart"]["TEA-100"]["quantity"] == 2
+    assert "  2 turns, accepted, 1 of 1: Is it in?" in run("history", file)[1]
+    words = ("run", SHOP_API, "--task", "And mugs.", *saved, "--resume", "--state", tmp_path / "state.yaml")
+    assert "--state: the next task begins from the state that the last one left" in mistake(run(*words))
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_question_is_followed_by_how_to_answer_it(run, server, tmp_path, monkeypatch, saved):
+    asking = {"items": [{"id": "item-1", "status": "unknown"}], "ask_user": True, "feedback": ""}
+    monkeypatch.setitem(server.said, "Judgement", asking)
+    words = ["run", SHOP_API, "--task", "Buy tea.", "--model", "openai:any", "--base-url", server.url]
+    code, out, _ = run(*words, *(["--save", tmp_path / "runs.sqlite"] if saved else []))
+    assert code == 1
+    assert "needs the user" in out
+    start = "to answer: the same command with --resume" if saved else "to be able to answer, keep the run with --save"
+    assert out.splitlines()[-1].startswith(f"hint         {start}")
+
+
+def test_another_task_waits_until_an_interrupted_one_is_over():
+    words = ["run", SHOP_API, "--task", "Buy mugs.", "--model", "openai:x", "--save", "runs.sqlite", "--resume"]
+    options = build_parser().parse_args(words)
+    scenario = scenario_of(options)
+    saved = SimpleNamespace(values={"messages": [HumanMessage("Buy tea.")]}, tasks=("attempt",))
+    with pytest.raises(GeckoError, match=r"this run was interrupted: resume it with its own --task 'Buy tea.' first"):
+        next_task(scenario, options, saved)
+    options.task = "Buy tea."
+    assert next_task(scenario, options, saved) is scenario
+
+
+def test_where_no_model_replies_the_address_and_the_name_are_told(run):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    code, out, _ = run("run", SHOP_API, "--task", "Buy tea", "--model", "openai:qwen3", "--base-url", url)
+    assert code == 1
+    hint = next(line for line in out.splitlines() if line.startswith("hint"))
+    assert f"does an OpenAI-compatible server listen at {url} " in hint
+    assert "does it know the model 'qwen3'?" in hint
+
+
+def test_ctrl_c_does_not_wait_for_the_model(server, tmp_path):
+    server.hang.set()
+    words = ["run", SHOP, "--model", "openai:any", "--base-url", server.url, "--save", str(tmp_path / "runs.sqlite")]
+    child = subprocess.Popen(
+        [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
+    for _ in range(300):
+        if server.asked:
+            break
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=25)
+    assert child.returncode == 130
+    assert "--resume" in err
+    assert "Traceback" not in err
