@@ -1,0 +1,94 @@
+"""Records of a run, to be shown."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import strategies as st
+
+NASTY = "\x1b[31mred\x1b[0m \x1b]0;title\x07<script>alert(1)</script> [bold]x[/bold] \u202eturned\x00\x9b2J :smile:"
+TEXT = st.text(max_size=60)
+
+
+def step(name, args, status="ok", result=None, patch=(), **more):
+    outcome = {
+        "status": status,
+        "result": result,
+        "patch": list(patch),
+        "rung": "contract",
+        "simulated": True,
+        "passed": [],
+    }
+    return {"v": 1, "call": {"id": f"{name}-1", "name": name, "args": args}, "outcome": outcome | more}
+
+
+def complaint(path="$.date", expected="a date", got='"soon"'):
+    return {"tool": "book", "path": path, "expected": expected, "got": got, "source": "rule"}
+
+
+def verdict(word="failed", *statuses, feedback=""):
+    items = [
+        {"id": f"i{n}", "description": f"thing {n} holds", "status": status, "reason": "", "by": "rule"}
+        for n, status in enumerate(statuses, 1)
+    ]
+    return {"word": word, "score": 0.5, "items": items, "feedback": feedback}
+
+
+def attempt(number, steps, outcome, **more):
+    return {
+        "v": 1, "number": number, "start_digest": "abcdef0123", "end_digest": "ffff", "steps": steps,
+        "answer": "Done.", "verdict": outcome, "change": [], "usage": {}, "stop_reason": "answered",
+    } | more  # fmt: skip
+
+
+def rehearsal(*attempts, chosen=None, usage=None):
+    last = chosen or attempts[-1]
+    plan = [each["call"] for each in last["steps"] if each.get("outcome", {}).get("status") == "ok"]
+    return {
+        "v": 1, "plan": plan, "verdict": last["verdict"], "answer": last["answer"], "attempts": list(attempts),
+        "chosen": last["number"], "usage": usage or {},
+    }  # fmt: skip
+
+
+FIRST = attempt(
+    1,
+    [
+        {"v": 1, "call": {"id": "c0", "name": "book", "args": {"date": "soon"}}, "complaints": [complaint()]},
+        step("mkdir", {"name": "temp"}, patch=[{"op": "add", "path": "/tree/temp", "value": {}}]),
+        step("mv", {"from": "a", "to": "temp"}, "error", "mv: no such file"),
+    ],
+    verdict("failed", "failed", "unknown", feedback="- thing 1 holds: failed\nLook where you are."),
+)
+MOVED = [{"op": "replace", "path": "/cwd", "value": "docs"}]
+SECOND = attempt(
+    2,
+    [
+        step("cd", {"folder": "docs"}, result={"cwd": "docs"}, patch=MOVED),
+        step("pay", {}, "error", "not done: credit below zero", refused="credit below zero"),
+        step("look", {}, result=[1, 2], rung="real", simulated=False),
+        step("guess", {}, result=1, rung="schema", passed=[
+            {"rung": "real", "reason": "nothing was opened"},
+            {"rung": "contract", "reason": "it cannot be evaluated: division by zero"},
+        ]),
+    ],
+    verdict("accepted", "success"),
+    change=MOVED,
+)  # fmt: skip
+USAGE = {"planner": {"calls": 5, "input_tokens": 1234, "output_tokens": 56, "cost": 0.0021}}
+RUN = rehearsal(FIRST, SECOND, usage=USAGE)
+
+
+def nasty_run(text=NASTY):
+    broken = {"id": "m", "name": "m", "args": {}, "malformed": text}
+    steps = [
+        step(text, {text: text}, "error", {"error": text, text: 1}, [{"op": "add", "path": f"/{text}", "value": text}]),
+        step("a", {}, result=text, refused=text, race=[text], passed=[{"rung": text, "reason": f"x: {text}"}]),
+        {"v": 1, "call": broken, "complaints": [complaint(text, text, text)]},
+    ]
+    items = {"items": [{"id": "i", "description": text, "status": "failed", "reason": text, "by": "model"}]}
+    judged = verdict(feedback=text) | items
+    return rehearsal(attempt(1, steps, judged, answer=text, stop_reason=text))
+
+
+def printable(text):
+    return all(char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs") for char in text)

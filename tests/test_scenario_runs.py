@@ -1,0 +1,204 @@
+"""Scenarios that run: turns, events, models in place of replies, runs that stopped; and what comes with the package."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from gecko_graph import GeckoError, Scenario
+from gecko_graph.errors import ModelError, ScenarioError
+from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.scenario import examples, play, read_toolkit, run_scenario, shipped
+from tests.pen_case import CHECK, FUNCTIONS, OPENAPI, PUT, SAY, case, turn, words_of
+
+
+def test_a_scenario_runs_on_its_recorded_replies():
+    (output,) = run_scenario(Scenario.from_dict(case()))
+    assert words_of(output) == "accepted"
+    assert output["task_state"] == {"box": ["pen"]}
+    assert [call["name"] for call in output["rehearsal"]["plan"]] == ["put"]
+    assert output["rehearsal"]["usage"]["planner"]["calls"] == 2
+
+
+def test_a_scenario_runs_from_its_file(tmp_path):
+    (tmp_path / "case.json").write_text(json.dumps(case()))
+    (output,) = run_scenario(tmp_path / "case.json")
+    assert words_of(output) == "accepted"
+    with pytest.raises(ScenarioError, match=r"none.json: no such file"):
+        run_scenario(str(tmp_path / "none.json"))
+
+
+TURNS = [
+    {"user": "Put the pen away.", "checklist": [CHECK], "replies": {"planner": [[PUT, SAY]]}},
+    {
+        "user": "And the ink.",
+        "checklist": [{"id": "both", "description": "pen and ink", "check": "state.box == ['pen', 'ink']"}],
+        "replies": {"planner": [[SAY], [{"call": "put", "args": {"item": "ink"}}, SAY]]},
+    },
+]
+
+
+def test_turns_share_a_thread():
+    one, two = run_scenario(Scenario.from_dict(case(turns=TURNS)))
+    assert words_of(one) == words_of(two) == "accepted"
+    assert two["task_state"] == {"box": ["pen", "ink"]}
+    assert [message.type for message in two["messages"]] == ["human", "ai", "human", "ai"]
+    assert [len(each["rehearsal"]["attempts"]) for each in (one, two)] == [1, 2]
+
+
+@pytest.mark.parametrize(("at_once", "attempts"), [(1, 2), (2, 2), (3, 3)])
+def test_there_are_no_more_rounds_than_replies_are_written_for(at_once, attempts):
+    limits = {"max_retries": 9, "parallel_attempts": at_once}
+    read = Scenario.from_dict(case(turns=turn(replies={"planner": [[SAY], [SAY]]}), limits=limits))
+    (output,) = run_scenario(read)
+    assert words_of(output) == "failed"
+    assert len(output["rehearsal"]["attempts"]) == attempts
+    (output,) = run_scenario(read, models={"planner": RecordedModel(turns=[{"planner": [[SAY]] * 5}])})
+    assert len(output["rehearsal"]["attempts"]) > attempts, "a model of the user's has all its rounds"
+
+
+def test_equal_runs_are_equal():
+    one, other = (run_scenario(Scenario.from_dict(case(turns=TURNS)))[-1]["rehearsal"] for _ in range(2))
+    assert one == other
+
+
+def test_tools_from_function_dicts_are_simulated_by_recorded_words():
+    replies = {"planner": [[PUT, SAY]], "simulator": [{"status": "ok", "result": 1, "patch": [
+        {"op": "add", "path": "/box/-", "value": "pen"}]}]}  # fmt: skip
+    (output,) = run_scenario(Scenario.from_dict(case(tools=FUNCTIONS, turns=turn(replies=replies))))
+    assert words_of(output) == "accepted"
+    (step,) = output["rehearsal"]["attempts"][0]["steps"]
+    assert step["outcome"]["rung"] == "model"
+
+
+def test_a_model_speaks_in_place_of_all_replies():
+    model = RecordedModel(turns=[{"planner": [[{"say": "No."}]] * 2}])
+    (output,) = run_scenario(Scenario.from_dict(case()), model=model)
+    assert words_of(output) == "failed"
+    assert output["rehearsal"]["answer"] == "No."
+
+
+def test_a_model_of_one_role_leaves_the_others_recorded():
+    judge = RecordedModel(turns=[{"judge": [{"items": [{"id": "item-1", "status": "success"}]}]}])
+    read = Scenario.from_dict(case(turns=turn(checklist=["the pen is put away"])))
+    (output,) = run_scenario(read, models={"judge": judge})
+    assert words_of(output) == "accepted"
+    assert output["rehearsal"]["verdict"]["items"][0]["by"] == "model"
+
+
+def test_events_are_told_while_it_runs():
+    events = []
+    run_scenario(Scenario.from_dict(case(turns=TURNS)), on_event=events.append)
+    kinds = [event["type"].removeprefix("gecko.") for event in events]
+    first = ["attempt", "call", "result", "change", "verdict"]
+    assert kinds == [*first, "attempt", "verdict", *first]
+
+
+def test_nobody_plans():
+    with pytest.raises(ScenarioError, match=r"turns\[0\].replies: nobody plans: write replies"):
+        run_scenario(Scenario.from_dict(case(turns=turn(replies={}))))
+
+
+def test_nobody_says_what_must_hold():
+    with pytest.raises(ScenarioError, match=r"turns\[0\]: nobody says what must hold"):
+        run_scenario(Scenario.from_dict(case(turns=turn(checklist=[]))))
+
+
+def test_an_unknown_model():
+    with pytest.raises(ModelError, match="provider:name"):
+        run_scenario(Scenario.from_dict(case()), model="gpt")
+
+
+def test_a_thread_is_used_once(tmp_path):
+    read, saver = Scenario.from_dict(case()), InMemorySaver()
+    run_scenario(read, checkpointer=saver, thread_id="t")
+    with pytest.raises(ScenarioError, match="the thread 't' holds a run already: resume it, or take another thread"):
+        run_scenario(read, checkpointer=saver, thread_id="t")
+    assert len(run_scenario(read, checkpointer=saver, thread_id="u")) == 1
+
+
+class Stop(Exception):
+    """Ends a run at an event, as a crash would."""
+
+
+@pytest.mark.parametrize("stop", range(1, 13))
+def test_a_run_that_stopped_at_any_event_is_resumed(tmp_path, stop):
+    read = Scenario.from_dict(case(turns=TURNS))
+    whole = run_scenario(read)[-1]
+    seen = []
+
+    def watch(event):
+        seen.append(event)
+        if len(seen) == stop:
+            raise Stop
+
+    with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
+        gecko = read.gecko(checkpointer=saver)
+        with pytest.raises(Stop):
+            list(play(read, gecko, thread_id="t", on_event=watch, durability="sync"))
+    turns = []
+    with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
+        gecko = read.gecko(checkpointer=saver)
+        *_, last = play(read, gecko, thread_id="t", on_turn=turns.append, resume=True, durability="sync")
+        assert list(play(read, gecko, thread_id="t", resume=True)) == []
+    assert last["rehearsal"] == whole["rehearsal"]
+    assert last["task_state"] == whole["task_state"]
+    assert turns == ["Put the pen away.", "And the ink."][2 - len(turns) :]
+
+
+def test_there_must_be_something_to_resume():
+    read = Scenario.from_dict(case())
+    with pytest.raises(ScenarioError, match="there is no thread 'x' to resume"):
+        list(play(read, read.gecko(checkpointer=InMemorySaver()), thread_id="x", resume=True))
+
+
+# files of tools, shipped examples --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("api.yaml", yaml.safe_dump(OPENAPI)),
+        ("api.json", json.dumps(OPENAPI)),
+        ("tools.json", json.dumps(FUNCTIONS)),
+        ("tools.yaml", yaml.safe_dump(FUNCTIONS)),
+        ("one.json", json.dumps({"type": "function", "function": FUNCTIONS[0]})),
+        ("tools.jsonl", json.dumps(FUNCTIONS[0]) + "\n\n"),
+    ],
+)
+def test_tools_are_read_from_files_of_many_kinds(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    assert read_toolkit(tmp_path / name).names == ("put",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.yaml", None, "no such file"),
+        ("none.jsonl", None, "cannot be read"),
+        ("empty.json", "[]", "there are no tools in it"),
+        ("text.yaml", "hello", "hello|text.yaml"),
+        ("broken.jsonl", '{"name": "a"}\n{', "line 2"),
+        ("old.yaml", "swagger: '2.0'", "OpenAPI 2.0"),
+    ],
+)
+def test_files_that_hold_no_tools(tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(GeckoError, match=message):
+        read_toolkit(tmp_path / name)
+
+
+def test_examples_are_shipped_files_first():
+    assert list(examples()) == ["files", "calendar", "shop"]
+    assert all(file.is_file() for file in examples().values())
+    assert shipped().name == "file-the-report"
+
+
+def test_an_unknown_example():
+    with pytest.raises(ScenarioError, match="no example is called 'shoes'; there are files, calendar, shop"):
+        shipped("shoes")
