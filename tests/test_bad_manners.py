@@ -37,7 +37,7 @@ NOON = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
 TOOLS = {
     "exits": (leaves, "python", "error"),
     "recurses": (lambda state: deep(10**6), "python", "error"),
-    "takes other arguments": (lambda: 1, "python", "error"),
+    "is wrongly written": (lambda state: dict(1, 2), "python", "error"),
     "raises what cannot be told": (
         lambda state: (_ for _ in ()).throw(type("Odd", (Exception,), {"__str__": 1})()),
         "python",
