@@ -51,10 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt as interrupted:
         _complain(_how_to_go_on(words, options, saved=getattr(interrupted, "saved", False)))
-        return _leave() if argv is None else INTERRUPTED
+        return _leave(INTERRUPTED) if argv is None else INTERRUPTED
     except BrokenPipeError:  # whoever reads the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+        return _leave(PIPE_CLOSED) if argv is None else PIPE_CLOSED
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
@@ -77,11 +77,11 @@ def _complain(message: str) -> None:
     sys.stderr.write(f"gecko-graph: {clean(message, lines=True)}\n")
 
 
-def _leave() -> int:
-    """End the process without waiting for threads that wait for a model."""
+def _leave(code: int) -> int:
+    """End the process without waiting for the thread that the run goes on in, nor tearing down what it works with."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(INTERRUPTED)
+    os._exit(code)
 
 
 def _how_to_go_on(words: list[str], options: argparse.Namespace, *, saved: bool) -> str:

@@ -79,13 +79,10 @@ def check_address(options: argparse.Namespace) -> None:
     """Look at `--base-url`.
 
     Raises:
-        GeckoError: It is no whole address, or there is no model to be reached there.
+        GeckoError: There is no model to be reached there.
     """
-    address = options.base_url
-    if address and not options.model:
+    if options.base_url and not options.model:
         raise GeckoError("--base-url is the address of a model: give --model as well")
-    if address and not address.startswith(("http://", "https://")):
-        raise GeckoError(f"--base-url {address}: write the whole address, for example http://localhost:8000/v1")
 
 
 def check_options(options: argparse.Namespace) -> None:

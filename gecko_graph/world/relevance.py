@@ -28,7 +28,7 @@ _IDENTITY = re.compile(r"user|account|owner|login|session|name|_id\b|\bid\b|acti
 _STEP = re.compile(r"[^/\\]+")
 _LONGEST_WAY = 30
 _CLOSE = (3.0, 3.0, 2.5, 2.0)
-"""What a container counts for more that is addressed itself, or whose parent is, or that one's parent."""
+"""What a container counts for more, by how far above it an addressed one is; the first: it is one itself."""
 
 _MANY = 1_000
 _FIELDS = 100

@@ -30,7 +30,7 @@ MISTAKES = {
     ("run", SHOP, "--base-url", "http://x"): "--base-url is the address of a model: give --model as well",
     ("convert", SHOP_API, "--base-url", "http://x"): "--base-url is the address of a model: give --model as well",
     ("run", SHOP, "--model", "openai:x", "--base-url", "localhost:1"): (
-        "--base-url localhost:1: write the whole address, for example http://localhost:8000/v1"
+        "base_url 'localhost:1': write the whole address, for example 'http://localhost:8000/v1'"
     ),
     ("run", SHOP, "--resume"): "--resume needs --save FILE",
     ("run", SHOP, "--thread", "x"): "--thread names a run in a file: give --save FILE as well",

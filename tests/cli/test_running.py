@@ -113,6 +113,15 @@ def test_a_reader_that_has_gone_and_an_encoding_that_is_poor_are_no_errors():
     assert poor.stdout.isascii()
 
 
+def test_a_reader_that_goes_while_the_run_goes_on_is_no_error():
+    words = [*COMMAND, "run", SHOP]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as child:
+        assert child.stdout.readline().startswith(b"task ")
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 141
+
+
 def test_a_state_that_is_no_object(run, tmp_path):
     (tmp_path / "state.json").write_text("[1]")
     words = ("run", "--tools", SHOP_API, "--task", "Buy", "--model", "openai:x", "--state", tmp_path / "state.json")

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evals import command, patience
+from evals import bfcl, command, patience
+from evals.bfcl import package
+from evals.bfcl.tasks import read_tasks
+from evals.suite import EvalError
 
 from .endpoint import Endpoint
 
@@ -52,6 +55,22 @@ def run(tmp_path):
         return command.run(kind, [*map(str, words), "--out", str(tmp_path / out)], called=kind.name)
 
     return go
+
+
+@pytest.fixture(scope="session")
+def official():
+    """The official package; the test is skipped where it is not installed."""
+    pytest.importorskip("mpmath", reason=package.INSTALL)
+    try:
+        return package.version()
+    except EvalError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def tasks(official, shared_data):
+    """Every task of the file, by id."""
+    return {task.id: task for task in read_tasks(shared_data, bfcl.MULTI_TURN)}
 
 
 @pytest.fixture

@@ -10,31 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals import bfcl
 from evals.bfcl import package
 from evals.bfcl.calls import NoCall, read_call, write_call
 from evals.bfcl.codec import decode, encode
 from evals.bfcl.draws import CountedRandom, words_drawn
 from evals.bfcl.oracle import public
-from evals.bfcl.tasks import read_tasks
 from evals.suite import EvalError
-
-
-@pytest.fixture(scope="module")
-def official():
-    """The official package; the test is skipped where it is not installed."""
-    pytest.importorskip("mpmath", reason=package.INSTALL)
-    try:
-        return package.version()
-    except EvalError as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture(scope="module")
-def tasks(official, shared_data):
-    """Every task of the file, by id."""
-    return {task.id: task for task in read_tasks(shared_data, bfcl.MULTI_TURN)}
-
 
 # the official package
 

@@ -10,38 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals import bfcl, datasets
+from evals import datasets
 from evals.__main__ import main
-from evals.bfcl import package
 from evals.bfcl.arms import by_record, by_truth, spoilt
 from evals.bfcl.codec import encode
 from evals.bfcl.oracle import as_json, checklist, literal, public, truth_of
 from evals.bfcl.sabotage import KINDS, Scene, spoil
-from evals.bfcl.tasks import FILE, read_tasks, task_of
+from evals.bfcl.tasks import FILE, task_of
 from evals.bfcl_multi_turn import RECORDED, MultiTurn
 from evals.options import Options, Planner
-from evals.suite import EvalError
 from gecko_graph.contracts.expression import Scope, check_expression
 from gecko_graph.models.recorded import RecordedModel
 
 BASE = "multi_turn_base"
 MISSED = "multi_turn_miss_func"
-
-
-@pytest.fixture(scope="module")
-def official():
-    """The official package; the test is skipped where it is not installed."""
-    pytest.importorskip("mpmath", reason=package.INSTALL)
-    try:
-        return package.version()
-    except EvalError as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture(scope="module")
-def tasks(official, shared_data):
-    """Every task of the file, by id."""
-    return {task.id: task for task in read_tasks(shared_data, bfcl.MULTI_TURN)}
 
 
 @pytest.fixture

@@ -7,19 +7,9 @@ import json
 import pytest
 
 from evals.__main__ import main
-from evals.bfcl import package
-from evals.suite import EvalError
 from gecko_graph.models.recorded import RecordedModel
 
-
-@pytest.fixture(scope="module", autouse=True)
-def official():
-    """The official package; the tests are skipped where it is not installed."""
-    pytest.importorskip("mpmath", reason=package.INSTALL)
-    try:
-        return package.version()
-    except EvalError as missing:
-        pytest.skip(str(missing))
+pytestmark = pytest.mark.usefixtures("official")
 
 
 @pytest.fixture
