@@ -26,9 +26,9 @@ from gecko_graph.nodes.judge import judge
 from gecko_graph.nodes.state_updater import state_updater
 from gecko_graph.nodes.validator import validator
 from gecko_graph.state import JsonObject, Verdict
+from gecko_graph.task_state.patch import make_patch
 from gecko_graph.toolkit import Toolkit
 from gecko_graph.toolkit.spec import ToolSpec
-from gecko_graph.world.patch import make_patch
 
 from .baselines import Create
 from .contest import contend, is_live, knobs

@@ -29,7 +29,7 @@ from .state import (
     Usage,
     Verdict,
 )
-from .world.patch import fold_patches
+from .task_state.patch import fold_patches
 
 SNAPSHOT_EVERY_TURNS = 10
 """Writes of the outer graph between two whole values: a turn writes few, but whole states; a read fetches them all."""

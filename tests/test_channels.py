@@ -25,7 +25,7 @@ from gecko_graph.channels import (
     replace,
 )
 from gecko_graph.models.usage import add_usage
-from gecko_graph.world.patch import fold_patches, make_patch
+from gecko_graph.task_state.patch import fold_patches, make_patch
 from tests import desk
 
 # exact in sums: reducers must not depend on the order in which floats are added

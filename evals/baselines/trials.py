@@ -30,10 +30,10 @@ from gecko_graph.nodes.attempt import attempt_node
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.nodes.rounds import finish
 from gecko_graph.state import Attempt, Role
+from gecko_graph.task_state.digest import digest
+from gecko_graph.task_state.patch import make_patch
 from gecko_graph.toolkit import Toolkit
 from gecko_graph.turn import human_turns, task_of
-from gecko_graph.world.digest import digest
-from gecko_graph.world.patch import make_patch
 
 NO_NODES: Mapping[str, NodeFunction] = MappingProxyType({})
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gecko_graph.state import ChecklistItem, Json, JsonObject
-from gecko_graph.world.patch import json_equal
+from gecko_graph.task_state.patch import json_equal
 
 from .classes import FILES, RUNTIME
 from .official import Replay

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.state import Attempt, ChecklistItem, Json, JsonObject, Rehearsal, Role
-from gecko_graph.world.patch import apply_patch
+from gecko_graph.task_state.patch import apply_patch
 
 from .calls import write_call
 from .official import Plan

@@ -9,7 +9,7 @@ from typing import Any
 
 from gecko_graph.schemas.complaints import complaints
 from gecko_graph.state import JsonObject
-from gecko_graph.world.patch import json_equal
+from gecko_graph.task_state.patch import json_equal
 
 from .tasks import Task
 

@@ -13,8 +13,8 @@ from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.schemas.complaints import complaints
 from gecko_graph.state import Json, JsonObject, Role
+from gecko_graph.task_state.patch import apply_patch, json_equal
 from gecko_graph.toolkit.spec import ToolSpec
-from gecko_graph.world.patch import apply_patch, json_equal
 
 FAILED = "Error"
 """How the result of a call begins that the real tool has refused."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import EvaluationFailed, PatchConflict
 from ..state import Json, Operation, Patch
-from ..world.patch import apply_patch, pointer
+from ..task_state.patch import apply_patch, pointer
 from .expression import Expression, Scope
 from .functions import splice
 from .place import Place

@@ -22,9 +22,9 @@ from ..models.node import NodeScope
 from ..models.telling import cut
 from ..models.usage import total
 from ..state import VERSION, Attempt
+from ..task_state.digest import clone, digest
+from ..task_state.patch import apply_patch
 from ..turn import check_start, human_turns, task_of
-from ..world.digest import clone, digest
-from ..world.patch import apply_patch
 
 LONGEST_REASON = 1_000
 

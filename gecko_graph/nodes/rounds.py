@@ -14,9 +14,9 @@ from ..models.node import NodeScope
 from ..models.telling import cut, tell_steps
 from ..models.usage import total
 from ..state import VERSION, Attempt, Call, Rehearsal
+from ..task_state.digest import digest
+from ..task_state.patch import apply_patch
 from ..turn import check_start
-from ..world.digest import digest
-from ..world.patch import apply_patch
 
 
 def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:

@@ -19,10 +19,10 @@ from ..models.telling import cut, fitting, tell_json
 from ..simulation.commit import commit, race_of, refuse
 from ..simulation.rung import Question
 from ..state import VERSION, JsonObject, Outcome, Patch, Step
+from ..task_state.digest import check_json
+from ..task_state.patch import apply_patch
+from ..task_state.view import focus_words, view
 from ..toolkit import Toolkit
-from ..world.digest import check_json
-from ..world.patch import apply_patch
-from ..world.view import focus_words, view
 
 TOOL_CHARS = 4_000
 VALUE_CHARS = 8_000

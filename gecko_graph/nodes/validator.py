@@ -23,8 +23,8 @@ from ..schemas.complaints import complaints, malformed, unknown_tool
 from ..schemas.findings import excerpt, json_path, value_at
 from ..schemas.undecided import undecided
 from ..state import VERSION, Call, Complaint, JsonObject, Step
+from ..task_state.patch import json_equal
 from ..toolkit.spec import ToolSpec
-from ..world.patch import json_equal
 
 ARGUMENT_CHARS = 8_000
 TOOL_CHARS = 8_000

@@ -33,8 +33,8 @@ from ..errors import ScenarioError, ToolkitError
 from ..graph import Gecko, Model, create_gecko
 from ..models.recorded import RecordedModel
 from ..state import ChecklistItem, Json, JsonObject, Role
+from ..task_state.digest import clone
 from ..toolkit import Toolkit
-from ..world.digest import clone
 from .format import read_scenario
 from .tools import toolkit_of
 

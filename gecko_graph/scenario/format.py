@@ -13,7 +13,7 @@ from ..contracts.expression import check_expression
 from ..errors import ContractError, ScenarioError, StateError
 from ..models.roles import REPLIES
 from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
-from ..world.digest import check_json
+from ..task_state.digest import check_json
 
 VERSION = 1
 

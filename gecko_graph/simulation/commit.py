@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ..contracts.contract import Invariant
 from ..errors import EvaluationFailed, PatchConflict, StateError
 from ..state import Call, JsonObject, Outcome, Patch
+from ..task_state.digest import check_json
+from ..task_state.patch import apply_patch, overlap
 from ..toolkit.spec import ToolSpec
-from ..world.digest import check_json
-from ..world.patch import apply_patch, overlap
 from .contract import open_contract
 from .rung import Question
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..world.digest import clone
-from ..world.patch import json_equal
+from ..task_state.digest import clone
+from ..task_state.patch import json_equal
 from .rung import Answer, Pass, Question, Said
 
 

@@ -10,7 +10,7 @@ from ..errors import StateError
 from ..models.ask import AnyAsk, Ask, Reply
 from ..schemas.complaints import faults
 from ..state import Outcome, PassedRung, SupposedFact
-from ..world.digest import check_json, digest
+from ..task_state.digest import check_json, digest
 from .contract import Gate
 from .example import example_rung
 from .facts import fact_key

@@ -12,10 +12,10 @@ from ..models.roles import SimulatedEffect, SimulatedResponse
 from ..models.telling import cut, tell_json
 from ..schemas.complaints import faults
 from ..state import Patch
+from ..task_state.digest import check_json
+from ..task_state.patch import apply_patch
+from ..task_state.view import focus_words, view
 from ..toolkit.spec import ToolSpec
-from ..world.digest import check_json
-from ..world.patch import apply_patch
-from ..world.view import focus_words, view
 from .facts import tell_facts
 from .rung import Answer, Pass, Question, Said
 

@@ -10,8 +10,8 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from ..errors import StateError
 from ..models.ask import Reply, Work
-from ..world.digest import check_json, clone
-from ..world.patch import make_patch
+from ..task_state.digest import check_json, clone
+from ..task_state.patch import make_patch
 from .rung import Answer, Pass, Question, Said
 
 

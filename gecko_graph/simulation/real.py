@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from ..models.ask import Reply, Work
-from ..world.digest import clone
+from ..task_state.digest import clone
 from .python import as_json
 from .rung import Answer, Pass, Question, Said
 

@@ -11,7 +11,7 @@ from gecko_graph import Toolkit
 from gecko_graph.contracts.contract import Contract, ContractAnswer, ContractRun, Invariant, Refusal
 from gecko_graph.documents import parse_document
 from gecko_graph.errors import ContractError, EvaluationFailed, ToolkitError
-from gecko_graph.world.patch import apply_patch
+from gecko_graph.task_state.patch import apply_patch
 
 STATE = {
     "tree": {"a": {"x": {}}},

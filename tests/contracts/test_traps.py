@@ -9,7 +9,7 @@ import pytest
 from gecko_graph.contracts.contract import Contract, ContractAnswer, ContractRun
 from gecko_graph.documents import parse_document
 from gecko_graph.errors import ContractError, EvaluationFailed, ToolkitError
-from gecko_graph.world.patch import apply_patch
+from gecko_graph.task_state.patch import apply_patch
 
 STATE = {"cwd": ["a"], "orders": {"7": {"qty": 2, "open": True}, "9": {"qty": 1, "open": False}}}
 

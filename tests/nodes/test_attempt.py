@@ -10,8 +10,8 @@ from langgraph.errors import GraphInterrupt
 from gecko_graph import GeckoContext, GeckoError
 from gecko_graph.errors import StateError
 from gecko_graph.nodes.attempt import Boundary, attempt_input, begin, result
+from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import drive
-from gecko_graph.world.digest import digest
 from tests import desk
 
 

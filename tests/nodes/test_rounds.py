@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage
 from gecko_graph import GeckoContext
 from gecko_graph.errors import StateError
 from gecko_graph.nodes.rounds import best, decide, finish, is_over, lesson_of, start_round
+from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import drive
-from gecko_graph.world.digest import digest
 from tests import desk
 
 START = digest(desk.start())

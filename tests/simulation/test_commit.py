@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gecko_graph.contracts.contract import Invariant
 from gecko_graph.simulation.commit import commit, race_of, refuse
-from gecko_graph.world.patch import apply_patch
+from gecko_graph.task_state.patch import apply_patch
 
 ADD = [{"op": "add", "path": "/trays/bills", "value": []}]
 

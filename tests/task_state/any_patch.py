@@ -9,7 +9,7 @@ import jsonpointer
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
-from gecko_graph.world.patch import (
+from gecko_graph.task_state.patch import (
     apply_patch,
     pointer,
 )

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.world.patch import json_equal
-from gecko_graph.world.relevance import is_circumstance
-from gecko_graph.world.view import focus_words, view
-from gecko_graph.world.words import MAX_WORDS
+from gecko_graph.task_state.patch import json_equal
+from gecko_graph.task_state.relevance import is_circumstance
+from gecko_graph.task_state.view import focus_words, view
+from gecko_graph.task_state.words import MAX_WORDS
 
 WORDS = ["alpha", "beta", "order", "status", "final_report.pdf", "42", "ümlaut", "id", "name"]
 HOSTILE = [

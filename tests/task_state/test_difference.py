@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.world.patch import apply_patch, json_equal, make_patch
+from gecko_graph.task_state.patch import apply_patch, json_equal, make_patch
 
 KEYS = st.sampled_from(["a", "b", "", "0", "1", "01", "-", "~", "/", "~1", "ü", "a/b~c"])
 SCALARS = st.sampled_from([None, True, False, 0, 1, 2, 1.0, 0.0, 0.5, "", "a", "1"])

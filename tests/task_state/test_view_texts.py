@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph.world.drawing import quoted
-from gecko_graph.world.outline import Outline
-from gecko_graph.world.relevance import findings
-from gecko_graph.world.view import focus_words, view
+from gecko_graph.task_state.drawing import quoted
+from gecko_graph.task_state.outline import Outline
+from gecko_graph.task_state.relevance import findings
+from gecko_graph.task_state.view import focus_words, view
 
 BUDGET = 6_000
 

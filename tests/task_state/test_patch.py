@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
-from gecko_graph.world.patch import (
+from gecko_graph.task_state.patch import (
     COPY_LIMIT,
     apply_patch,
     fold_patches,
@@ -23,7 +23,7 @@ from gecko_graph.world.patch import (
     pointer,
     tokens,
 )
-from tests.world.any_patch import JSON, KEYS, applied, by_oracle, cases, patches
+from tests.task_state.any_patch import JSON, KEYS, applied, by_oracle, cases, patches
 
 # --- what RFC 6902 says, case by case; PatchConflict where it must not apply ---
 

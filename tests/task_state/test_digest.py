@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from gecko_graph.errors import StateError
-from gecko_graph.world.digest import MAX_DEPTH, check_json, clone, digest
-from gecko_graph.world.patch import apply_patch, json_equal
+from gecko_graph.task_state.digest import MAX_DEPTH, check_json, clone, digest
+from gecko_graph.task_state.patch import apply_patch, json_equal
 
 NUMBERS = (
     st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0, 1, 1.0, -0.0])
@@ -81,7 +81,7 @@ def test_a_digest_is_that_of_sha256():
 
 PROGRAM = """
 import json, sys
-from gecko_graph.world.digest import digest
+from gecko_graph.task_state.digest import digest
 print(digest(json.loads(sys.stdin.read())))
 """
 

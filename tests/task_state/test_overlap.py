@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
-from gecko_graph.world.patch import (
+from gecko_graph.task_state.patch import (
     json_equal,
     overlap,
     touched,
 )
-from tests.world.any_patch import CONTAINERS, applied, patches
+from tests.task_state.any_patch import CONTAINERS, applied, patches
 
 
 def test_touched():
