@@ -13,7 +13,7 @@ PACKAGE = ROOT / "gecko_graph"
 # a room may import those on lower floors; on one floor only what ALSO allows
 FLOORS = [
     {"errors", "state", "context"},
-    {"events", "documents", "schemas", "task_state"},
+    {"events", "documents", "schemas", "task_state", "view"},
     {"contracts", "generator", "models"},
     {"toolkit"},
     {"simulation"},

@@ -16,9 +16,9 @@ from ..models.roles import InitialState
 from ..models.telling import cut, tell_conversation, tell_policy, tell_tools
 from ..state import JsonObject
 from ..task_state.digest import check_json, clone
-from ..task_state.view import focus_words, view
 from ..toolkit import Toolkit, ToolSpec
 from ..turn import earlier, human_turns, next_turn, task_of
+from ..view.view import focus_words, view
 
 RUNTIME = "runtime_state"
 """The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""

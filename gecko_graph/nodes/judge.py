@@ -19,9 +19,9 @@ from ..models.roles import ItemJudgement, Judgement
 from ..models.telling import cut, tell_conversation, tell_json, tell_patch, tell_policy, tell_steps, tell_tools
 from ..state import ChecklistItem, ItemStatus, JsonObject, JudgedItem, Patch, Step, Verdict, VerdictWord
 from ..task_state.patch import make_patch
-from ..task_state.view import focus_words, view
 from ..toolkit.spec import ToolSpec
 from ..turn import earlier
+from ..view.view import focus_words, view
 
 STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success")
 DOUBT = (False, "")

@@ -21,9 +21,9 @@ from ..models.node import NodeScope
 from ..models.prompts import render
 from ..models.telling import text_of
 from ..state import Call, JsonObject
-from ..task_state.view import focus_words, view
 from ..toolkit.names import valid_name
 from ..turn import spent_budget
+from ..view.view import focus_words, view
 
 CONVERSATION_VIEWS = 10
 """The conversation may be as long as this many views of the state."""

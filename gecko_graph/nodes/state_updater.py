@@ -21,8 +21,8 @@ from ..simulation.rung import Question
 from ..state import VERSION, JsonObject, Outcome, Patch, Step
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch
-from ..task_state.view import focus_words, view
 from ..toolkit import Toolkit
+from ..view.view import focus_words, view
 
 TOOL_CHARS = 4_000
 VALUE_CHARS = 8_000

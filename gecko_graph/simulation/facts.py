@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..state import Call, Json, SupposedFact
-from ..task_state.view import focus_words, view
+from ..view.view import focus_words, view
 
 _SHARES = 3
 """Facts among which a budget is shared, at most: what is left over is for shorter ones."""

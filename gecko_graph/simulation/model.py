@@ -14,8 +14,8 @@ from ..schemas.complaints import faults
 from ..state import Patch
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch
-from ..task_state.view import focus_words, view
 from ..toolkit.spec import ToolSpec
+from ..view.view import focus_words, view
 from .facts import tell_facts
 from .rung import Answer, Pass, Question, Said
 

@@ -1,1 +1,1 @@
-"""Pure functions on the task state: patches, digests, views."""
+"""Pure functions on the task state: patches, differences, digests."""

@@ -14,7 +14,7 @@ from ..errors import ToolkitError
 from ..models import roles
 from ..models.ask import Ask, Reply, Where
 from ..state import JsonObject
-from ..task_state.view import view
+from ..view.view import view
 from .function_dicts import as_schema
 from .spec import ToolSpec
 from .toolkit import Toolkit
