@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 RungName = Literal["real", "contract", "python", "example", "model", "schema"]
 
@@ -36,8 +37,8 @@ class GeckoContext(BaseModel):
         description="What the planner sees: what real tools would show, or a summary of the task state as well.",
     )
     ladder: tuple[RungName, ...] = Field(default=LADDER, description="The rungs that may answer a call, best first.")
-    calls: Literal["serial", "snapshot", "strict"] = Field(
-        default="serial", description="How several calls in one planner message meet the state."
+    parallel_calls: Literal["serial", "snapshot", "strict"] = Field(
+        default="serial", description="How parallel tool calls of one planner message are applied to the task state."
     )
     simulation: Literal["fused", "separate"] = Field(
         default="fused", description="Result and state change in one model reply, or in two as the paper does."
@@ -51,6 +52,14 @@ class GeckoContext(BaseModel):
     )
     tool_timeout_s: float = Field(default=30.0, gt=0, description="Seconds that one Python tool may take to answer.")
     seed: int = Field(default=0, description="Seed of everything that is made up: schema answers, new identifiers.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, values: Any) -> Any:
+        """Accept the names that knobs had in version 0.1."""
+        if isinstance(values, Mapping) and "calls" in values and "parallel_calls" not in values:
+            return {"parallel_calls" if key == "calls" else key: value for key, value in values.items()}
+        return values
 
 
 def context_of(given: Any, default: GeckoContext) -> GeckoContext:

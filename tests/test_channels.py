@@ -184,7 +184,7 @@ def saver(request, tmp_path: pathlib.Path):
 
 def test_every_state_survives_a_checkpoint(saver, caplog):
     toolkit, turns, given = everything()
-    context = GeckoContext(max_retries=1, calls="snapshot")
+    context = GeckoContext(max_retries=1, parallel_calls="snapshot")
     gecko = desk.gecko(tools=toolkit, turns=turns, checkpointer=saver, context=context)
     thread = {"configurable": {"thread_id": "t"}}
     seen = {(): {}}

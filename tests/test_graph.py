@@ -117,7 +117,7 @@ def test_several_calls_of_one_message_in_order():
 
 def test_snapshot_calls_see_the_state_before_the_message():
     both = [{"calls": [desk.RIGHT[0], desk.RIGHT[1]]}, {"say": "done"}]
-    run = desk.gecko(both, context=GeckoContext(calls="snapshot", max_retries=0)).invoke(desk.inputs())
+    run = desk.gecko(both, context=GeckoContext(parallel_calls="snapshot", max_retries=0)).invoke(desk.inputs())
     assert [step["outcome"]["status"] for step in run["rehearsal"]["attempts"][0]["steps"]] == ["ok", "error"]
 
 
@@ -125,7 +125,7 @@ def test_snapshot_calls_see_the_state_before_the_message():
 def test_overlapping_changes_are_a_race_or_refused(mode, papers):
     message = {"calls": [{"call": "put", "args": {"tray": "letters", "paper": paper}} for paper in ("a", "b")]}
     check = [{"id": "n", "description": "papers", "check": f"(state.trays.letters | length) == {papers}"}]
-    run = desk.gecko([message, {"say": "done"}], context=GeckoContext(calls=mode, max_retries=0)).invoke(
+    run = desk.gecko([message, {"say": "done"}], context=GeckoContext(parallel_calls=mode, max_retries=0)).invoke(
         desk.inputs(checklist=check)
     )
     steps = run["rehearsal"]["attempts"][0]["steps"]

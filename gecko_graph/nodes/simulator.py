@@ -13,8 +13,8 @@ from ..events import event
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
 from ..simulation.facts import fact_key
-from ..simulation.ladder import climb, together
-from ..simulation.rung import Question
+from ..simulation.ladder import climb, run_concurrently
+from ..simulation.rung import RungRequest
 from ..state import Call, SupposedFact
 from ..toolkit import Toolkit
 from ..turn import spent_budget
@@ -40,10 +40,10 @@ def simulator(
                 f"the run that goes on here has called {call['name']!r}, which the toolkit does not have: give it the "
                 "tools that it began with"
             )
-    calls = pending[:1] if scope.context.calls == "serial" else pending
+    calls = pending[:1] if scope.context.parallel_calls == "serial" else pending
     keys = [key_of(call, toolkit) for call in calls]
-    climbs = {key: climb(question_of(call, state, scope, toolkit)) for key, call in zip(keys, calls, strict=True)}
-    answers = yield from together([*climbs.values()], asked=state.get("asked", {}).get("simulator", 0))
+    climbs = {key: climb(request_of(call, state, scope, toolkit)) for key, call in zip(keys, calls, strict=True)}
+    answers = yield from run_concurrently([*climbs.values()], asked=state.get("asked", {}).get("simulator", 0))
     climbed = dict(zip(climbs, answers, strict=True))
     proposals: list[Proposal] = []
     facts: dict[str, SupposedFact] = {}
@@ -57,13 +57,13 @@ def simulator(
 
 
 def key_of(call: Call, toolkit: Toolkit) -> str:
-    """What tells calls of one message apart: equal reads are one question, so that their answers agree."""
+    """What tells calls of one message apart: equal reads are one request, so that their answers agree."""
     return fact_key(call, "") if toolkit[call["name"]].reads else f"write {call['id']}"
 
 
-def question_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> Question:
-    """The ladder's question for one call."""
-    return Question(
+def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
+    """The ladder's request for one call."""
+    return RungRequest(
         tool=toolkit[call["name"]],
         call=call,
         state=state["task_state"],

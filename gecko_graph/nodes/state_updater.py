@@ -17,7 +17,7 @@ from ..models.node import NodeScope
 from ..models.roles import StateChange
 from ..models.telling import cut, fitting, tell_json
 from ..simulation.commit import commit, race_of, refuse
-from ..simulation.rung import Question
+from ..simulation.rung import RungRequest
 from ..state import VERSION, JsonObject, Outcome, Patch, Step
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch
@@ -42,9 +42,9 @@ def state_updater(
     done: list[Proposal] = []
     change: Patch = []
     for proposal in proposals:
-        question = question_of(proposal, before, scope, toolkit)
-        outcome = settle_race(proposal, done, before, strict=scope.context.calls == "strict")
-        booked = commit(question, outcome, invariants=toolkit.invariants, now=now)
+        request = request_of(proposal, before, scope, toolkit)
+        outcome = settle_race(proposal, done, before, strict=scope.context.parallel_calls == "strict")
+        booked = commit(request, outcome, invariants=toolkit.invariants, now=now)
         now = booked.state
         done.append({"call": proposal["call"], "outcome": booked.outcome})
         change += booked.outcome["patch"] or []
@@ -78,11 +78,13 @@ def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
 
 
-def question_of(proposal: Proposal, before: JsonObject, scope: NodeScope, toolkit: Toolkit) -> Question:
+def request_of(proposal: Proposal, before: JsonObject, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
     """The call with the state that it was answered in."""
     call = proposal["call"]
     where = Where(turn=0, attempt=0, question=0)
-    return Question(tool=toolkit[call["name"]], call=call, state=before, facts={}, context=scope.context, where=where)
+    return RungRequest(
+        tool=toolkit[call["name"]], call=call, state=before, facts={}, context=scope.context, where=where
+    )
 
 
 def settle_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject, *, strict: bool) -> Outcome:
@@ -136,7 +138,7 @@ def wants_patch(proposal: Proposal, toolkit: Toolkit) -> bool:
 
 
 def ask_change(state: AttemptState, proposal: Proposal, toolkit: Toolkit, scope: NodeScope, *, problem: str) -> Ask:
-    """The question what a call has changed."""
+    """The request what a call has changed."""
     call, tool = proposal["call"], toolkit[proposal["call"]["name"]]
     focus = focus_words(call["name"], call["args"], proposal["outcome"]["result"])
     return Ask(

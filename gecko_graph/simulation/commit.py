@@ -12,7 +12,7 @@ from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, overlap
 from ..toolkit.spec import ToolSpec
 from .contract import open_contract
-from .rung import Question
+from .rung import RungRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Commit:
 
 
 def commit(
-    question: Question, outcome: Outcome, *, invariants: Sequence[Invariant] = (), now: JsonObject | None = None
+    request: RungRequest, outcome: Outcome, *, invariants: Sequence[Invariant] = (), now: JsonObject | None = None
 ) -> Commit:
     """Commit the outcome's patch, or refuse it whole and say why.
 
@@ -33,22 +33,22 @@ def commit(
     speaks of the call alone, so it is looked at where the call was answered; an invariant speaks of the new state.
 
     Args:
-        question: The call with the state that it was answered in.
+        request: The call with the state that it was answered in.
         outcome: What a rung answered; a patch of None changes nothing.
         invariants: What must hold in every state.
-        now: The state to commit to where it is not the question's own (several calls of one planner message).
+        now: The state to commit to where it is not the request's own (several calls of one planner message).
     """
-    state = question.state if now is None else now
-    patch, refused = allowed_patch(question.tool, outcome)
+    state = request.state if now is None else now
+    patch, refused = allowed_patch(request.tool, outcome)
     try:
         check_json(patch, what="the change")
         after = apply_patch(state, patch)
-        alone = after if state is question.state else apply_patch(question.state, patch)
+        alone = after if state is request.state else apply_patch(request.state, patch)
         if not isinstance(after, dict):
             raise PatchConflict("the change replaces the task state by something that is no object")
     except (PatchConflict, StateError) as conflict:
         return Commit(state, refuse(outcome, f"the change does not apply: {conflict}"))
-    broken = broken_promise(question, outcome, alone) or broken_invariant(invariants, state, after)
+    broken = violated_postcondition(request, outcome, alone) or violated_invariant(invariants, state, after)
     if broken:
         return Commit(state, refuse(outcome, broken))
     booked: Outcome = {**outcome, "patch": patch}
@@ -72,11 +72,11 @@ def refuse(outcome: Outcome, reason: str) -> Outcome:
     return {**outcome, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
 
 
-def broken_promise(question: Question, outcome: Outcome, after: JsonObject) -> str | None:
+def violated_postcondition(request: RungRequest, outcome: Outcome, after: JsonObject) -> str | None:
     """The postcondition that a successful result breaks; one that cannot be evaluated cannot be relied on either."""
     if outcome["status"] == "error":
         return None
-    run = open_contract(question)
+    run = open_contract(request)
     if run is None:
         return None
     try:
@@ -85,7 +85,7 @@ def broken_promise(question: Question, outcome: Outcome, after: JsonObject) -> s
         return f"a postcondition cannot be evaluated: {failure}"
 
 
-def broken_invariant(invariants: Sequence[Invariant], before: JsonObject, after: JsonObject) -> str | None:
+def violated_invariant(invariants: Sequence[Invariant], before: JsonObject, after: JsonObject) -> str | None:
     """The first invariant that the new state breaks; a state that did not change is not looked at."""
     if after is before:
         return None

@@ -5,15 +5,15 @@ from __future__ import annotations
 from ..contracts.contract import ContractRun
 from ..errors import EvaluationFailed
 from ..state import PassedRung
-from .rung import Answer, Pass, Question, Said, clock
+from .rung import Answer, Pass, RungRequest, RungResult, clock
 
 
 class Gate:
     """One call at its tool's contract: the precondition gates every simulated rung, the contract itself may answer."""
 
-    def __init__(self, question: Question) -> None:
-        self._question = question
-        self._run = open_contract(question)
+    def __init__(self, request: RungRequest) -> None:
+        self._request = request
+        self._run = open_contract(request)
         self._checked = False
         self._unclear = "the tool has no contract"
 
@@ -33,7 +33,7 @@ class Gate:
             return None
         return None if refusal is None else Answer("error", refusal.error, refusal.patch)
 
-    def answer(self) -> Said:
+    def answer(self) -> RungResult:
         """The contract's own answer; it passes where the contract has no effects and no result."""
         if self._run is None:
             return Pass(self._unclear)
@@ -46,16 +46,16 @@ class Gate:
         )
 
 
-def open_contract(question: Question) -> ContractRun | None:
-    """The contract of the question's tool, opened on its call and state."""
-    contract = question.tool.contract
+def open_contract(request: RungRequest) -> ContractRun | None:
+    """The contract of the request's tool, opened on its call and state."""
+    contract = request.tool.contract
     if contract is None:
         return None
     return contract.open(
-        args=question.call["args"],
-        parameters=question.tool.parameters,
-        state=question.state,
-        call=question.call,
-        now=clock(question.state),
-        seed=question.context.seed,
+        args=request.call["args"],
+        parameters=request.tool.parameters,
+        state=request.state,
+        call=request.call,
+        now=clock(request.state),
+        seed=request.context.seed,
     )

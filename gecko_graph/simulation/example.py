@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from ..task_state.digest import clone
 from ..task_state.patch import json_equal
-from .rung import Answer, Pass, Question, Said
+from .rung import Answer, Pass, RungRequest, RungResult
 
 
-def example_rung(question: Question) -> Said:
+def example_rung(request: RungRequest) -> RungResult:
     """The first example whose arguments equal the call's; a write never answers by example."""
-    if not question.tool.examples:
+    if not request.tool.examples:
         return Pass("the tool has no examples")
-    if not question.tool.reads:
+    if not request.tool.reads:
         return Pass("examples answer reads only")
-    for example in question.tool.examples:
-        if json_equal(example.args, question.call["args"]):
+    for example in request.tool.examples:
+        if json_equal(example.args, request.call["args"]):
             return Answer("ok", clone(example.result), [])
     return Pass("no example has these arguments")

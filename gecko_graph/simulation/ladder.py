@@ -17,7 +17,7 @@ from .facts import fact_key
 from .model import model_rung
 from .python import python_rung
 from .real import real_rung
-from .rung import Answer, Asking, Pass, Question, Rung
+from .rung import Answer, Pass, Rung, RungGenerator, RungRequest
 from .schema import schema_rung
 
 Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], "Climbed"]
@@ -42,46 +42,46 @@ class Climbed:
     facts: dict[str, SupposedFact]
 
 
-def climb(question: Question) -> Climb:
-    """Try the rungs of `question.context.ladder` in order; the first fitting answer is the outcome.
+def climb(request: RungRequest) -> Climb:
+    """Try the rungs of `request.context.ladder` in order; the first fitting answer is the outcome.
 
     A broken precondition is the tool's own error, whichever simulated rung would have answered (ToolGate, section 3.4).
     An answer that breaks the tool's result schema never leaves the ladder: the next rung is tried.
     """
     passed: list[PassedRung] = []
-    gate = Gate(question)
-    for name in question.context.ladder:
+    gate = Gate(request)
+    for name in request.context.ladder:
         if name != "real" and (refusal := gate.refusal(passed)) is not None:
             return Climbed(outcome_of(refusal, rung="contract", passed=passed), {})
-        if name in INVENTING and (known := recall(question, passed)) is not None:
+        if name in INVENTING and (known := recall(request, passed)) is not None:
             return Climbed(known, {})
-        said = gate.answer() if name == "contract" else (yield from step_on(RUNGS[name], question))
-        if isinstance(said, Answer) and (problem := misfit(question, said)):
+        said = gate.answer() if name == "contract" else (yield from run_rung(RUNGS[name], request))
+        if isinstance(said, Answer) and (problem := validate_answer(request, said)):
             said = Pass(problem)
         if isinstance(said, Pass):
             note: PassedRung = {"rung": name, "reason": said.reason}
             passed += [] if note in passed else [note]
             continue
         outcome = outcome_of(said, rung=name, passed=passed)
-        return Climbed(outcome, suppose(question, outcome))
-    return Climbed(nobody(passed), {})
+        return Climbed(outcome, suppose(request, outcome))
+    return Climbed(unanswered(passed), {})
 
 
-def step_on(rung: Rung, question: Question) -> Asking:
+def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
     """Ask one rung, whether it answers at once or asks a model first."""
-    said = rung(question)
+    said = rung(request)
     return said if isinstance(said, Answer | Pass) else (yield from said)
 
 
-def misfit(question: Question, answer: Answer) -> str | None:
+def validate_answer(request: RungRequest, answer: Answer) -> str | None:
     """Why an answer may not reach the planner: no JSON, or not of the result schema. Errors have their own form."""
     try:
         check_json(answer.result, what="the result")
     except StateError as error:
         return str(error)
-    if answer.status == "error" or question.tool.result is None:
+    if answer.status == "error" or request.tool.result is None:
         return None
-    found = faults(question.tool.result, answer.result)
+    found = faults(request.tool.result, answer.result)
     return "the result breaks its schema: " + "; ".join(found[:3]) if found else None
 
 
@@ -97,44 +97,44 @@ def outcome_of(answer: Answer, *, rung: str, passed: Sequence[PassedRung]) -> Ou
     }
 
 
-def nobody(passed: Sequence[PassedRung]) -> Outcome:
+def unanswered(passed: Sequence[PassedRung]) -> Outcome:
     """The outcome where no rung could answer: an error that says so."""
     text = "no rung of the ladder could answer this call"
     return outcome_of(Answer("error", text, []), rung="none", passed=passed)
 
 
-def recall(question: Question, passed: Sequence[PassedRung]) -> Outcome | None:
+def recall(request: RungRequest, passed: Sequence[PassedRung]) -> Outcome | None:
     """What was supposed of the same read in the same task state."""
-    if not question.tool.reads or not question.facts:
+    if not request.tool.reads or not request.facts:
         return None
-    fact = question.facts.get(fact_key(question.call, digest(question.state)))
+    fact = request.facts.get(fact_key(request.call, digest(request.state)))
     if fact is None:
         return None
     return outcome_of(Answer(fact["status"], fact["result"], []), rung=fact["rung"], passed=passed)
 
 
-def suppose(question: Question, outcome: Outcome) -> dict[str, SupposedFact]:
+def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
     """The fact that an invented answer of a read leaves behind.
 
     A tool of which nobody said whether it reads, and whose success changed nothing, is told of in later prompts as well
     (else its next answer would contradict this one), but never answered from it.
     """
-    looked = question.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
-    if outcome["rung"] not in INVENTING or not (question.tool.reads or looked):
+    looked = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
+    if outcome["rung"] not in INVENTING or not (request.tool.reads or looked):
         return {}
-    seen = digest(question.state)
+    seen = digest(request.state)
     fact: SupposedFact = {
-        "tool": question.call["name"],
-        "args": question.call["args"],
+        "tool": request.call["name"],
+        "args": request.call["args"],
         "status": outcome["status"],
         "result": outcome["result"],
         "rung": outcome["rung"],
         "digest": seen,
     }
-    return {fact_key(question.call, seen): fact}
+    return {fact_key(request.call, seen): fact}
 
 
-def together(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Climbed]]:
+def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Climbed]]:
     """Several climbs at once: what they ask in one round is asked in one list, so that it is answered at the same time.
 
     Args:

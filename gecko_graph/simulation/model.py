@@ -17,45 +17,45 @@ from ..task_state.patch import apply_patch
 from ..toolkit.spec import ToolSpec
 from ..view.view import focus_words, view
 from .facts import tell_facts
-from .rung import Answer, Pass, Question, Said
+from .rung import Answer, Pass, RungRequest, RungResult
 
 CALL_CHARS = 8_000
 TOOL_CHARS = 16_000
 PROBLEM_CHARS = 2_000
 
 
-def model_rung(question: Question) -> Generator[list[Ask], list[Reply], Said]:
+def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungResult]:
     """Ask the simulator, once more with the problems if its first answer does not fit, then pass."""
-    if not question.has_simulator:
+    if not request.has_simulator:
         return Pass("no model simulates")
     problems: list[str] = []
     for _ in range(2):
-        (reply,) = yield [ask_simulator(question, problems)]
+        (reply,) = yield [ask_simulator(request, problems)]
         if reply.value is None:
             return Pass(f"the simulator gave no answer: {reply.failure}")
-        answer = answer_of(question, reply.value)
-        problems = problems_of(question, answer)
+        answer = answer_of(request, reply.value)
+        problems = problems_of(request, answer)
         if not problems:
             return answer
     return Pass("the simulator's answer does not fit: " + "; ".join(problems[:3]))
 
 
-def ask_simulator(question: Question, problems: list[str]) -> Ask:
-    """The question as the prompt's variables: the tool, the call, a view of the state, and what was supposed before."""
-    tool, call, budget = question.tool, question.call, question.context.view_chars
-    fused = question.context.simulation == "fused" and not tool.reads
+def ask_simulator(request: RungRequest, problems: list[str]) -> Ask:
+    """The request as the prompt's variables: the tool, the call, a view of the state, and what was supposed before."""
+    tool, call, budget = request.tool, request.call, request.context.view_chars
+    fused = request.context.simulation == "fused" and not tool.reads
     return Ask(
         role="simulator",
         variables={
             "tool": tell_tool(tool, focus=list(call["args"])),
             "call": tell_json({"name": call["name"], "args": call["args"]}, budget=CALL_CHARS),
-            "state": view(question.state, focus=focus_words(call["name"], call["args"]), budget=budget),
-            "facts": tell_facts(question.facts.values(), call=call, budget=budget // 2),
+            "state": view(request.state, focus=focus_words(call["name"], call["args"]), budget=budget),
+            "facts": tell_facts(request.facts.values(), call=call, budget=budget // 2),
             "wants": "effect" if fused else "response",
             "problems": cut("\n".join(problems), budget=PROBLEM_CHARS),
         },
         reply=SimulatedEffect if fused else SimulatedResponse,
-        where=question.where,
+        where=request.where,
     )
 
 
@@ -68,22 +68,22 @@ def tell_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
     return text if len(text) <= TOOL_CHARS else view(told, focus=focus, budget=TOOL_CHARS)
 
 
-def answer_of(question: Question, reply: Any) -> Answer:
+def answer_of(request: RungRequest, reply: Any) -> Answer:
     """The reply as an answer. A read and an error change nothing; a separate reply leaves that to the state updater."""
-    if question.tool.reads or reply.status == "error":
+    if request.tool.reads or reply.status == "error":
         return Answer(reply.status, reply.result, [])
     patch: Patch | None = [dict(operation) for operation in reply.patch] if isinstance(reply, SimulatedEffect) else None
     return Answer(reply.status, reply.result, patch)
 
 
-def problems_of(question: Question, answer: Answer) -> list[str]:
+def problems_of(request: RungRequest, answer: Answer) -> list[str]:
     """What is wrong with an answer: the result against its schema, the patch against the state."""
     try:
         check_json([answer.result, answer.patch], what="the reply")
         if answer.patch:
-            apply_patch(question.state, answer.patch)
+            apply_patch(request.state, answer.patch)
     except (StateError, PatchConflict) as problem:
         return [str(problem)]
-    if answer.status == "error" or question.tool.result is None:
+    if answer.status == "error" or request.tool.result is None:
         return []
-    return faults(question.tool.result, answer.result)
+    return faults(request.tool.result, answer.result)

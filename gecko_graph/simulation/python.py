@@ -12,19 +12,19 @@ from ..errors import StateError
 from ..models.ask import Reply, Work
 from ..task_state.digest import check_json, clone
 from ..task_state.patch import make_patch
-from .rung import Answer, Pass, Question, Said
+from .rung import Answer, Pass, RungRequest, RungResult
 
 
-def python_rung(question: Question) -> Generator[list[Work], list[Reply], Said]:
+def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
     """Call `simulate(state, **args)` on a copy: its changes there become the patch, what it raises the tool's error."""
-    if question.tool.simulate is None:
+    if request.tool.simulate is None:
         return Pass("the tool has no simulate function")
-    state = clone(question.state)
+    state = clone(request.state)
     work = Work(
-        function=question.tool.simulate,
+        function=request.tool.simulate,
         args=(state,),
-        kwargs=clone(question.call["args"]),
-        timeout_s=question.context.tool_timeout_s,
+        kwargs=clone(request.call["args"]),
+        timeout_s=request.context.tool_timeout_s,
         then=as_json,
     )
     (reply,) = yield [work]
@@ -36,11 +36,11 @@ def python_rung(question: Question) -> Generator[list[Work], list[Reply], Said]:
         check_json(state, what="the state that the simulate function left")
     except StateError as error:
         return Pass(str(error))
-    said: Said = reply.value
-    return replace(said, patch=make_patch(question.state, state)) if isinstance(said, Answer) else said
+    said: RungResult = reply.value
+    return replace(said, patch=make_patch(request.state, state)) if isinstance(said, Answer) else said
 
 
-def as_json(value: Any) -> Said:
+def as_json(value: Any) -> RungResult:
     """A function's return value as an answer that changes nothing: Pydantic models, dates and the like become JSON."""
     try:
         # taken here, not by pydantic: one that never ends would abort the process in Rust when it exits

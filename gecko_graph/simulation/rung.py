@@ -13,7 +13,7 @@ from ..toolkit.spec import ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class RungRequest:
     """One validated call that wants an answer.
 
     Args:
@@ -51,9 +51,9 @@ class Pass:
     reason: str
 
 
-Said: TypeAlias = Answer | Pass
-Asking: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], Said]
-Rung: TypeAlias = Callable[[Question], Said | Asking]
+RungResult: TypeAlias = Answer | Pass
+RungGenerator: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], RungResult]
+Rung: TypeAlias = Callable[[RungRequest], RungResult | RungGenerator]
 
 
 def clock(state: Any) -> str | None:

@@ -9,7 +9,7 @@ from ..generator.maker import Impossible, make_value
 from ..generator.naming import noun, vocabulary, words
 from ..state import Json, JsonObject
 from ..toolkit.spec import ToolSpec
-from .rung import Answer, Pass, Question, Said
+from .rung import Answer, Pass, RungRequest, RungResult
 
 _TEXT: JsonObject = {"type": "string"}
 _ENTITY: JsonObject = {
@@ -22,16 +22,16 @@ _ASKING = vocabulary("is has check verify validate exists can")
 _NUMBERING = vocabulary("count calculate compute estimate convert sum average measure")
 
 
-def schema_rung(question: Question) -> Said:
+def schema_rung(request: RungRequest) -> RungResult:
     """Answer any call: the same arguments get the same answer, in every process, whatever the state.
 
     A success of a write leaves its change open (`patch` None): a rule that knows nothing of the tool cannot say it.
     """
-    tool, args = question.tool, question.call["args"]
+    tool, args = request.tool, request.call["args"]
     key = f"{tool.name}\0{json.dumps(args, sort_keys=True, ensure_ascii=False)}"
     schema = tool.result if tool.result is not None else supposed_schema(tool, args)
     try:
-        result = make_value(schema, seed=question.context.seed, key=key, hints=args, subject=tool.name)
+        result = make_value(schema, seed=request.context.seed, key=key, hints=args, subject=tool.name)
     except Impossible as reason:
         return Pass(f"no made-up result fits the result schema: {reason}")
     return Answer("ok", result, [] if tool.reads else None)

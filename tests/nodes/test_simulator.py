@@ -65,7 +65,7 @@ def test_all_calls_of_a_message_are_asked_at_once_with_numbers_of_their_own(atte
     wrong = {"status": "ok", "result": {"n": "one"}}
     right = {"status": "ok", "result": {"n": 1}}
     sent = {"status": "ok", "result": None, "patch": []}
-    driven = simulate(attempt(pending=pending, asked={"simulator": 4}), wrong, sent, right, right, calls=calls)
+    driven = simulate(attempt(pending=pending, asked={"simulator": 4}), wrong, sent, right, right, parallel_calls=calls)
     assert driven.update["pending"] == []
     assert [each["call"]["id"] for each in driven.update["proposals"]] == ["a", "b", "c"]
     assert [each["outcome"]["status"] for each in driven.update["proposals"]] == ["ok"] * 3
@@ -82,7 +82,7 @@ def test_equal_reads_of_one_message_are_one_question_and_agree(attempt):
     ]
     rates = [{"status": "ok", "result": {"n": number}} for number in (1, 2)]
     sent = [{"status": "ok", "result": number, "patch": []} for number in (3, 4)]
-    driven = simulate(attempt(pending=pending), *rates, *sent, calls="snapshot")
+    driven = simulate(attempt(pending=pending), *rates, *sent, parallel_calls="snapshot")
     assert [each["call"]["id"] for each in driven.update["proposals"]] == ["a", "b", "c", "d", "e"]
     results = [each["outcome"]["result"] for each in driven.update["proposals"]]
     assert results == [{"n": 1}, {"n": 1}, {"n": 2}, 3, 4]

@@ -107,7 +107,7 @@ def test_several_are_asked_at_once_with_numbers_of_their_own(attempt):
     proposals = [proposal(identifier=str(n), args={"n": n}) for n in range(3)]
     bad = {"patch": [{"op": "remove", "path": "/none"}]}
     other = {"patch": [{"op": "add", "path": "/other", "value": 1}]}
-    driven = update(attempt(proposals=proposals), {"patch": ADD}, bad, {"patch": []}, other, calls="snapshot")
+    driven = update(attempt(proposals=proposals), {"patch": ADD}, bad, {"patch": []}, other, parallel_calls="snapshot")
     assert [ask.where.question for ask in driven.asks] == [0, 1, 2, 3]
     assert driven.asks[3].variables["call"] == driven.asks[1].variables["call"]
     assert [step["outcome"]["patch"] for step in driven.update["steps"]] == [ADD, other["patch"], []]
@@ -124,7 +124,7 @@ def test_without_a_model_the_change_stays_open(attempt):
 
 def test_changes_of_one_message_are_committed_in_order_and_races_are_said(attempt):
     proposals = [proposal(patch=ADD, identifier="a"), proposal(patch=ADD, identifier="b")]
-    driven = update(attempt(proposals=proposals), calls="snapshot")
+    driven = update(attempt(proposals=proposals), parallel_calls="snapshot")
     assert fold_patches(attempt()["task_state"], [driven.update["task_state"]])["trays"]["letters"] == [
         "from mum",
         "bill",
@@ -142,7 +142,7 @@ def test_strict_refuses_the_later_of_two_that_overlap(attempt):
         proposal(patch=ADD, identifier="b"),
         proposal(patch=apart, identifier="c"),
     ]
-    driven = update(attempt(proposals=proposals), calls="strict")
+    driven = update(attempt(proposals=proposals), parallel_calls="strict")
     assert [step["outcome"]["status"] for step in driven.update["steps"]] == ["ok", "error", "ok"]
     assert driven.update["task_state"] == [*ADD, *apart]
     assert "another call of the same message" in driven.update["steps"][1]["outcome"]["refused"]
@@ -151,14 +151,14 @@ def test_strict_refuses_the_later_of_two_that_overlap(attempt):
 def test_a_refused_change_races_with_nothing(attempt):
     bad = [*ADD, {"op": "remove", "path": "/none"}]
     proposals = [proposal(patch=bad, identifier="a"), proposal(patch=ADD, identifier="b")]
-    driven = update(attempt(proposals=proposals), calls="strict")
+    driven = update(attempt(proposals=proposals), parallel_calls="strict")
     assert [step["outcome"]["status"] for step in driven.update["steps"]] == ["error", "ok"]
 
 
 def test_a_replaced_value_that_another_call_took_away_is_refused_not_half_done(attempt):
     removal = [{"op": "remove", "path": "/trays/letters"}]
     proposals = [proposal(patch=removal, identifier="a"), proposal(patch=ADD, identifier="b")]
-    driven = update(attempt(proposals=proposals), calls="snapshot")
+    driven = update(attempt(proposals=proposals), parallel_calls="snapshot")
     assert driven.update["task_state"] == removal
     assert driven.update["steps"][1]["outcome"]["refused"].startswith("the change does not apply")
 

@@ -11,7 +11,7 @@ from gecko_graph import GeckoContext
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.ask import Reply, Where, Work
 from gecko_graph.models.work import perform
-from gecko_graph.simulation.rung import Question
+from gecko_graph.simulation.rung import RungRequest
 from gecko_graph.testing import reply_to
 from gecko_graph.toolkit.spec import ToolSpec
 
@@ -39,7 +39,7 @@ def question(state):
         if contract := more.pop("contract", None):
             more["contract"] = Contract.load(contract, where="test: tool put")
         tool = ToolSpec(**{"name": "put", "effect": "write", **more})
-        return Question(
+        return RungRequest(
             tool=tool,
             call={"id": "call_1", "name": "put", "args": args or {}},
             state=state if given is None else given,

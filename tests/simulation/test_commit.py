@@ -180,11 +180,11 @@ OPERATIONS = st.fixed_dictionaries(
 def test_any_patch_is_committed_whole_or_not_at_all(patch, status, effect):
     from gecko_graph import GeckoContext
     from gecko_graph.models.ask import Where
-    from gecko_graph.simulation.rung import Question
+    from gecko_graph.simulation.rung import RungRequest
     from gecko_graph.toolkit.spec import ToolSpec
 
     state = {"trays": {"letters": ["from mum"]}, "count": 0}
-    asked = Question(
+    asked = RungRequest(
         tool=ToolSpec(name="put", effect=effect), call=A, state=state, facts={}, context=GeckoContext(), where=Where()
     )
     booked = commit(asked, outcome(patch, status=status))

@@ -6,7 +6,7 @@ import pytest
 
 from gecko_graph.context import LADDER
 from gecko_graph.models.ask import Ask, Reply, Work
-from gecko_graph.simulation.ladder import climb, together
+from gecko_graph.simulation.ladder import climb, run_concurrently
 from gecko_graph.toolkit.spec import ToolExample
 
 RESULT = {
@@ -214,7 +214,7 @@ def test_climbs_ask_together_and_get_their_own_answers(question):
         climb(question(effect="read", contract={"returns": 1})),
         climb(question(**supposing(args={"currency": "GBP"}, simulate=print))),
     ]
-    climbed, asked = rounds(together(climbs, asked=10), answer)
+    climbed, asked = rounds(run_concurrently(climbs, asked=10), answer)
     assert [each.outcome["rung"] for each in climbed] == ["model", "model", "contract", "model"]
     assert [[type(request) for request in each] for each in asked] == [[Ask, Ask, Work], [Ask, Ask]]
     questions = [request.where.question for each in asked for request in each if isinstance(request, Ask)]
@@ -223,4 +223,4 @@ def test_climbs_ask_together_and_get_their_own_answers(question):
 
 
 def test_nothing_to_climb_asks_nothing():
-    assert rounds(together([]), None) == ([], [])
+    assert rounds(run_concurrently([]), None) == ([], [])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.ask import Where
 from gecko_graph.schemas.complaints import faults
-from gecko_graph.simulation.rung import Answer, Pass, Question
+from gecko_graph.simulation.rung import Answer, Pass, RungRequest
 from gecko_graph.simulation.schema import schema_rung
 from gecko_graph.toolkit.spec import ToolSpec
 from tests.any_schema import JUNK
@@ -28,7 +28,7 @@ def answer(name, result, args, *, effect="read", seed=0, state=None):
     tool = ToolSpec(name=name, result=result, effect=effect)
     call = {"id": "1", "name": name, "args": args}
     context = GeckoContext(seed=seed)
-    return schema_rung(Question(tool=tool, call=call, state=state or {}, facts={}, context=context, where=Where()))
+    return schema_rung(RungRequest(tool=tool, call=call, state=state or {}, facts={}, context=context, where=Where()))
 
 
 def result(name, schema, args, **more):
