@@ -28,6 +28,7 @@ def refused(rows, rules):
     return [rules.against(row) for row in rows]
 
 
+@pytest.mark.slow
 def test_every_correct_row_is_accepted_and_every_syntactic_one_refused(rows, refused):
     counts = Counter(row.label for row in rows)
     assert (counts["CORRECT"], counts["SYNTACTIC"]) == (15_388, 1_243)

@@ -17,6 +17,7 @@ WRITES = 75  # the run makes about so many
 MOST = 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["before", "after"])
 def test_kill_at_any_write_and_resume(tmp_path, kind):
     points = range(2 if kind == "before" else 3, WRITES, 3)

@@ -54,7 +54,7 @@ knobs (--set KEY=VALUE, as often as you like; the default in brackets):
   planner_view         the planner sees what real tools show: tools; or the state as well: summary (tools)
   ladder               who may answer a call, best first ([real, contract, python, example, model, schema])
   simulation           result and change in one model reply: fused; or in two: separate (fused)
-  calls                several calls in one message: serial, snapshot or strict (serial)
+  parallel_calls       several calls in one message: serial, snapshot or strict (serial)
   view_chars           characters of task state that one prompt may carry (6000)
   seed                 seed of everything that is made up (0)
 

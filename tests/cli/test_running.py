@@ -100,6 +100,7 @@ def test_run_with_a_knob(run):
     assert "result       failed, 0 of 3 (attempt 1 of 1)" in out
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone_and_an_encoding_that_is_poor_are_no_errors():
     reading, writing = os.pipe()
     os.close(reading)

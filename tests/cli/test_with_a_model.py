@@ -61,6 +61,7 @@ def test_another_task_goes_on_with_the_conversation(run, server, tmp_path):
     assert "--state: the next task begins from the state that the last one left" in mistake(run(*words))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [True, False])
 def test_a_question_is_followed_by_how_to_answer_it(run, server, tmp_path, monkeypatch, saved):
     asking = {"items": [{"id": "item-1", "status": "unknown"}], "ask_user": True, "feedback": ""}
@@ -95,6 +96,7 @@ def test_where_no_model_replies_the_address_and_the_name_are_told(run):
     assert "does it know the model 'qwen3'?" in hint
 
 
+@pytest.mark.slow
 def test_ctrl_c_does_not_wait_for_the_model(server, tmp_path):
     server.hang.set()
     words = ["run", SHOP, "--model", "openai:any", "--base-url", server.url, "--save", str(tmp_path / "runs.sqlite")]

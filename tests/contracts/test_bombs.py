@@ -243,6 +243,7 @@ def ended() -> dict[str, tuple[float, str, str]]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_ends_in_time_and_memory(name, ended):
     seconds, how, said = ended[name]

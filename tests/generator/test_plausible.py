@@ -39,6 +39,7 @@ def result(name, schema, args):
 USER = obj(user_id=TEXT, name=TEXT, email=TEXT, phone=TEXT, city=TEXT, joined_at=MOMENT)
 
 
+@pytest.mark.slow
 def test_in_every_process():
     rows = listed(id=TEXT, n=WHOLE, at=MOMENT, k={"enum": ["a", "b", "c"]}, p={"pattern": "^[A-Z]{4}$"})
     code = (

@@ -118,6 +118,7 @@ def test_what_cannot_be_read_is_no_rule(source):
     assert compile_pattern(source) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "text"),
     [

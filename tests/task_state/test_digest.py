@@ -86,6 +86,7 @@ print(digest(json.loads(sys.stdin.read())))
 """
 
 
+@pytest.mark.slow
 def test_every_process_gives_the_same_digest():
     document = {f"k{n}": {"x": n, "y": [n / 2, None, "ü"], "z": 2**64 + n} for n in range(50)} | {
         "half": "\ud800",
