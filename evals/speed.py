@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from . import costs, scaling
+from . import against, costs, scaling
 from .figures import Figure, Form, Lines, Measured, Table, mean_of, median_of
 from .statistics import exponent
 from .suite import Case, Expectation, Record, Suite, Summary, by_group
@@ -58,12 +59,14 @@ class Speed(Suite):
     tools = "simulated"
     planner = None
     at_once = 1
-    examples = ("", "--quick", "--only 'steps*'")
+    examples = ("", "--quick", "--only 'steps*'", "--against ../main --only 'against*'")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Small or whole."""
+        """Small or whole; alone or beside another checkout."""
         parser.add_argument("--quick", action="store_true", help="small sizes, for a look in seconds")
+        told = "also measure another checkout of this repository, in turn with this one"
+        parser.add_argument("--against", metavar="FOLDER", help=told)
 
     def cases(self) -> Iterator[Case]:
         """A case a measurement; those of one group differ in size."""
@@ -87,6 +90,8 @@ class Speed(Suite):
         for statement in costs.IMPORTS:
             repeats = 1 if quick else 5
             yield _case("import", statement, partial(costs.import_time, statement, repeats=repeats), {"size": 0})
+        if self.options.own.against:
+            yield from compared(against.checked_folder(self.options.own.against), calls=calls, quick=quick)
 
     def run_case(self, case: Case) -> JsonObject:
         """Measure."""
@@ -107,11 +112,24 @@ class Speed(Suite):
                 figures += [growth_table(group, some), *growth(group, some)]
         if some := groups.get("steps"):
             expectations += bounded(some)
+        if some := groups.get("against"):
+            figures += against.tables(some)
+            expectations += against.met(some)
         return Summary(figures, expectations)
 
 
 def _case(group: str, name: str, measure: Callable[[], JsonObject], facts: JsonObject) -> Case:
     return Case(f"{group}: {name}", measure, group=group, facts=facts)
+
+
+def compared(folder: Path, *, calls: int, quick: bool) -> Iterator[Case]:
+    """The cases that measure another checkout as well."""
+    turns = {"turns": 1} if quick else {}
+    yield _case("against", "own time", partial(against.own_time, folder, calls=calls, **turns), {"size": calls})
+    for size in scaling.SIZES_KB[:2]:
+        for way in WAYS:
+            measure = partial(against.prompt_tokens, folder, size, way)
+            yield _case("against", f"tokens, {size} kB, {way}", measure, {"size": size})
 
 
 def _stated(tasks: int, *, scale: float) -> JsonObject:

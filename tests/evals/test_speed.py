@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evals import case, costs, scaling, speed
+from evals import against, case, costs, scaling, speed
 from evals.speed import Speed
 from gecko_graph.models.usage import total
 from gecko_graph.nodes import validator as validating
@@ -91,3 +91,13 @@ def test_the_suite_measures_and_judges(run, tmp_path):
     assert "23 model calls" in json.dumps(told["expectations"])
     assert "Exponents: processor time" in json.dumps(told)
     assert "to the power of" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_another_checkout_is_measured_in_a_process_of_its_own(run, tmp_path):
+    only = ["--only", "against: tokens*1 kB*checks"]
+    told = tmp_path / "told.json"
+    assert run(Speed, "--quick", "--against", against.HERE, "--json", told, *only) == 0
+    assert "1.05 times the other checkout's" in json.dumps(json.loads(told.read_text())["expectations"])
+    record = against.prompt_tokens(against.HERE, 1, "contract, checks")
+    assert record["here"] == record["there"] > 10_000
+    assert run(Speed, "--against", tmp_path, *only) == 2
