@@ -12,7 +12,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ..state import Complaint, Operation, Patch, Step
+from ..state import Complaint, Json, Step
+from ..task_state.changes import Change, net_changes
 
 RESULT_CHARS = 600
 MESSAGE_CHARS = 2_000
@@ -126,16 +127,30 @@ def tell_complaint(complaint: Complaint) -> str:
     return cut(line(told), budget=RESULT_CHARS)
 
 
-def tell_patch(patch: Patch, *, budget: int) -> str:
-    """A change as lines, one an operation: `add /trays/bills []`."""
-    return shared(lambda share: [tell_operation(each, share=share) for each in patch], budget=budget) or "(nothing)"
+def format_change(before: Json, after: Json, *, budget: int) -> str:
+    """What has changed between two states, one line a change: `replace /fuel 5.0 → 45.0`, `add /trays/bills []`.
+
+    Removals are told member by member; of very many members of one container as `shrink /users 400 items → 1`.
+    """
+    changes = net_changes(before, after)
+    return shared(lambda share: [format_one(each, share=share) for each in changes], budget=budget) or "(nothing)"
 
 
-def tell_operation(operation: Operation, *, share: int = RESULT_CHARS) -> str:
-    """One operation of a patch on one line."""
-    places = [str(operation[key]) for key in ("from", "path") if key in operation]
-    words = [operation["op"], " -> ".join(tell_json(place)[1:-1] for place in places)]
-    return " ".join([*words, *([tell_json(operation["value"], budget=share)] if "value" in operation else [])])
+def format_one(change: Change, *, share: int = RESULT_CHARS) -> str:
+    """One change on one line, each value within `share` characters."""
+    said = f"{change.kind} {tell_json(change.path)[1:-1] or '(the root)'}"
+    if change.kind == "shrink":
+        lost = tell_json(list(change.lost), budget=share)
+        return f"{said} {change.old} items → {change.new}, lost: {lost}"
+    values = {"add": [change.new], "remove": [change.old]}.get(change.kind, [change.old, change.new])
+    return f"{said} {' → '.join(_sized(value, share) for value in values)}"
+
+
+def _sized(value: Json, share: int) -> str:
+    """A value as JSON; of a container that is cut also how much it holds."""
+    text = tell_json(value, budget=share)
+    size = f"({len(value)} items) " if isinstance(value, (dict, list)) and "characters) …" in text else ""
+    return size + text
 
 
 def tell_tools(tools: Iterable[tuple[str, str]], *, budget: int) -> str:

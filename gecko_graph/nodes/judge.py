@@ -16,7 +16,7 @@ from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
-from ..models.telling import cut, tell_conversation, tell_json, tell_patch, tell_policy, tell_steps, tell_tools
+from ..models.telling import cut, format_change, tell_conversation, tell_json, tell_policy, tell_steps, tell_tools
 from ..state import ChecklistItem, ItemStatus, JsonObject, JudgedItem, Patch, Step, Verdict, VerdictWord
 from ..task_state.patch import make_patch
 from ..toolkit.spec import ToolSpec
@@ -136,7 +136,7 @@ def ask_judge(
             "policy": tell_policy(state["conversation"], budget=budget // 2),
             "steps": tell_steps(state.get("steps", []), budget=budget),
             "answer": tell_answer(state),
-            "change": tell_patch(change, budget=budget // 2),
+            "change": format_change(state["before"], state["task_state"], budget=budget // 2),
             "state": view(state["task_state"], focus=words, budget=budget),
         },
         reply=Judgement,

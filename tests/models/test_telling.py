@@ -12,10 +12,10 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from gecko_graph.models.telling import (
     cut,
     fitting,
+    format_change,
     tell_complaint,
     tell_conversation,
     tell_json,
-    tell_patch,
     tell_policy,
     tell_step,
     tell_steps,
@@ -118,20 +118,47 @@ def test_of_more_calls_than_fit_the_last_are_told():
     assert "earlier lines left out" in told
 
 
-def test_a_change_is_told_by_operation_and_a_large_value_hides_no_other():
-    patch = [
-        {"op": "add", "path": "/a", "value": "x" * 100_000},
-        {"op": "move", "from": "/b", "path": "/c"},
-        {"op": "remove", "path": "/d~1e"},
-    ]
-    told = tell_patch(patch, budget=700)
+def test_a_change_is_told_old_and_new_and_a_large_value_hides_no_other():
+    before = {"fuel": 5.0, "bookings": {"A": {"seat": 1}, "B": {"seat": 2}}, "d/e": "y" * 100_000}
+    after = {"fuel": 45.0, "bookings": {}, "a": "x" * 100_000}
+    told = format_change(before, after, budget=700)
     assert len(told) <= 700
-    assert told.splitlines()[1:] == ["move /b -> /c", "remove /d~1e"]
-    assert tell_patch([], budget=700) == "(nothing)"
+    lines = told.splitlines()
+    assert [line.split(" ")[:2] for line in lines] == [
+        ["add", "/a"], ["replace", "/fuel"], ["remove", "/d~1e"], ["remove", "/bookings/A"], ["remove", "/bookings/B"]
+    ]  # fmt: skip
+    assert lines[1].endswith(" 5.0 → 45.0")
+    assert lines[-1].endswith(' {"seat": 2}')
+    assert format_change(before, before, budget=700) == "(nothing)"
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_bulk_losses_are_told_in_one_line_that_no_flood_of_other_changes_drops(as_list):
+    users = [{"id": number} for number in range(400)]
+    before = {"users": users if as_list else {f"u{user['id']}": user for user in users}, "seen": {}}
+    kept = users[:1] if as_list else {"u0": users[0]}
+    after = {"users": kept, "seen": {str(number): number for number in range(9_000)}}
+    told = format_change(before, after, budget=2_000)
+    assert len(told) <= 2_000
+    assert told.splitlines()[-1].startswith("shrink /users 400 items → 1, lost: ")
+    assert "earlier lines left out" in told
+
+
+def test_how_much_a_value_held_that_is_cut_is_told():
+    told = format_change({"a": 1, "rows": [{"n": n} for n in range(300)]}, {"a": 1, "rows": None}, budget=900)
+    assert told.startswith("replace /rows (300 items) [")
+    assert told.endswith("→ null")
 
 
 def test_a_path_with_line_breaks_stays_on_its_line():
-    assert tell_patch([{"op": "remove", "path": "/a\nadd /b 1"}], budget=500) == "remove /a\\nadd /b 1"
+    assert format_change({"a\nadd /b 1": 1, "c": 1}, {"c": 1}, budget=500) == "remove /a\\nadd ~1b 1 1"
+
+
+@given(st.dictionaries(TEXTS, TEXTS, max_size=8), st.dictionaries(TEXTS, TEXTS, max_size=8), st.integers(60, 900))
+def test_any_change_keeps_its_budget(before, after, budget):
+    told = format_change(before, after, budget=budget)
+    assert len(told) <= budget
+    assert (told == "(nothing)") == (before == after)
 
 
 def test_every_tool_is_named_however_long_the_descriptions():
