@@ -16,7 +16,7 @@ from typing import Any
 
 from langgraph.types import Checkpointer
 
-from gecko_graph.channels import AttemptState
+from gecko_graph.channels import AttemptState, GeckoState
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import NOTHING, Gecko, compose
 from gecko_graph.models.ask import Ask, Reply
@@ -25,8 +25,7 @@ from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.nodes.judge import judge
 from gecko_graph.nodes.state_updater import state_updater
 from gecko_graph.nodes.validator import validator
-from gecko_graph.state import JsonObject, Verdict
-from gecko_graph.task_state.patch import make_patch
+from gecko_graph.state import ChecklistItem, JsonObject, UnjudgedAttempt, Verdict
 from gecko_graph.toolkit import Toolkit
 from gecko_graph.toolkit.spec import ToolSpec
 
@@ -45,6 +44,8 @@ PAPER = {"full": 0.72, "without validation": 0.705, "without state": 0.68, "with
 """Figure 4 (a): BFCL multi-turn base, GPT-4o."""
 
 Step = Generator[list[Ask], list[Reply], dict[str, Any]]
+
+CALLS_WERE_MADE: ChecklistItem = {"id": "calls", "description": "tool calls were made"}
 
 ANYTHING: JsonObject = {"type": "object", "additionalProperties": True}
 
@@ -75,28 +76,32 @@ def forgetful(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> Ste
     return {**update, "steps": steps, "task_state": []}
 
 
-def stateless_judge(state: AttemptState, scope: NodeScope) -> Any:
+def stateless_judge(state: GeckoState, scope: NodeScope) -> Any:
     """The judge with the calls and their results for evidence, and an empty task state."""
-    blind: Any = {**state, "before": {}, "task_state": {}}
+    blind: Any = {**state, "task_state": {}}
     return judge(blind, scope)
 
 
 def unasked(state: Any, scope: NodeScope) -> dict[str, Any]:
     """In the place of a checklist that a model writes: one item, so that a failed attempt is followed by another."""
-    return {"items": [{"id": "calls", "description": "tool calls were made"}], "items_failure": ""}
+    return {"items": [CALLS_WERE_MADE], "items_failure": ""}
 
 
-def naive_judge(state: AttemptState, scope: NodeScope) -> dict[str, Any]:
+def naive_judge(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Success if tool calls were made, failure if not; nothing is said of what is missing."""
-    made = bool(state.get("steps"))
-    item: Any = {**state["items"][0], "status": "success" if made else "failed", "reason": "", "by": "rule"}
-    verdict: Verdict = {
+    return {"attempts": [{**each, "verdict": naive_verdict(each)} for each in state["unjudged"]]}
+
+
+def naive_verdict(attempt: UnjudgedAttempt) -> Verdict:
+    """Accepted if the attempt has made any call."""
+    made = bool(attempt["steps"])
+    item: Any = {**CALLS_WERE_MADE, "status": "success" if made else "failed", "reason": "", "by": "rule"}
+    return {
         "word": "accepted" if made else "failed",
         "score": float(made),
         "items": [item],
         "feedback": "" if made else "no tool calls were made",
     }
-    return {"verdict": verdict, "change": make_patch(state["before"], state["task_state"])}
 
 
 def nodes_without(parts: Sequence[str], toolkit: Toolkit) -> Mapping[str, NodeFunction]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 
 from gecko_graph.channels import AttemptState
 from gecko_graph.graph import after_planner, after_state_updater, after_validator
@@ -15,7 +15,7 @@ CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
 
 
 def create_empty(calls: int) -> Callable[[], Any]:
-    """A run of begin, and planner, validator, simulator, state_updater for each call, and judge; all empty."""
+    """A run of begin, and planner, validator, simulator, state_updater for each call; all empty."""
 
     def planner(state: AttemptState) -> dict[str, Any]:
         asked = state.get("asked", {}).get("planner", 0)
@@ -30,7 +30,7 @@ def create_empty(calls: int) -> Callable[[], Any]:
     builder = StateGraph(AttemptState)
     builder.add_node("planner", planner)
     builder.add_node("simulator", simulator)
-    for name in ("begin", "validator", "state_updater", "judge"):
+    for name in ("begin", "validator", "state_updater"):
         builder.add_node(name, nothing)
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")
@@ -38,7 +38,6 @@ def create_empty(calls: int) -> Callable[[], Any]:
     builder.add_conditional_edges("validator", Router(after_validator))
     builder.add_edge("simulator", "state_updater")
     builder.add_conditional_edges("state_updater", Router(after_state_updater))
-    builder.add_edge("judge", END)
     graph = builder.compile()
     limit = 4 * calls + 20
     return lambda: graph.invoke({"number": 1, "task": ""}, {"recursion_limit": limit})

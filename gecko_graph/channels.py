@@ -11,6 +11,7 @@ from typing import Annotated, Any, NotRequired
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.channels.ephemeral_value import EphemeralValue
+from langgraph.channels.topic import Topic
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
@@ -26,8 +27,8 @@ from .state import (
     Rehearsal,
     Step,
     SupposedFact,
+    UnjudgedAttempt,
     Usage,
-    Verdict,
 )
 from .task_state.patch import fold_patches
 
@@ -40,6 +41,9 @@ are what makes a checkpoint large (1,000 calls: 41 MB at 50, 20 MB at 400, and r
 
 PLANNER_FAILED = "the planner did not answer"
 """How the stop reason of an attempt begins whose planner gave no reply; such an attempt is never accepted."""
+
+ATTEMPT_BROKE = "the attempt broke"
+"""How the stop reason of an attempt begins that ended in an exception; nothing of it is judged."""
 
 
 def delta(
@@ -159,10 +163,10 @@ class GeckoState(TypedDict, total=False):
     """Caller, `bootstrapper`; `finish` writes the state of an accepted attempt."""
     checklist: Annotated[list[ChecklistItem], EphemeralValue(list)]
     """Caller: what must hold at the end of this turn, gone after the first superstep."""
-    items: list[ChecklistItem]
-    """`checklist`: the turn's checklist; empty where there is none."""
+    items: list[ChecklistItem] | None
+    """`bootstrapper`: the caller's checklist, or None; then `checklist`: the model's, empty where there is none."""
     items_failure: str
-    """`checklist`: why there is none."""
+    """`bootstrapper`, `checklist`: why there is no checklist."""
     ledger: Annotated[Ledger, book]
     """`bootstrapper` opens it; every node that asks a model books on it."""
     round: int
@@ -177,8 +181,10 @@ class GeckoState(TypedDict, total=False):
     """`decide`: True where no further round follows."""
     number: int
     """Of the attempt, where several run at once; only in what is sent to them."""
+    unjudged: Annotated[list[UnjudgedAttempt], Topic(UnjudgedAttempt)]
+    """`attempt`: the attempts of this round, for `judge` alone: gone after its superstep."""
     attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
-    """`attempt` appends; `bootstrapper` clears."""
+    """`judge` appends; `bootstrapper` clears."""
     facts: Annotated[dict[str, SupposedFact], delta(gather_facts, dict, SNAPSHOT_EVERY_TURNS)]
     """`attempt`: supposed facts, shared by all attempts."""
     semantic: Annotated[list[SemanticRecord], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
@@ -199,8 +205,6 @@ class AttemptState(TypedDict, total=False):
     before: Annotated[JsonObject, delta(replace, dict)]
     """The task state at the attempt's start."""
     conversation: Annotated[list[AnyMessage], delta(extend, list)]
-    items: list[ChecklistItem]
-    items_failure: str
     lesson: Lesson | None
     ledger_turn: int
     spent_tokens: int
@@ -232,10 +236,6 @@ class AttemptState(TypedDict, total=False):
     """`planner`."""
     stop_reason: str
     """`planner`."""
-    verdict: Verdict
-    """`judge`."""
-    change: Patch
-    """`judge`: the net change of the task state."""
 
 
 class Pending(TypedDict):

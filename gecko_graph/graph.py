@@ -1,11 +1,13 @@
 """create_gecko: the two graphs' nodes, edges and routers, and nothing else.
 
 ```
-gecko:    START ─┬─ bootstrapper ─┬─ start_round ─── attempt ─── decide ──┬─ finish ── END
-                 └─ checklist ────┘        ▲      (k at once)             │
-                                           └──────────── retry ───────────┘
+gecko:    START ── bootstrapper ── start_round ─┬─ attempt ────┬─ judge ── decide ──┬─ finish ── END
+                                       ▲        │  (k at once) │                    │
+                                       │        └─ checklist ──┘                    │
+                                       │          (first round, unless given)       │
+                                       └───────────────────── retry ────────────────┘
 
-attempt:  START ── begin ── planner ──(no calls)── judge ── END
+attempt:  START ── begin ── planner ──(no calls)── END
                               ▲  │ calls
                   complaints  │  ▼
                               ├─ validator ── simulator ── state_updater ─┐
@@ -102,20 +104,29 @@ def compose(
     checkpointer: Checkpointer = None,
     replace: Mapping[str, NodeFunction] = NOTHING,
 ) -> Gecko:
-    """As `create_gecko`; `replace` puts functions of `(state, scope)` in the place of nodes, by name: for ablations."""
+    """As `create_gecko`; `replace` puts functions of `(state, scope)` in the place of nodes, by name: for ablations.
+
+    Raises:
+        GeckoError: `replace` names a node that neither graph has.
+    """
+    attempt = create_attempt(toolkit, models, default, replace=replace)
     node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit)))
     builder.add_node("checklist", node(partial(checklist, toolkit=toolkit)))
     builder.add_node("start_round", node(start_round))
-    builder.add_node("attempt", attempt_node(create_attempt(toolkit, models, default, replace=replace), default))
+    builder.add_node("attempt", attempt_node(attempt, default))
+    builder.add_node("judge", node(partial(judge, toolkit=toolkit)))
     builder.add_node("decide", node(decide))
     builder.add_node("finish", node(finish))
+    if unknown := sorted(replace.keys() - {*builder.nodes, *attempt.builder.nodes} | replace.keys() & {"attempt"}):
+        raise GeckoError(f"replace: no node {unknown[0]!r} can be replaced")
     builder.add_edge(START, "bootstrapper")
-    builder.add_edge(START, "checklist")
-    builder.add_edge(["bootstrapper", "checklist"], "start_round")
-    builder.add_conditional_edges("start_round", Router(after_start_round), ["attempt"])
-    builder.add_edge("attempt", "decide")
+    builder.add_edge("bootstrapper", "start_round")
+    builder.add_conditional_edges("start_round", Router(after_start_round), ["attempt", "checklist"])
+    builder.add_edge("checklist", "judge")
+    builder.add_edge("attempt", "judge")
+    builder.add_edge("judge", "decide")
     builder.add_conditional_edges("decide", Router(after_decide), {"retry": "start_round", "finish": "finish"})
     builder.add_edge("finish", END)
     return builder.compile(checkpointer=checkpointer, name="gecko")
@@ -133,14 +144,12 @@ def create_attempt(
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
     builder.add_node("simulator", node(partial(simulator, toolkit=toolkit)))
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
-    builder.add_node("judge", node(partial(judge, toolkit=toolkit)))
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")
     builder.add_conditional_edges("planner", Router(after_planner))
     builder.add_conditional_edges("validator", Router(after_validator))
     builder.add_edge("simulator", "state_updater")
     builder.add_conditional_edges("state_updater", Router(after_state_updater))
-    builder.add_edge("judge", END)
     return builder.compile(name="attempt")
 
 
@@ -148,12 +157,13 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
     return as_node(replace.get(getattr(fn, "func", fn).__name__, fn), **bound)
 
 
-def after_start_round(state: GeckoState) -> Literal["attempt"] | list[Send]:
-    """One attempt reads the state itself; several at once are sent a copy each."""
+def after_start_round(state: GeckoState) -> list[str | Send]:
+    """One attempt reads the state itself, several at once are sent a copy each; beside them what is not there yet."""
     first = len(state.get("attempts") or []) + 1
+    beside: list[str | Send] = ["checklist"] if state["items"] is None else []
     if state["width"] == 1:
-        return "attempt"
-    return [Send("attempt", {**state, "number": first + index}) for index in range(state["width"])]
+        return ["attempt", *beside]
+    return [*(Send("attempt", {**state, "number": first + index}) for index in range(state["width"])), *beside]
 
 
 def after_decide(state: Over) -> Literal["retry", "finish"]:
@@ -161,9 +171,9 @@ def after_decide(state: Over) -> Literal["retry", "finish"]:
     return "finish" if state["over"] else "retry"
 
 
-def after_planner(state: Pending) -> Literal["validator", "judge"]:
+def after_planner(state: Pending) -> Literal["validator", "__end__"]:
     """Calls are validated; no calls means that the planner has answered, or that the attempt was stopped."""
-    return "validator" if state["pending"] else "judge"
+    return "validator" if state["pending"] else "__end__"
 
 
 def after_validator(state: Pending) -> Literal["simulator", "planner"]:

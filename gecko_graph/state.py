@@ -141,7 +141,7 @@ class SupposedFact(TypedDict):
     """Digest of the task state in which it was supposed."""
 
 
-class Attempt(TypedDict):
+class UnjudgedAttempt(TypedDict):
     """From one start to the planner's final answer."""
 
     v: int
@@ -150,12 +150,17 @@ class Attempt(TypedDict):
     end_digest: str
     steps: list[Step]
     answer: str
-    verdict: Verdict
     change: Patch
     """The net change of the task state, from the attempt's start to its end."""
     usage: Usage
     stop_reason: str
     """`answered`, or why the attempt ended before the planner's answer."""
+
+
+class Attempt(UnjudgedAttempt):
+    """An attempt with the judge's word on it; `usage` includes what that has cost."""
+
+    verdict: Verdict
 
 
 class Rehearsal(TypedDict):

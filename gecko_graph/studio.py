@@ -21,7 +21,6 @@ from .graph import Gecko, compose, create_gecko
 from .models.factory import Models
 from .models.node import NodeFunction, NodeScope
 from .nodes.bootstrapper import bootstrapper
-from .nodes.checklist import checklist
 from .scenario import Scenario, shipped
 from .toolkit import Toolkit
 from .turn import human_turns
@@ -47,10 +46,7 @@ def create_studio() -> Gecko:
 def play(scenario: Scenario, models: Models) -> Gecko:
     """The scenario's graph for a form: who types no more than a message begins where the scenario does."""
     toolkit = scenario.toolkit()
-    filled = {
-        "bootstrapper": _filled(partial(bootstrapper, toolkit=toolkit), scenario),
-        "checklist": _filled(partial(checklist, toolkit=toolkit), scenario),
-    }
+    filled = {"bootstrapper": _filled(partial(bootstrapper, toolkit=toolkit), scenario)}
     return compose(toolkit, models=models, default=scenario.context(), replace=filled)
 
 

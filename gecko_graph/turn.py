@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from .channels import AttemptState, GeckoState
 from .context import GeckoContext
+from .contracts.expression import check_expression
 from .errors import StateError, TaskError
 from .models.telling import text_of
 from .models.usage import total
+from .state import ChecklistItem
+
+ITEM_KEYS = ("id", "description", "check")
 
 
 def task_of(messages: Sequence[AnyMessage]) -> str:
@@ -72,3 +77,44 @@ def spent_budget(state: AttemptState, context: GeckoContext) -> str | None:
     if deadline is not None and time.time() >= deadline:
         return f"time_budget_s: the {context.time_budget_s:g} seconds are over"
     return None
+
+
+def numbered(given: Sequence[Any]) -> list[ChecklistItem]:
+    """The caller's items, checked; an item without an id gets one, and a bare text is a description.
+
+    Raises:
+        TaskError: It is no list, an item is wrong (see `item_of`), or two have one id.
+        ContractError: A check cannot be parsed.
+    """
+    if not isinstance(given, list | tuple):
+        raise TaskError(f"checklist is a {type(given).__name__}: give a list of items, such as ['the file exists']")
+    items = [item_of(raw, number) for number, raw in enumerate(given, 1)]
+    if len({item["id"] for item in items}) < len(items):
+        raise TaskError("two items of the checklist have the same id: give each its own")
+    return items
+
+
+def item_of(raw: Any, number: int) -> ChecklistItem:
+    """One of the caller's items, checked. A check under a misspelt key would silently be a question to the model.
+
+    Raises:
+        TaskError: It has no description, another key than those of `ChecklistItem`, or a check that is no text.
+        ContractError: The check cannot be parsed.
+    """
+    entry = {"description": raw} if isinstance(raw, str) else raw
+    if not isinstance(entry, dict) or not str(entry.get("description") or entry.get("check") or "").strip():
+        raise TaskError(
+            f"checklist item {number}: give it a description, for example {{'description': 'the file exists'}}"
+        )
+    if unknown := [key for key in entry if key not in ITEM_KEYS]:
+        raise TaskError(f"checklist item {number}: {unknown[0]!r} is no key of an item; keys: {', '.join(ITEM_KEYS)}")
+    item: ChecklistItem = {
+        "id": str(entry.get("id") or f"item-{number}"),
+        "description": str(entry.get("description") or entry["check"]),
+    }
+    if check := entry.get("check"):
+        if not isinstance(check, str):
+            raise TaskError(f"checklist item {item['id']}: its check is a {type(check).__name__}: write an expression")
+        check_expression(check, where=f"checklist item {item['id']}")
+        item["check"] = check
+    return item

@@ -190,14 +190,14 @@ def test_every_state_survives_a_checkpoint(saver, caplog):
     seen = {(): {}}
     for part in gecko.stream(given, thread, stream_mode="values", subgraphs=True, version="v2"):
         seen[tuple(part["ns"])] = part["data"]
-    assert {key for state in seen.values() for key in state} >= {*AttemptState.__annotations__} - {"items_failure"}
+    assert {key for state in seen.values() for key in state} >= {*AttemptState.__annotations__}
     kept = dict(namespaces(gecko, thread))
     assert len(kept) == len(seen) == 3, "the turn and its two attempts"
     for namespace, state in seen.items():
         for key, value in state.items():
             assert kept["|".join(namespace)][key] == value, key
     assert gecko.get_state(thread).values["task_state"]["tree"] == SURROUNDED["tree"]
-    assert {*GeckoState.__annotations__} - {*gecko.get_state(thread).values} == {"checklist", "number"}
+    assert {*GeckoState.__annotations__} - {*gecko.get_state(thread).values} == {"checklist", "number", "unjudged"}
     assert [each for each in caplog.records if each.name.startswith("langgraph")] == [], "no class that a saver refuses"
 
 

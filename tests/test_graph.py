@@ -12,6 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko
 from gecko_graph import context as context_module
+from gecko_graph.graph import compose
+from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
 from tests import desk
 
@@ -60,6 +62,23 @@ def test_parallel_attempts_run_from_the_same_state_and_the_best_is_chosen():
     assert [attempt["number"] for attempt in run["rehearsal"]["attempts"]] == [1, 2, 3]
     assert words(run) == ["failed", "accepted", "failed"]
     assert run["rehearsal"]["chosen"] == 2
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("width", [1, 3])
+async def test_the_judge_comes_once_a_round_after_the_attempts_and_the_checklist(width, given):
+    items = [{"id": "item-1", "status": "failed", "reason": "no"}]
+    roles = {"checklist": [{"items": [{"description": "filed"}]}], "judge": [{"items": items}] * 6}
+    gecko = desk.gecko(
+        turns=[turn([desk.WRONG] * 6, **roles)], context=GeckoContext(parallel_attempts=width, max_retries=1)
+    )
+    inputs = desk.inputs() if given else desk.inputs(checklist=None)
+    updates = [name async for part in gecko.astream(inputs, stream_mode="updates") for name in part]
+    beside = [] if given else ["checklist"]
+    first = updates[2 : 2 + width + len(beside)]
+    assert sorted(first) == ["attempt"] * width + beside
+    rest = ["judge", "decide", "start_round", *["attempt"] * width, "judge", "decide", "finish"]
+    assert updates == ["bootstrapper", "start_round", *first, *rest]
 
 
 def test_parallel_attempts_retry_with_the_next_numbers():
@@ -272,3 +291,9 @@ def test_no_tools_and_no_toolkit_are_mistakes():
         create_gecko([desk.look])  # type: ignore[arg-type]
     with pytest.raises(GeckoError, match="role"):
         create_gecko(desk.toolkit(), models={"plannner": "openai:x"})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("name", ["validater", "attempt", "__start__"])
+def test_only_nodes_that_are_there_are_replaced(name):
+    with pytest.raises(GeckoError, match=f"no node '{name}' can be replaced"):
+        compose(desk.toolkit(), models=Models.bind(), default=GeckoContext(), replace={name: lambda state, scope: {}})

@@ -131,7 +131,7 @@ def test_the_graph_is_drawn_with_its_attempts_and_form(server):
     (assistant,) = ask(f"{server}/assistants/search", {})
     drawn = ask(f"{server}/assistants/{assistant['assistant_id']}/graph?xray=true")
     names = {node["id"] for node in drawn["nodes"]}
-    assert {"bootstrapper", "attempt:planner", "attempt:judge", "finish"} <= names
+    assert {"bootstrapper", "attempt:planner", "judge", "finish"} <= names
     schemas = ask(f"{server}/assistants/{assistant['assistant_id']}/schemas")
     assert "max_retries" in schemas["context_schema"]["properties"]
     assert set(schemas["input_schema"]["properties"]) == {"messages", "task_state", "checklist"}

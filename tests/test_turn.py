@@ -6,9 +6,9 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import ValidationError
 
-from gecko_graph import GeckoContext
+from gecko_graph import GeckoContext, GeckoError
 from gecko_graph.errors import TaskError
-from gecko_graph.turn import earlier, human_turns, next_turn, task_of
+from gecko_graph.turn import earlier, human_turns, next_turn, numbered, task_of
 
 TALK = [SystemMessage("s"), HumanMessage("first"), AIMessage("a"), HumanMessage(" second "), AIMessage("b")]
 
@@ -50,3 +50,38 @@ def test_a_knob_that_was_renamed_is_still_taken_by_its_old_name():
     assert GeckoContext.model_validate({"calls": "snapshot", "max_retries": 1}).parallel_calls == "snapshot"
     with pytest.raises(ValidationError):
         GeckoContext(**{"calls": "strict", "parallel_calls": "serial"})
+
+
+def test_bare_texts_and_missing_ids_are_filled_in():
+    given = ["it is filed", {"description": "and told"}, {"check": "state.trays"}, {"id": "x", "description": "last"}]
+    assert numbered(given) == [
+        {"id": "item-1", "description": "it is filed"},
+        {"id": "item-2", "description": "and told"},
+        {"id": "item-3", "description": "state.trays", "check": "state.trays"},
+        {"id": "x", "description": "last"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("the file exists", "checklist is a str: give a list"),
+        ({"description": "d"}, "checklist is a dict: give a list"),
+        ([{}], "checklist item 1: give it a description"),
+        (["fine", "  "], "checklist item 2: give it a description"),
+        ([7], "checklist item 1: give it a description"),
+        ([{"id": "a", "description": "x"}, {"id": "a", "description": "y"}], "the same id"),
+        (["x", {"id": "item-1", "description": "y"}], "the same id"),
+        (
+            ["x", {"description": "y", "chek": "state.a"}],
+            "checklist item 2: 'chek' is no key of an item; keys: id, desc",
+        ),
+        ([{"description": "x", "check": True}], "item-1: its check is a bool"),
+        ([{"description": "x", "check": "1 +"}], "checklist item item-1"),
+        ([{"description": "x", "check": "nosuch > 1"}], "unknown name 'nosuch'"),
+        ([{"description": "x", "check": "state.__class__"}], "item-1"),
+    ],
+)
+def test_a_wrong_checklist_is_a_user_s_mistake(given, says):
+    with pytest.raises(GeckoError, match=says):
+        numbered(given)

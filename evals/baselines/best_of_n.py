@@ -48,7 +48,6 @@ def create_best_of_n(
         toolkit, models=models, default=default, follow=lambda state: spread(state, default.max_retries + 1)
     )
     builder.add_node("review", as_node(pick, models=models, default=default, book=book_review))
-    builder.add_edge("trial", "review")
     builder.add_edge("review", "finish")
     return builder.compile(checkpointer=checkpointer, name="best-of-n")
 

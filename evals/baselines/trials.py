@@ -18,7 +18,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Checkpointer
 from pydantic import BaseModel
 
-from gecko_graph.channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over
+from gecko_graph.channels import GeckoInput, GeckoOutput, GeckoState, Over
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko, create_attempt
 from gecko_graph.models.ask import PlannerAsk, Reply, Where
@@ -29,9 +29,8 @@ from gecko_graph.models.telling import cut, tell_steps
 from gecko_graph.nodes.attempt import attempt_node
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.nodes.rounds import finish
-from gecko_graph.state import Attempt, Role
+from gecko_graph.state import Attempt, Role, Verdict
 from gecko_graph.task_state.digest import digest
-from gecko_graph.task_state.patch import make_patch
 from gecko_graph.toolkit import Toolkit
 from gecko_graph.turn import human_turns, task_of
 
@@ -77,7 +76,6 @@ def create_single(
     """One trial, with other functions in the place of some of its nodes."""
     builder = opened(toolkit, models=models, default=default, replace=replace)
     builder.add_node("review", as_node(take_last, models=models, default=default))
-    builder.add_edge("trial", "review")
     builder.add_edge("review", "finish")
     return builder.compile(checkpointer=checkpointer, name="plain")
 
@@ -101,7 +99,6 @@ def create_loop(
     """
     builder = opened(toolkit, models=models, default=default)
     builder.add_node("review", as_node(review, models=models, default=default, book=book_review))
-    builder.add_edge("trial", "review")
     builder.add_conditional_edges("review", after_review, {"trial": "trial", "finish": "finish"})
     return builder.compile(checkpointer=checkpointer, name="loop")
 
@@ -114,7 +111,7 @@ def opened(
     replace: Mapping[str, NodeFunction] = NO_NODES,
     follow: Callable[[GeckoState], Any] | None = None,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """The start that all baselines have: the turn opened, the state made whole, the trial; and their end.
+    """What all baselines have: the turn opened, the state made whole, the trial, an edge to the node `review`; the end.
 
     Args:
         toolkit: The tools.
@@ -128,6 +125,7 @@ def opened(
     builder.add_node("bootstrapper", as_node(opening, models=models, default=default, book=book_opening))
     builder.add_node("start", as_node(start, models=models, default=default))
     builder.add_node("trial", trial(toolkit, models=models, default=default, replace=replace))
+    builder.add_node("unjudged", as_node(unjudged, models=models, default=default))
     builder.add_node("finish", as_node(finish, models=models, default=default))
     builder.add_edge(START, "bootstrapper")
     builder.add_edge("bootstrapper", "start")
@@ -135,6 +133,8 @@ def opened(
         builder.add_edge("start", "trial")
     else:
         builder.add_conditional_edges("start", follow, ["trial"])
+    builder.add_edge("trial", "unjudged")
+    builder.add_edge("unjudged", "review")
     builder.add_edge("finish", END)
     return builder
 
@@ -144,13 +144,13 @@ def trial(
 ) -> Runnable[Any, Any]:
     """One attempt of the rehearsal that nobody judges, and whose arguments only the tools' own rules check."""
     context = default.model_copy(update={"semantic_validation": False})
-    return attempt_node(create_attempt(toolkit, models, context, replace={"judge": unjudged, **replace}), context)
+    return attempt_node(create_attempt(toolkit, models, context, replace=replace), context)
 
 
-def unjudged(state: AttemptState, scope: NodeScope) -> dict[str, Any]:
-    """The attempt's change, and a verdict that says nothing: no baseline has a judge of the task state."""
-    change = make_patch(state["before"], state["task_state"])
-    return {"change": change, "verdict": {"word": "failed", "score": 0.0, "items": [], "feedback": ""}}
+def unjudged(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
+    """The trials with a verdict that says nothing: no baseline has a judge of the task state."""
+    nothing: Verdict = {"word": "failed", "score": 0.0, "items": [], "feedback": ""}
+    return {"attempts": [{**each, "verdict": nothing} for each in state["unjudged"]]}
 
 
 def start(state: GeckoState, scope: NodeScope) -> dict[str, Any]:

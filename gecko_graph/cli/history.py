@@ -168,7 +168,7 @@ def _open_attempts(snapshot: StateSnapshot) -> list[Draft]:
         inner = task.state
         if isinstance(inner, StateSnapshot):
             drafts += [_draft(inner.values)] if "number" in inner.values else _open_attempts(inner)
-    return drafts
+    return drafts + list(snapshot.values.get("unjudged", []))
 
 
 def _draft(values: JsonObject) -> Draft:

@@ -65,9 +65,13 @@ def book_attempt(update: Update, state: Mapping[str, Any], accounts: Accounts) -
 
 
 def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
-    """Book on the outer graph's `ledger`. Only nodes that open a turn ask there, so the turn is the one that opens."""
-    opened = update.get("ledger") or {"turn": (state.get("ledger") or {"turn": 0})["turn"] + 1}
-    return {**update, "ledger": {**opened, "usage": accounts.usage, "asked": accounts.asked}}
+    """Book on the outer graph's `ledger`: the one that the node opens, else the turn's."""
+    opened, asked = update.get("ledger"), accounts.asked
+    if opened is None:
+        before = state["ledger"]["asked"]
+        opened = {"turn": state["ledger"]["turn"]}
+        asked = {role: before.get(role, 0) + number for role, number in asked.items()}
+    return {**update, "ledger": {**opened, "usage": accounts.usage, "asked": asked}}
 
 
 def as_node(

@@ -14,19 +14,22 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 
-from ..channels import AttemptState, GeckoState
+from ..channels import ATTEMPT_BROKE, AttemptState, GeckoState
 from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..events import event
 from ..models.node import NodeScope
 from ..models.telling import cut
 from ..models.usage import total
-from ..state import VERSION, Attempt
+from ..state import VERSION, UnjudgedAttempt
 from ..task_state.digest import clone, digest
-from ..task_state.patch import apply_patch
+from ..task_state.patch import make_patch
 from ..turn import check_start, human_turns, task_of
 
 LONGEST_REASON = 1_000
+
+SPARE_CALLS = 5
+"""Rounds of an attempt's graph beyond `max_steps`: for its first node, its last answer, a message cut short."""
 
 
 def begin(state: AttemptState, scope: NodeScope) -> dict[str, Any]:
@@ -49,9 +52,10 @@ def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoCo
 
     A wrapper, not the graph itself as a node: that would share every key of the same name and apply its reducers twice.
     """
+    cycle = longest_cycle(graph)
 
     def run(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
-        given, inner = frame(state, config, default)
+        given, inner = frame(state, config, default, cycle=cycle)
         boundary = Boundary(given)
         with boundary:
             for values in graph.stream(given, inner, stream_mode="values"):
@@ -59,7 +63,7 @@ def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoCo
         return result(given, boundary.attempt(), boundary.seen)
 
     async def arun(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
-        given, inner = frame(state, config, default)
+        given, inner = frame(state, config, default, cycle=cycle)
         boundary = Boundary(given)
         with boundary:
             async for values in graph.astream(given, inner, stream_mode="values"):
@@ -91,28 +95,47 @@ class Boundary:
         self.error = error
         return True
 
-    def attempt(self) -> Attempt:
+    def attempt(self) -> UnjudgedAttempt:
         """The attempt's record, with the steps that it made, whether it ended or broke."""
         return record(self.seen) if self.error is None else broken(self.given, self.seen, self.error)
 
 
-def frame(state: GeckoState, config: RunnableConfig, default: GeckoContext) -> tuple[AttemptState, RunnableConfig]:
+def longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
+    """How many nodes the longest way round in a graph has: what one tool call costs at most, in supersteps."""
+    after: dict[str, set[str]] = {}
+    for edge in graph.get_graph().edges:
+        after.setdefault(edge.source, set()).add(edge.target)
+
+    def longest(way: tuple[str, ...]) -> int:
+        """The longest way on from here that comes back to where it began."""
+        ends = [len(way)] if way[0] in after.get(way[-1], ()) else [0]
+        return max(ends + [longest((*way, each)) for each in after.get(way[-1], ()) if each not in way])
+
+    return max((longest((node,)) for node in after), default=0)
+
+
+def frame(
+    state: GeckoState, config: RunnableConfig, default: GeckoContext, *, cycle: int
+) -> tuple[AttemptState, RunnableConfig]:
     """The attempt's input and config, with two things that a subgraph would take from its caller.
 
-    The recursion limit; and the run's name, which tells attempts apart in a trace. Under the name of its node LangGraph
-    would send all that the planner saw, simulated results included, to whoever streams `messages` without subgraphs.
+    The recursion limit, from the supersteps that a call costs at most; and the run's name, which tells attempts apart
+    in a trace. Under the name of its node LangGraph would send all that the planner saw, simulated results included, to
+    whoever streams `messages` without subgraphs.
     """
     context = context_of(get_runtime().context, default)
     number = state.get("number") or len(state.get("attempts") or []) + 1
-    limit = 4 * context.max_steps + 20  # a call costs at most the supersteps of its four nodes
-    own: RunnableConfig = {"recursion_limit": limit, "run_name": f"attempt {number}"}
+    own: RunnableConfig = {
+        "recursion_limit": cycle * (context.max_steps + SPARE_CALLS),
+        "run_name": f"attempt {number}",
+    }
     return attempt_input(state, number, context), {**config, **own}
 
 
-def result(given: AttemptState, attempt: Attempt, seen: AttemptState) -> dict[str, Any]:
+def result(given: AttemptState, attempt: UnjudgedAttempt, seen: AttemptState) -> dict[str, Any]:
     """What the outer graph keeps of an attempt, ended or broken: the record, what it supposed and what it has cost."""
     return {
-        "attempts": [attempt],
+        "unjudged": [attempt],
         "facts": seen.get("facts", {}),
         "semantic": seen.get("semantic", [])[len(given["semantic"]) :],
         "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": seen.get("asked", {})},
@@ -132,8 +155,6 @@ def attempt_input(state: GeckoState, number: int, context: GeckoContext) -> Atte
         "start_digest": state["start_digest"],
         "before": before,
         "conversation": list(messages),
-        "items": state["items"],
-        "items_failure": state["items_failure"],
         "lesson": state["lesson"],
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
         "width": state["width"],
@@ -145,25 +166,24 @@ def attempt_input(state: GeckoState, number: int, context: GeckoContext) -> Atte
     }
 
 
-def record(state: AttemptState) -> Attempt:
+def record(state: AttemptState) -> UnjudgedAttempt:
     """The finished attempt as it is kept."""
     return {
         "v": VERSION,
         "number": state["number"],
         "start_digest": state["start_digest"],
-        "end_digest": digest(apply_patch(state["before"], state["change"])),
+        "end_digest": digest(state["task_state"]),
         "steps": state.get("steps", []),
         "answer": state.get("answer", ""),
-        "verdict": state["verdict"],
-        "change": state["change"],
+        "change": make_patch(state["before"], state["task_state"]),
         "usage": state.get("usage", {}),
         "stop_reason": state.get("stop_reason", ""),
     }
 
 
-def broken(given: AttemptState, seen: AttemptState, error: Exception) -> Attempt:
+def broken(given: AttemptState, seen: AttemptState, error: Exception) -> UnjudgedAttempt:
     """The record of an attempt that broke, with the steps it made: a bad attempt is data, not a crash."""
-    reason = cut(f"the attempt broke: {type(error).__name__}: {error}", budget=LONGEST_REASON)
+    reason = cut(f"{ATTEMPT_BROKE}: {type(error).__name__}: {error}", budget=LONGEST_REASON)
     return {
         "v": VERSION,
         "number": given["number"],
@@ -171,7 +191,6 @@ def broken(given: AttemptState, seen: AttemptState, error: Exception) -> Attempt
         "end_digest": given["start_digest"],
         "steps": seen.get("steps", []),
         "answer": seen.get("answer", ""),
-        "verdict": {"word": "failed", "score": 0.0, "items": [], "feedback": reason},
         "change": [],
         "usage": seen.get("usage", {}),
         "stop_reason": reason,

@@ -17,7 +17,7 @@ from ..models.telling import cut, tell_conversation, tell_policy, tell_tools
 from ..state import JsonObject
 from ..task_state.digest import check_json, clone
 from ..toolkit import Toolkit, ToolSpec
-from ..turn import earlier, human_turns, next_turn, task_of
+from ..turn import earlier, human_turns, next_turn, numbered, task_of
 from ..view.view import focus_words, view
 
 RUNTIME = "runtime_state"
@@ -31,9 +31,11 @@ def bootstrapper(
 
     Raises:
         StateError: The given task state is no JSON object.
-        TaskError: The conversation holds no task.
+        TaskError: The conversation holds no task, or the given checklist is malformed.
+        ContractError: A `check` of the given checklist cannot be parsed.
     """
     task = task_of(state.get("messages", []))
+    items = numbered(state["checklist"]) if state.get("checklist") else None
     given = state.get("task_state")
     given = {} if given is None else given
     if not isinstance(given, dict):
@@ -49,6 +51,8 @@ def bootstrapper(
         "ledger": ledger,
         "round": -1,
         "lesson": None,
+        "items": items,
+        "items_failure": "",
         "attempts": Overwrite([]),
         "semantic": Overwrite([]),
     }

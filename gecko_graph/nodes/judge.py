@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..channels import PLANNER_FAILED, AttemptState
+from langchain_core.messages import AnyMessage
+
+from ..channels import ATTEMPT_BROKE, PLANNER_FAILED, GeckoState
 from ..contracts.expression import Scope, check_expression
 from ..errors import EvaluationFailed
 from ..events import event
@@ -17,10 +20,21 @@ from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.telling import cut, format_change, tell_conversation, tell_json, tell_policy, tell_steps, tell_tools
-from ..state import ChecklistItem, ItemStatus, JsonObject, JudgedItem, Patch, Step, Verdict, VerdictWord
-from ..task_state.patch import make_patch
+from ..models.usage import add_usage
+from ..state import (
+    Attempt,
+    ChecklistItem,
+    ItemStatus,
+    JsonObject,
+    JudgedItem,
+    Step,
+    UnjudgedAttempt,
+    Verdict,
+    VerdictWord,
+)
+from ..task_state.patch import apply_patch
 from ..toolkit.spec import ToolSpec
-from ..turn import earlier
+from ..turn import earlier, human_turns, task_of
 from ..view.view import focus_words, view
 
 STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success")
@@ -32,43 +46,90 @@ REASON_CHARS = 500
 FEEDBACK_CHARS = 4_000
 
 
-def judge(
-    state: AttemptState, scope: NodeScope, *, toolkit: Iterable[ToolSpec] = ()
-) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
-    """Judge the attempt. A judge or checklist that fails to answer never counts as success.
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One attempt at its end, and what it is judged by.
 
     Args:
-        state: The attempt at its end.
+        attempt: The attempt.
+        before: The task state that it began from.
+        after: The task state that it came to.
+        items: The checklist.
+        items_failure: Why there is no checklist.
+        messages: The conversation, which ends with the task.
+    """
+
+    attempt: UnjudgedAttempt
+    before: JsonObject
+    after: JsonObject
+    items: Sequence[ChecklistItem]
+    items_failure: str = ""
+    messages: Sequence[AnyMessage] = ()
+
+
+def judge(
+    state: GeckoState, scope: NodeScope, *, toolkit: Iterable[ToolSpec] = ()
+) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
+    """Judge the attempts of the round. A judge or checklist that fails to answer never counts as success.
+
+    Args:
+        state: The turn, with the round's attempts.
         scope: Knobs, events, models.
         toolkit: What could be called: whether no tool fits can only be told by who knows the tools.
     """
-    change = make_patch(state["before"], state["task_state"])
-    ruled = judge_by_rule(state)
-    judgement: Judgement | None = None
-    failure = state["stop_reason"] if is_silent(state) else None
-    if needs_model(state, ruled, change):
-        (reply,) = yield [ask_judge(state, scope, ruled, change, toolkit=toolkit)]
-        judgement = reply.value if isinstance(reply.value, Judgement) else None
-        failure = reply.failure
-    items = settle(state["items"], ruled, judgement, failure)
-    verdict = pronounce(items, state, judgement)
-    told = {"verdict": verdict, "answer": state.get("answer", ""), "stop_reason": state.get("stop_reason", "")}
-    scope.emit(event("gecko.verdict", attempt=state["number"], **told))
-    return {"verdict": verdict, "change": change}
+    tried = [evidence_of(state, each) for each in sorted(state.get("unjudged") or [], key=lambda each: each["number"])]
+    ruled = [judge_by_rule(each) for each in tried]
+    first = state["ledger"]["asked"].get("judge", 0)
+    asked = [index for index, each in enumerate(tried) if needs_model(each, ruled[index])]
+    replies = yield [
+        ask_judge(tried[index], scope, ruled[index], toolkit=toolkit, question=first + number)
+        for number, index in enumerate(asked)
+    ]
+    by_index = dict(zip(asked, replies, strict=True))
+    judged = [judged_attempt(each, ruled[index], by_index.get(index)) for index, each in enumerate(tried)]
+    for attempt in judged:
+        told = {key: attempt[key] for key in ("verdict", "answer", "stop_reason")}
+        scope.emit(event("gecko.verdict", attempt=attempt["number"], **told))
+    return {"attempts": judged}
 
 
-def judge_by_rule(state: AttemptState) -> dict[str, tuple[bool, str]]:
+def evidence_of(state: GeckoState, attempt: UnjudgedAttempt) -> Evidence:
+    """The attempt with the states that it began from and came to, and the turn's checklist."""
+    before = state.get("task_state") or {}
+    return Evidence(
+        attempt=attempt,
+        before=before,
+        after=apply_patch(before, attempt["change"]),
+        items=state["items"] or [],
+        items_failure=state["items_failure"],
+        messages=state["messages"],
+    )
+
+
+def judged_attempt(evidence: Evidence, ruled: Mapping[str, tuple[bool, str]], reply: Reply | None) -> Attempt:
+    """The attempt with its verdict; what the judge has cost is the attempt's."""
+    attempt = evidence.attempt
+    judgement = reply.value if reply is not None and isinstance(reply.value, Judgement) else None
+    failure = reply.failure if reply is not None else attempt["stop_reason"] if is_silent(attempt) else None
+    verdict = pronounce(settle(evidence.items, ruled, judgement, failure), evidence, judgement)
+    usage = attempt["usage"]
+    if reply is not None and not reply.absent:
+        usage = add_usage(usage, {"judge": reply.usage})
+    return {**attempt, "verdict": verdict, "usage": usage}
+
+
+def judge_by_rule(evidence: Evidence) -> dict[str, tuple[bool, str]]:
     """Item id to whether its check holds, with the reason where it does not."""
     scope = Scope(
         {
-            "state": state["task_state"],
-            "before": state["before"],
-            "calls": calls_of(state.get("steps", [])),
-            "answer": state.get("answer", ""),
+            "state": evidence.after,
+            "before": evidence.before,
+            "calls": calls_of(evidence.attempt["steps"]),
+            "answer": evidence.attempt["answer"],
         }
     )
     ruled: dict[str, tuple[bool, str]] = {}
-    for item in state["items"]:
+    for item in evidence.items:
         if "check" not in item:
             continue
         try:
@@ -93,54 +154,60 @@ def calls_of(steps: Sequence[Step]) -> list[JsonObject]:
     ]
 
 
-def needs_model(state: AttemptState, ruled: Mapping[str, tuple[bool, str]], change: Patch) -> bool:
+def needs_model(evidence: Evidence, ruled: Mapping[str, tuple[bool, str]]) -> bool:
     """True where an item has no check, or where a rule failed but the answer may rightly be a question to the user.
 
-    An attempt whose planner never spoke is not worth a question: it can be nothing but failed.
+    An attempt that broke, or whose planner never spoke, is not worth a question: it can be nothing but failed.
     """
-    if is_silent(state) and not state.get("steps"):
+    attempt = evidence.attempt
+    if is_broken(attempt) or (is_silent(attempt) and not attempt["steps"]):
         return False
-    if any(item["id"] not in ruled for item in state["items"]):
+    if any(item["id"] not in ruled for item in evidence.items):
         return True
     if all(holds for holds, _ in ruled.values()):
         return False
-    answer = state.get("answer", "")
-    return bool(answer) and (not change or "?" in answer)
+    return bool(attempt["answer"]) and (not attempt["change"] or "?" in attempt["answer"])
 
 
-def is_silent(state: AttemptState) -> bool:
+def is_silent(attempt: UnjudgedAttempt) -> bool:
     """True where the attempt ended because the planner gave no reply."""
-    return state.get("stop_reason", "").startswith(PLANNER_FAILED)
+    return attempt["stop_reason"].startswith(PLANNER_FAILED)
+
+
+def is_broken(attempt: UnjudgedAttempt) -> bool:
+    """True where the attempt ended in an exception."""
+    return attempt["stop_reason"].startswith(ATTEMPT_BROKE)
 
 
 def ask_judge(
-    state: AttemptState,
+    evidence: Evidence,
     scope: NodeScope,
     ruled: Mapping[str, tuple[bool, str]],
-    change: Patch,
     *,
     toolkit: Iterable[ToolSpec] = (),
+    question: int = 0,
 ) -> Ask:
     """The question: the items that no rule has found to hold, and the evidence."""
-    budget = scope.context.view_chars
-    words = focus_words(state["task"], [item["description"] for item in state["items"]])
+    budget, attempt, messages = scope.context.view_chars, evidence.attempt, evidence.messages
+    task = cut(task_of(messages), budget=budget)
+    words = focus_words(task, [item["description"] for item in evidence.items])
     return Ask(
         role="judge",
         variables={
             "items": "\n".join(
-                tell_item(item, ruled) for item in state["items"] if not ruled.get(item["id"], DOUBT)[0]
+                tell_item(item, ruled) for item in evidence.items if not ruled.get(item["id"], DOUBT)[0]
             ),
-            "task": state["task"],
+            "task": task,
             "tools": tell_tools(((tool.name, tool.description) for tool in toolkit), budget=budget // 2),
-            "conversation": tell_conversation(earlier(state["conversation"]), budget=budget // 2),
-            "policy": tell_policy(state["conversation"], budget=budget // 2),
-            "steps": tell_steps(state.get("steps", []), budget=budget),
-            "answer": tell_answer(state),
-            "change": format_change(state["before"], state["task_state"], budget=budget // 2),
-            "state": view(state["task_state"], focus=words, budget=budget),
+            "conversation": tell_conversation(earlier(messages), budget=budget // 2),
+            "policy": tell_policy(messages, budget=budget // 2),
+            "steps": tell_steps(attempt["steps"], budget=budget),
+            "answer": tell_answer(attempt),
+            "change": format_change(evidence.before, evidence.after, budget=budget // 2),
+            "state": view(evidence.after, focus=words, budget=budget),
         },
         reply=Judgement,
-        where=Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("judge", 0)),
+        where=Where(turn=human_turns(messages) - 1, attempt=attempt["number"], question=question),
     )
 
 
@@ -157,10 +224,10 @@ def goal_of(item: ChecklistItem) -> str:
     return f"item {item['id']}" if item["description"] == item.get("check") else item["description"]
 
 
-def tell_answer(state: AttemptState) -> str:
+def tell_answer(attempt: UnjudgedAttempt) -> str:
     """The planner's answer; where there is none, why the attempt ended."""
-    answer = state.get("answer", "")
-    return tell_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {state.get('stop_reason') or 'no reason'})"
+    answer = attempt["answer"]
+    return tell_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {attempt['stop_reason'] or 'no reason'})"
 
 
 def settle(
@@ -208,11 +275,14 @@ def worst(said: Sequence[ItemJudgement]) -> dict[str, ItemJudgement]:
     return spoken
 
 
-def pronounce(items: Sequence[JudgedItem], state: AttemptState, judgement: Judgement | None) -> Verdict:
+def pronounce(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> Verdict:
     """The verdict: `accepted`, `needs_user` or `failed`, with its score and feedback."""
+    attempt = evidence.attempt
+    if is_broken(attempt):
+        return {"word": "failed", "score": 0.0, "items": [], "feedback": attempt["stop_reason"]}
     statuses = [item["status"] for item in items]
     word: VerdictWord = "failed"
-    silent = is_silent(state)
+    silent = is_silent(attempt)
     if items and not silent:
         if all(status == "success" for status in statuses):
             word = "accepted"
@@ -220,13 +290,13 @@ def pronounce(items: Sequence[JudgedItem], state: AttemptState, judgement: Judge
             word = "needs_user"
     counted = {"success", "unknown"} if word == "needs_user" else {"success"}
     score = sum(status in counted for status in statuses) / len(items) if items and not silent else 0.0
-    feedback = "" if word == "accepted" else feedback_of(items, state, judgement)
+    feedback = "" if word == "accepted" else feedback_of(items, evidence, judgement)
     return {"word": word, "score": score, "items": list(items), "feedback": feedback}
 
 
-def feedback_of(items: Sequence[JudgedItem], state: AttemptState, judgement: Judgement | None) -> str:
+def feedback_of(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> str:
     """What the next attempt's planner is told: what is missing and why. Never how to do it, as a check would say."""
-    goals = {item["id"]: goal_of(item) for item in state.get("items", [])}
+    goals = {item["id"]: goal_of(item) for item in evidence.items}
     lines = [
         f"- {goals.get(item['id'], item['description'])}: {item['status']}"
         + (f" ({item['reason']})" if item["reason"] and item["by"] != "rule" else "")
@@ -234,8 +304,8 @@ def feedback_of(items: Sequence[JudgedItem], state: AttemptState, judgement: Jud
         if item["status"] != "success"
     ]
     if not items:
-        lines.append(state.get("items_failure") or "there is no checklist")
-    reason = state.get("stop_reason", "answered")
+        lines.append(evidence.items_failure or "there is no checklist")
+    reason = evidence.attempt["stop_reason"]
     if reason != "answered":
         lines.append(f"The attempt ended early: {reason}")
     if judgement is not None and judgement.feedback:

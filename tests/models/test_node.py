@@ -81,12 +81,12 @@ def test_nothing_asked_is_nothing_booked():
     assert list(build(node).stream({"said": ""}, stream_mode="updates")) == [{"node": {"said": "quiet"}}]
 
 
-async def test_the_outer_graph_books_on_the_turn_that_opens(run, ask_for):
+async def test_the_outer_graph_books_on_the_turn_that_opens_and_then_on_the_turn_s(run, ask_for):
     def opens(state, scope):
         yield [ask_for("validator")]
         return {"said": "x", "ledger": {"turn": 5, "started_at": 1.0, "usage": {}, "asked": {}}}
 
-    def beside(state, scope):
+    def later(state, scope):
         yield [ask_for("validator")]
         return None
 
@@ -95,10 +95,10 @@ async def test_the_outer_graph_books_on_the_turn_that_opens(run, ask_for):
     assert first["ledger"]["turn"] == 5
     assert first["ledger"]["started_at"] == 1.0
     assert first["ledger"]["asked"] == {"validator": 1}
-    second = await run(build(beside, models=models, book=book_turn), {"said": "", "ledger": {"turn": 2}})
-    assert second["ledger"]["turn"] == 3
-    third = await run(build(beside, models=models, book=book_turn), {"said": ""})
-    assert third["ledger"]["turn"] == 1
+    opened = {"turn": 2, "usage": {}, "asked": {"validator": 3, "judge": 1}}
+    second = await run(build(later, models=models, book=book_turn), {"said": "", "ledger": opened})
+    assert second["ledger"]["turn"] == 2
+    assert second["ledger"]["asked"] == {"validator": 4}, "so many in all, for a reducer that takes the most"
 
 
 class Foreign(TypedDict):

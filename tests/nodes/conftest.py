@@ -24,8 +24,6 @@ def attempt():
             "start_digest": digest(before),
             "before": before,
             "conversation": [HumanMessage(TASK)],
-            "items": desk.CHECKLIST,
-            "items_failure": "",
             "lesson": None,
             "ledger_turn": 1,
             "spent_tokens": 0,

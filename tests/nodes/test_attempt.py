@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 
 import pytest
 from langgraph.errors import GraphInterrupt
+from langgraph.graph import END, START, StateGraph
 
 from gecko_graph import GeckoContext, GeckoError
+from gecko_graph.channels import AttemptState
 from gecko_graph.errors import StateError
-from gecko_graph.nodes.attempt import Boundary, attempt_input, begin, result
+from gecko_graph.graph import create_attempt
+from gecko_graph.models.factory import Models
+from gecko_graph.nodes.attempt import Boundary, attempt_input, begin, longest_cycle, result
 from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import drive
 from tests import desk
@@ -61,11 +66,11 @@ def test_a_bad_attempt_is_data_and_keeps_what_was_seen(attempt, step):
     kept = boundary.attempt()
     assert kept["stop_reason"].startswith("the attempt broke: ZeroDivisionError: a bug")
     assert len(kept["stop_reason"]) <= 1_000
-    assert (kept["verdict"]["word"], kept["verdict"]["score"]) == ("failed", 0.0)
+    assert "verdict" not in kept
     assert len(kept["steps"]) == 1
     update = result(boundary.given, kept, boundary.seen)
     assert update["ledger"]["usage"]["planner"]["calls"] == 1
-    assert update["attempts"] == [kept]
+    assert update["unjudged"] == [kept]
 
 
 @pytest.mark.parametrize("error", [GeckoError("a mistake"), GraphInterrupt(()), KeyboardInterrupt(), SystemExit()])
@@ -76,15 +81,12 @@ def test_mistakes_and_control_flow_go_through(attempt, error):
 
 def test_a_finished_attempt_s_record(attempt, step):
     change = [{"op": "add", "path": "/trays/bills", "value": []}]
-    verdict = {"word": "failed", "score": 0.5, "items": [], "feedback": "f"}
-    boundary = Boundary(attempt())
-    with boundary:
-        boundary.seen = attempt(
-            steps=[step()], change=change, verdict=verdict, answer="a", stop_reason="answered", semantic=[1, 2]
-        )
-    kept = boundary.attempt()
     after = desk.start()
     after["trays"]["bills"] = []
+    boundary = Boundary(attempt())
+    with boundary:
+        boundary.seen = attempt(steps=[step()], task_state=after, answer="a", stop_reason="answered", semantic=[1, 2])
+    kept = boundary.attempt()
     assert (kept["end_digest"], kept["change"], kept["answer"]) == (digest(after), change, "a")
     assert result(attempt(semantic=[1]), kept, boundary.seen)["semantic"] == [2], "only what is new"
 
@@ -128,3 +130,19 @@ def test_more_steps_than_langgraph_s_own_limit_is_high():
     )
     (attempt,) = run["rehearsal"]["attempts"]
     assert (len(attempt["steps"]), attempt["stop_reason"]) == (30, "answered")
+
+
+def test_the_recursion_limit_of_an_attempt_follows_from_its_graph():
+    def chain(*nodes):
+        builder = StateGraph(AttemptState)
+        for node in nodes:
+            builder.add_node(node, lambda state: {})
+        for one, next_one in pairwise([START, *nodes]):
+            builder.add_edge(one, next_one)
+        builder.add_conditional_edges(nodes[-1], lambda state: END, {"again": nodes[1], "back": nodes[-2], END: END})
+        return builder.compile()
+
+    bound = Models.bind(), GeckoContext()
+    assert longest_cycle(create_attempt(desk.toolkit(), *bound)) == 4
+    assert longest_cycle(chain("begin", "a", "b")) == 2
+    assert longest_cycle(chain("begin", "a", "b", "c", "d", "e")) == 5

@@ -41,6 +41,14 @@ def test_it_opens_the_turn_and_clears_the_last_one_s(turn):
     assert boot(first).update["ledger"]["turn"] == 1
 
 
+@pytest.mark.parametrize("given", [{}, {"checklist": None}])
+def test_the_caller_s_checklist_is_the_turn_s_and_without_one_the_model_is_to_write_it(turn, given):
+    stale = turn(task_state={"runtime_state": {}}, items=[{"id": "old", "description": "of the turn before"}])
+    assert boot({**stale, **given}).update["items"] is None
+    mine = boot({**stale, "checklist": ["it is filed"]}).update
+    assert (mine["items"], mine["items_failure"]) == ([{"id": "item-1", "description": "it is filed"}], "")
+
+
 @pytest.mark.parametrize("given", [{}, None])
 def test_no_state_is_made_up_by_the_model(turn, given):
     driven = boot(turn(task_state=given), MADE)

@@ -1,4 +1,4 @@
-"""checklist: the caller's, checked, else the model's; one that nobody writes is a failure with its reason."""
+"""checklist: the model's; one that nobody writes is a failure with its reason."""
 
 from __future__ import annotations
 
@@ -15,54 +15,20 @@ from tests import desk
 
 
 def write(state, *replies, **context):
-    return drive(partial(checklist, toolkit=desk.toolkit()), state, replies, context=GeckoContext(**context))
+    opened = {**state, "items": None}
+    return drive(partial(checklist, toolkit=desk.toolkit()), opened, replies, context=GeckoContext(**context))
 
 
-def test_the_caller_s_checklist_is_taken_without_a_question(turn):
-    driven = write(turn(checklist=desk.CHECKLIST))
-    assert driven.update == {"items": desk.CHECKLIST, "items_failure": ""}
-    assert driven.asks == []
+@pytest.mark.parametrize("items", [{}, {"items": []}, {"items": desk.CHECKLIST}])
+def test_a_thread_that_stopped_where_this_node_ran_first_is_refused(turn, items):
+    state = {key: value for key, value in turn().items() if key != "items"}
+    with pytest.raises(GeckoError, match=r"an earlier version .* start the turn again"):
+        drive(partial(checklist, toolkit=desk.toolkit()), state | items)
 
 
-def test_bare_texts_and_missing_ids_are_filled_in(turn):
-    given = ["it is filed", {"description": "and told"}, {"check": "state.trays"}, {"id": "x", "description": "last"}]
-    assert write(turn(checklist=given)).update["items"] == [
-        {"id": "item-1", "description": "it is filed"},
-        {"id": "item-2", "description": "and told"},
-        {"id": "item-3", "description": "state.trays", "check": "state.trays"},
-        {"id": "x", "description": "last"},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ("the file exists", "checklist is a str: give a list"),
-        ({"description": "d"}, "checklist is a dict: give a list"),
-        ([{}], "checklist item 1: give it a description"),
-        (["fine", "  "], "checklist item 2: give it a description"),
-        ([7], "checklist item 1: give it a description"),
-        ([{"id": "a", "description": "x"}, {"id": "a", "description": "y"}], "the same id"),
-        (["x", {"id": "item-1", "description": "y"}], "the same id"),
-        (
-            ["x", {"description": "y", "chek": "state.a"}],
-            "checklist item 2: 'chek' is no key of an item; keys: id, desc",
-        ),
-        ([{"description": "x", "check": True}], "item-1: its check is a bool"),
-        ([{"description": "x", "check": "1 +"}], "checklist item item-1"),
-        ([{"description": "x", "check": "nosuch > 1"}], "unknown name 'nosuch'"),
-        ([{"description": "x", "check": "state.__class__"}], "item-1"),
-    ],
-)
-def test_a_wrong_checklist_is_a_user_s_mistake(turn, given, says):
-    with pytest.raises(GeckoError, match=says):
-        write(turn(checklist=given))
-
-
-@pytest.mark.parametrize("given", [{}, {"checklist": []}, {"checklist": None}])
-def test_without_one_the_model_writes_it(turn, given):
+def test_the_model_writes_it(turn):
     messages = [HumanMessage("what is in bills?"), AIMessage("An invoice."), HumanMessage("add a receipt")]
-    driven = write(turn(messages=messages, **given), {"items": [{"description": " filed "}, {"description": "told"}]})
+    driven = write(turn(messages=messages), {"items": [{"description": " filed "}, {"description": "told"}]})
     assert driven.update["items"] == [
         {"id": "item-1", "description": "filed"},
         {"id": "item-2", "description": "told"},

@@ -14,7 +14,8 @@ from gecko_graph import GeckoContext
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.prompts import render
 from gecko_graph.models.roles import Judgement
-from gecko_graph.nodes.judge import judge, pronounce, settle
+from gecko_graph.nodes.attempt import record
+from gecko_graph.nodes.judge import Evidence, judge, pronounce, settle
 from gecko_graph.testing import drive
 from tests import desk
 
@@ -22,9 +23,23 @@ SAID = [{"id": "a", "description": "the tray is there"}, {"id": "b", "descriptio
 FILED = {"trays": {"letters": ["from mum"], "bills": ["invoice"]}, "runtime_state": {}}
 
 
+def round_of(state):
+    """The outer graph's state behind an attempt that has ended like this."""
+    asked = state.pop("asked", {})
+    return {
+        "messages": state["conversation"],
+        "task_state": state["before"],
+        "items": state.pop("items", desk.CHECKLIST),
+        "items_failure": state.pop("items_failure", ""),
+        "ledger": {"turn": 1, "started_at": 1.0, "usage": {}, "asked": asked},
+        "unjudged": [record(state)],
+    }
+
+
 def judged(state, *replies, **context):
-    driven = drive(judge, state, replies, context=GeckoContext(**context))
-    return driven.update["verdict"], driven
+    driven = drive(judge, round_of(state), replies, context=GeckoContext(**context))
+    (attempt,) = driven.update["attempts"]
+    return attempt["verdict"], driven
 
 
 def said(*statuses, **more):
@@ -43,7 +58,7 @@ def test_checks_that_hold_are_accepted_without_a_question(attempt):
     verdict, driven = judged(attempt(task_state=FILED, answer="Done.", stop_reason="answered"))
     assert (verdict["word"], verdict["score"], verdict["feedback"]) == ("accepted", 1.0, "")
     assert statuses(verdict) == [("success", "rule")] * 2
-    assert driven.update["change"] == [{"op": "add", "path": "/trays/bills", "value": ["invoice"]}]
+    assert driven.update["attempts"][0]["change"] == [{"op": "add", "path": "/trays/bills", "value": ["invoice"]}]
     (event,) = driven.events
     assert (event["type"], event["verdict"], event["answer"]) == ("gecko.verdict", verdict, "Done.")
 
@@ -198,6 +213,33 @@ def test_an_attempt_that_ran_out_of_steps_is_judged_by_what_it_did(attempt):
     assert verdict["feedback"].endswith("The attempt ended early: max_steps: 2 calls were made")
 
 
+def test_an_attempt_that_broke_is_not_judged(attempt):
+    verdict, driven = judged(attempt(items=SAID, task_state=FILED, stop_reason="the attempt broke: KeyError: 'x'"))
+    assert (verdict["word"], verdict["score"], verdict["items"], driven.asks) == ("failed", 0.0, [], [])
+    assert verdict["feedback"] == "the attempt broke: KeyError: 'x'"
+
+
+# several attempts
+
+
+def test_the_attempts_of_a_round_are_judged_at_once_and_each_by_its_own_reply(attempt):
+    ended = [attempt(number=n, answer=f"answer {n}", stop_reason="answered", usage={}) for n in (4, 2, 3)]
+    state = round_of({**ended[0], "items": SAID, "asked": {"judge": 1}})
+    state["unjudged"] = [record(each) for each in ended]
+    state["unjudged"][1]["stop_reason"] = "the planner did not answer: x"
+    usage = {"calls": 1, "input_tokens": 7, "output_tokens": 3, "cost": None}
+    answers = [Reply(Judgement.model_validate(said("success", word)), None, usage) for word in ("failed", "success")]
+    driven = drive(judge, state, answers)
+    assert [(ask.where.attempt, ask.where.question) for ask in driven.asks] == [(3, 1), (4, 2)]
+    assert [(each["number"], each["verdict"]["word"]) for each in driven.update["attempts"]] == [
+        (2, "failed"),
+        (3, "failed"),
+        (4, "accepted"),
+    ]
+    assert [each["usage"] for each in driven.update["attempts"]] == [{}, {"judge": usage}, {"judge": usage}]
+    assert [each["attempt"] for each in driven.events] == [2, 3, 4]
+
+
 # what it is shown
 
 
@@ -278,7 +320,8 @@ REASONS = st.sampled_from(["answered", "max_steps: x", "the planner did not answ
 @given(ITEMS, RULED, JUDGEMENTS, REASONS)
 def test_the_verdict_s_laws(items, ruled, judgement, reason):
     settled = settle(items, ruled, judgement, None)
-    verdict = pronounce(settled, {"stop_reason": reason}, judgement)
+    attempt = {"stop_reason": reason, "answer": "", "steps": [], "change": []}
+    verdict = pronounce(settled, Evidence(attempt, {}, {}, items), judgement)
     found = [item["status"] for item in verdict["items"]]
     assert [item["id"] for item in verdict["items"]] == [item["id"] for item in items]
     assert 0 <= verdict["score"] <= 1
