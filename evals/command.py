@@ -19,6 +19,7 @@ from typing import Any, cast
 from rich.console import Console
 
 from gecko_graph.errors import GeckoError
+from gecko_graph.masking import mask
 from gecko_graph.state import ROLES, JsonObject, Role
 
 from . import datasets, provenance
@@ -47,11 +48,11 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
         0; 1 where an expectation does not hold; 2 for a user's mistake; 130 where the user stopped it.
     """
     given = parser_of(kind, called).parse_args(argv)
-    command = shlex.join(["python", "-m", "evals", called, *argv])
+    command = mask(shlex.join(["python", "-m", "evals", called, *argv]))
     try:
         return _run(kind, given, command=command)
     except (EvalError, GeckoError) as mistake:
-        print(f"error: {mistake}", file=sys.stderr)
+        print(f"error: {mask(str(mistake))}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # `--list | head`: whoever reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -170,7 +171,7 @@ def identity(kind: type[Suite], options: Options) -> JsonObject:
         "planner": str(options.planner),
         "model": options.model,
         "role_models": dict(options.role_models),
-        "base_url": options.base_url,
+        "base_url": options.base_url and mask(options.base_url),
         "max_retries": options.max_retries,
         "seed": options.seed,
         **({} if options.data == datasets.SHARED else {"data": str(options.data)}),

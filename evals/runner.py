@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from gecko_graph.masking import mask
 from gecko_graph.state import JsonObject
 
 from .datasets import ROOT
@@ -197,7 +198,7 @@ def checked(values: JsonObject) -> JsonObject:
 
 def failure(error: BaseException) -> str:
     """An exception in one line, with the place in this project where it was raised."""
-    text = " ".join(str(error).split())[:REASON_CHARS]
+    text = " ".join(mask(str(error)).split())[:REASON_CHARS]
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_ours(frame.filename)]
     where = f" ({Path(ours[-1].filename).relative_to(ROOT)}:{ours[-1].lineno})" if ours else ""
     return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"

@@ -17,8 +17,17 @@ RunFailure              something inside a run did not work; a node turns it int
 
 from __future__ import annotations
 
+from .masking import mask
 
-class GeckoError(Exception):
+
+class _Masked(Exception):
+    """An error whose words hold no secret, wherever they go: a checkpoint keeps an error's arguments."""
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*(mask(word) if isinstance(word, str) else word for word in words))
+
+
+class GeckoError(_Masked):
     """A user's mistake. The message says what is wrong, where, and what to do."""
 
 
@@ -46,7 +55,7 @@ class ModelError(GeckoError):
     """A model that cannot be built: unknown provider, missing key, missing package."""
 
 
-class RunFailure(Exception):
+class RunFailure(_Masked):
     """Something inside a run that did not work. Nodes turn it into data."""
 
 

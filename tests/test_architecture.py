@@ -12,6 +12,7 @@ PACKAGE = ROOT / "gecko_graph"
 
 # a room may import those on lower floors; on one floor only what ALSO allows
 FLOORS = [
+    {"masking"},
     {"errors", "state", "context"},
     {"events", "documents", "schemas", "task_state", "view"},
     {"contracts", "generator", "models"},

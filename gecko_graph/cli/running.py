@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             raise Interrupted(isinstance(saver, SqliteSaver) and thread in saving.threads(saver)) from None
     if hint := _hint(options, done):
-        console.print(Text(f"hint         {hint}", "yellow"))
+        console.print(Text(f"hint         {clean(hint)}", "yellow"))
     if options.json:
         _write_json(options.json, scenario, done)
     return exit_code(done)

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from ..masking import mask
 from ..models.usage import total
 from ..state import Json, Usage
 
@@ -23,6 +24,9 @@ RESULT_CHARS = 280
 
 PROSE_CHARS = 1_200
 """Characters of an answer, an error or a reason."""
+
+SECRET_CHARS = 4_000
+"""Characters behind a cut in which the end of a secret is looked for."""
 
 OPERATIONS_SHOWN = 6
 
@@ -49,12 +53,13 @@ class Mark(NamedTuple):
 
 
 def clean(text: str, *, lines: bool = False) -> str:
-    r"""Text without escape sequences; other control characters become visible, as in `\x07`.
+    r"""Text without secrets and escape sequences; other control characters become visible, as in `\x07`.
 
     Args:
         text: Anything.
         lines: Keep line ends; else they become `⏎`.
     """
+    text = mask(text)
     if text.isascii() and text.isprintable():
         return text
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\t", " ")
@@ -74,7 +79,8 @@ def _visible(char: str) -> str:
 
 def cut(text: str, room: int) -> str:
     """Text within `room` characters; what is cut leaves the whole length behind."""
-    return text if len(text) <= room else f"{text[:room].rstrip()}… ({len(text):,} characters)"
+    shown = mask(text[: room + SECRET_CHARS])
+    return shown if len(text) <= room else f"{shown[:room].rstrip()}… ({len(text):,} characters)"
 
 
 def prose(text: str, *, room: int = PROSE_CHARS) -> str:
@@ -97,7 +103,7 @@ def tell_args(call: Record, *, room: int = VALUE_CHARS) -> str:
     if "malformed" in call:
         return clean(cut(call["malformed"], room))
     each = max(24, room // max(1, len(call["args"])))
-    return ", ".join(f"{clean(name)}: {tell(value, room=each)}" for name, value in call["args"].items())
+    return mask(", ".join(f"{clean(name)}: {tell(value, room=each)}" for name, value in call["args"].items()))
 
 
 def tell_call(call: Record, *, room: int = VALUE_CHARS) -> str:

@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
+from ..masking import mask
 from ..state import JsonObject, Role, RoleUsage
 from . import usage
 from .work import Work
@@ -81,6 +82,11 @@ class Reply:
     failure: str | None
     usage: RoleUsage = field(default_factory=usage.nothing)
     absent: bool = False
+
+    def __post_init__(self) -> None:
+        """Mask the failure: whatever models and users' functions raise comes through here."""
+        if self.failure is not None:
+            object.__setattr__(self, "failure", mask(self.failure))
 
 
 ModelAsk: TypeAlias = Ask | PlannerAsk

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ..errors import RunFailure
+from ..masking import mask
 
 _LONGEST = 300
-_SECRET = re.compile(r"\b(sk-|key-|Bearer )[\w*.\-]{6,}")
 
 # what a server answers that knows no response_format or no tools
 _REFUSALS = frozenset({400, 415, 422, 501})
@@ -19,14 +18,13 @@ _STUMBLES = (AttributeError, IndexError, KeyError, TypeError)
 
 def failure_of(error: Exception) -> str:
     """An exception as one short line, without keys."""
-    text = " ".join(str(error).split())
+    text = " ".join(mask(str(error)).split())
     if type(error).__name__ == "LengthFinishReasonError":
         text = "the model's reply was cut off at its length limit"
     elif isinstance(error, _STUMBLES):
         text = f"the model's reply could not be read ({type(error).__name__}: {text})"
     elif not isinstance(error, RunFailure):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    text = _SECRET.sub(r"\1…", text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from ..errors import StateError
+from ..masking import mask
 from ..models.ask import Reply, Work
 from ..task_state.digest import check_json, clone
 from ..task_state.patch import make_patch
@@ -47,4 +48,4 @@ def as_json(value: Any) -> RungResult:
         value = list(value) if isinstance(value, Iterator) else value
         return Answer("ok", to_jsonable_python(value), [])
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        return Pass(f"the function's return value is no JSON: {error}")
+        return Pass(f"the function's return value is no JSON: {mask(str(error))}")

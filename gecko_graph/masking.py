@@ -1,0 +1,66 @@
+"""Masking of secrets: keys, passwords and tokens in error texts, endpoint settings, and what logs and reports show.
+
+Data is never masked where it is kept or worked with. Each pattern keeps its first group and replaces the rest of its
+match. Each one is linear: it begins at a fixed word, or where a run of its own characters begins, so that no character
+is looked at from many starts, and it repeats either without a way back or a bounded number of times.
+"""
+
+from __future__ import annotations
+
+import re
+
+MASK = "…"
+
+_PREFIXES = (
+    r"sk-|key-(?=[\w*-]{0,40}\d)|[srp]k_(?:live|test)_|whsec_|gh[opusr]_|github_pat_|gl(?:pat|dt|rt|soat|ptt)-|"
+    r"xox[a-z]-|xapp-|hf_|gsk_|xai-|npm_|pypi-|AIza|ya29\.|GOCSPX-|1//0|SG\.|dapi|r8_|pplx-|nvapi-|dop_v1_|"
+    r"shp(?:at|ss|ca|pa)_|sq0(?:atp|csp)-|lin_api_|ntn_|dckr_pat_|rubygems_|gl(?:c|sa)_|hv[sb]\.|figd_|NRAK-|PMAK-|"
+    r"ATATT3|sntry[su]_|xkeysib-|lsv2_[ps][kt]_|tvly-|sbp_|AGE-SECRET-KEY-|ops_|tskey-|EAAC|EAAA|SK(?=[0-9a-f]{32}\b)|"
+    r"AC(?=[0-9a-f]{32}\b)"
+)
+_NAMES = (
+    r"pass(?:word|wd|phrase)|pwd|(?:secret|access|private|account|subscription|signing|encryption|api|auth)[_ -]?key|"
+    r"secret(?:[_-]?access[_-]?key)?|x-functions-key|signature|credentials?|sess(?:ion)?[_-]?id|"
+    r"(?<!page)(?<!page[_-])(?<!next)(?<!next[_-])(?<!sync)(?<!sync[_-])token"
+)
+_BARE = r"[^\s\"'\\,;&<>(){}\[\]]"
+
+_PATTERNS = tuple(
+    re.compile(source, re.DOTALL)
+    for source in (
+        # a private key, to its end or that of the text
+        r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:(?!-----END).)++",
+        # user:password@host
+        r"(://[^\s/?#\"'<>@:]*+:)[^\s/\"'<>]+(?=@)",
+        r"((?<![\w.@:/-])[\w.-]{1,64}+:)(?!//)[^\s@/:\"'<>]{1,200}+(?=@[\w.-]{1,100}(?::\d|\())",
+        # headers whose whole value is secret, and what is like them in JSON
+        r"((?i:\b(?:set-)?cookie)\\*[\"']?\s{0,8}[:=]\s{0,8}\\*[\"']?)(?=[^\s;\"']{1,100}=)"
+        r"[^\s;,\"'\\]++(?:;\s{0,8}[^\s;,\"'\\]++)*",
+        r"((?i:\b(?:proxy-)?authorization)\\*[\"']?\s{0,8}[:=]\s{0,8}\\*[\"']?(?:[A-Za-z][\w-]{1,20} )?+)"
+        rf"{_BARE}{{4,}}+",
+        # a scheme and its token
+        r"((?i:\bbearer)\s{1,8})(?=[\w.~+/*-]{0,80}?[\d*+/=]|[\w.~+/-]{20})[\w.~+/=*-]{6,}+",
+        r"((?i:\bbasic)\s{1,8})(?=[A-Za-z0-9+/]{0,200}?(?:[a-z0-9][A-Z]|=))[A-Za-z0-9+/]{8,}+=*",
+        # name and value: in quotes; after `=`; after `:`, where it does not read like a word of a sentence
+        rf"((?i:{_NAMES})[\"']?\s{{0,8}}(?:=>|[:=])\s{{0,8}}\")(?:[^\"\\]|\\.)++",
+        rf"((?i:{_NAMES})[\"']?\s{{0,8}}(?:=>|[:=])\s{{0,8}}')(?:[^'\\]|\\.)++",
+        rf"((?i:{_NAMES})\\++[\"']\s{{0,8}}:\s{{0,8}}\\++[\"'])[^\"'\\]++",
+        rf"((?i:{_NAMES})=){_BARE}++",
+        rf"((?i:{_NAMES})[\"']?(?:\s{{0,8}}:|\s{{1,8}}=)\s{{0,8}})(?=[^\s\"',;&<>]{{0,64}}?[\d*+/=_.!$%^#-])"
+        rf"{_BARE}{{6,}}+",
+        r"([?&](?i:key|api_?key|sig|auth|hmac|jwt)=)[^&\s\"'#<>]++",
+        # tokens that show by themselves what they are
+        r"((?<![A-Za-z0-9])(?:AKIA|ASIA))[0-9A-Z]{16}\b(?:\W{1,5}[A-Za-z0-9/+]{40})?",
+        rf"((?<![A-Za-z0-9])(?:{_PREFIXES}))[\w*.-]{{6,}}+",
+        r"((?<![\w.-])eyJ)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]++)*",
+        r"(hooks\.slack\.com/\w{1,20}/|discord(?:app)?\.com/api/webhooks/|webhook\.office\.com/webhookb2/)[\w/@-]{8,}+",
+        r"((?<!\d)\d{8,10}:)AA[\w-]{32,}+",
+    )
+)
+
+
+def mask(text: str) -> str:
+    """The text with `…` in place of what looks like a secret. Identifiers, hashes, numbers and dates stay."""
+    for pattern in _PATTERNS:
+        text = pattern.sub(rf"\1{MASK}", text)
+    return text
