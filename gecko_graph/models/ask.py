@@ -45,12 +45,16 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to a helper role, answered with an object of class `reply`."""
+    """A question to a helper role, answered with an object of class `reply`.
+
+    `schema` is the reply's JSON Schema where it can say more than the class: what a tool's own result looks like.
+    """
 
     role: Role
     variables: Mapping[str, str]
     reply: type[BaseModel]
     where: Where
+    schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

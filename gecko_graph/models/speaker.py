@@ -8,7 +8,7 @@ what is wrong with it, then the ask has failed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableSequence
 from pydantic import BaseModel
 
+from ..schemas.rules import Same
 from ..state import JsonObject, RoleUsage
 from . import structured
 from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
@@ -26,6 +27,8 @@ from .structured import WAYS, Unreadable, Way
 from .usage import Price, add_all, count, count_tokens
 
 _REPAIR_CHARS = 4_000
+_MOST_BOUND = 1_000
+"""Schemas that a model is kept bound with."""
 
 _Caller: TypeAlias = Callable[[list[BaseMessage]], ModelCall]
 
@@ -44,20 +47,22 @@ class Speaker:
         self._way: Way = WAYS[0]
         self._ways: dict[type[BaseModel], Way] = {}
         self._plain = _caller(model)
-        self._structured: dict[tuple[type[BaseModel], Way], _Caller | None] = {}
+        self._structured: dict[tuple[Way, Same], _Caller | None] = {}
         self._tools: tuple[Sequence[JsonObject], _Caller] | None = None
 
     def ask(self, ask: Ask) -> Dialogue:
         """Ask for an object of the reply's class: down the ways until one is not refused, with one repair round."""
         prompt = render(ask.role, ask.variables)
         spent: list[RoleUsage] = []
-        for way in WAYS[WAYS.index(self._ways.get(ask.reply, self._way)) :]:
-            call = self._by(way, ask.reply)
+        for way, schema in self._forms(ask):
+            call = self._by(way, schema, strict=structured.is_closed(ask.reply))
             if call is None:
                 continue
-            said = yield call(_messages(prompt, ask.reply, way))
+            said = yield call(_messages(prompt, ask, in_words=way == "text" or schema is not _schema_of(ask)))
             spent.append(self._count(said))
             if isinstance(said, Exception) and way != "text" and is_refusal(said):
+                if schema is ask.schema:
+                    self._structured[way, Same(schema)] = None
                 continue
             if isinstance(said, Exception):
                 return Reply(None, failure_of(said), add_all(spent))
@@ -65,7 +70,7 @@ class Speaker:
             value, problem = _read(said, ask.reply)
             if problem is None or problem.final:
                 return Reply(value, str(problem) if problem else None, add_all(spent))
-            again = yield call(_repair(prompt, ask.reply, said, problem))
+            again = yield call(_repair(prompt, ask, said, problem))
             spent.append(self._count(again))
             return self._repaired(ask.reply, problem, again, spent)
         raise AssertionError("plain text is a way that is always there")
@@ -102,12 +107,21 @@ class Speaker:
             self._way = way
         self._ways[reply] = way
 
-    def _by(self, way: Way, reply: type[BaseModel]) -> _Caller | None:
+    def _forms(self, ask: Ask) -> Iterator[tuple[Way, JsonObject]]:
+        """Ways with the schema to bind: the ask's own, and where the server refuses that one, the class's."""
+        for way in WAYS[WAYS.index(self._ways.get(ask.reply, self._way)) :]:
+            if ask.schema is not None and way != "text":
+                yield way, ask.schema
+            yield way, structured.schema_of(ask.reply)
+
+    def _by(self, way: Way, schema: JsonObject, *, strict: bool) -> _Caller | None:
         if way == "text":
             return self._plain
-        key = (reply, way)
+        key = (way, Same(schema))
         if key not in self._structured:
-            made = _structured_output(self.model, reply, way)
+            if len(self._structured) >= _MOST_BOUND:
+                self._structured.clear()
+            made = _structured_output(self.model, schema, way, strict=strict)
             self._structured[key] = None if made is None else _caller(made)
         return self._structured[key]
 
@@ -134,15 +148,16 @@ def _caller(runnable: Runnable[Any, Any]) -> _Caller:
     return lambda messages: ModelCall(runnable, messages, options)
 
 
-def _structured_output(model: BaseChatModel, reply: type[BaseModel], way: Way) -> Runnable[Any, Any] | None:
+def _structured_output(
+    model: BaseChatModel, schema: JsonObject, way: Way, *, strict: bool
+) -> Runnable[Any, Any] | None:
     """The model with the reply's schema bound, without the parser behind it: replies are read in one place, `_read`.
 
     Besides, the raw message is what tokens are counted from, and LangChain's own `include_raw` costs a thread a call.
     """
-    strict = structured.is_closed(reply)
     for options in ({"method": way, "strict": strict}, {"method": way}):
         try:
-            made = model.with_structured_output(structured.schema_of(reply), **options)
+            made = model.with_structured_output(schema, **options)
         except (NotImplementedError, AttributeError):
             return None
         except (TypeError, ValueError):
@@ -152,20 +167,24 @@ def _structured_output(model: BaseChatModel, reply: type[BaseModel], way: Way) -
     return None
 
 
-def _messages(prompt: Prompt, reply: type[BaseModel], way: Way) -> list[BaseMessage]:
-    system = prompt.system if way != "text" else f"{prompt.system}\n\n{_instructions(reply)}"
+def _messages(prompt: Prompt, ask: Ask, *, in_words: bool) -> list[BaseMessage]:
+    system = f"{prompt.system}\n\n{_instructions(ask)}" if in_words else prompt.system
     return [SystemMessage(system), HumanMessage(prompt.user)]
 
 
-def _instructions(reply: type[BaseModel]) -> str:
-    schema = json.dumps(structured.schema_of(reply), ensure_ascii=False)
+def _schema_of(ask: Ask) -> JsonObject:
+    return ask.schema or structured.schema_of(ask.reply)
+
+
+def _instructions(ask: Ask) -> str:
+    schema = json.dumps(_schema_of(ask), ensure_ascii=False)
     return f"Reply with one JSON object and nothing else. Its JSON Schema:\n{schema}"
 
 
-def _repair(prompt: Prompt, reply: type[BaseModel], said: Any, problem: Unreadable) -> list[BaseMessage]:
+def _repair(prompt: Prompt, ask: Ask, said: Any, problem: Unreadable) -> list[BaseMessage]:
     wrote = structured.raw_text(said) if isinstance(said, AIMessage) else ""
     return [
-        *_messages(prompt, reply, "text"),
+        *_messages(prompt, ask, in_words=True),
         *([AIMessage(wrote[:_REPAIR_CHARS])] if wrote.strip() else []),
         HumanMessage(
             f"That cannot be used: {problem}. Reply again with the whole, corrected JSON object and nothing else."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -12,7 +13,7 @@ from typing_extensions import TypedDict
 from gecko_graph.context import GeckoContext
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import as_node
-from gecko_graph.models.roles import Checklist, Judgement, SemanticVerdict, SimulatedEffect
+from gecko_graph.models.roles import Checklist, Judgement, SemanticVerdict, SimulatedEffect, SimulatedResponse
 
 GOOD = '{"problems": [{"argument": "city", "problem": "is a country"}]}'
 
@@ -74,6 +75,39 @@ async def test_the_schema_is_named_after_the_class_and_strict_only_where_every_s
     assert sorted(judgement["schema"]["required"]) == ["ask_user", "feedback", "items"]
     assert effect["strict"] is False
     assert effect["schema"]["properties"]["result"] == {}
+
+
+OWN = {"title": "SimulatedResponse", "type": "object", "properties": {"result": {"pattern": "^x"}}}
+"""A schema of an ask's own, narrower than its class's."""
+
+SAID = {"content": '{"status": "ok", "result": 1}'}
+
+
+async def test_an_ask_s_own_schema_is_bound_once_for_each_schema(server, ask_for, answer_all):
+    fake = server(lambda body: dict(SAID))
+    models = Models.bind(fake.chat())
+    own = replace(ask_for("simulator", reply=SimulatedResponse), schema=OWN)
+    other = replace(own, schema={**OWN, "properties": {}})
+    await answer_all([own, other, own], models)
+    schemas = [body["response_format"]["json_schema"]["schema"] for body in fake.bodies]
+    assert [schema["properties"] for schema in schemas].count({}) == 1
+    assert all("JSON Schema" not in body["messages"][0]["content"] for body in fake.bodies)
+
+
+async def test_a_server_that_refuses_the_own_schema_is_told_it_in_words_and_the_way_stays(server, ask_for, answer_all):
+    def behave(body):
+        return refuses("pattern") if "pattern" in json.dumps(body["response_format"]) else dict(SAID)
+
+    fake = server(behave)
+    models = Models.bind(fake.chat())
+    own = replace(ask_for("simulator", reply=SimulatedResponse), schema=OWN)
+    (first,) = await answer_all([own], models)
+    (second,) = await answer_all([own], models)
+    assert (first.usage["calls"], second.usage["calls"]) == (2, 1)
+    assert first.value == second.value == SimulatedResponse(status="ok", result=1)
+    for body in fake.bodies[1:]:
+        assert body["response_format"]["json_schema"]["name"] == "SimulatedResponse"
+        assert '{"pattern": "^x"}' in body["messages"][0]["content"]
 
 
 async def test_one_repair_round_tells_what_is_wrong_and_tokens_of_both_count(server, ask_for, answer_all):
