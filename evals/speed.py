@@ -16,7 +16,7 @@ from .statistics import exponent
 from .suite import Case, Expectation, Record, Suite, Summary, by_group
 
 WAYS = ("model", "contract", "contract, checks")
-TARGETS = {"model": 23, "contract, checks": 12}
+TARGETS = {"model": 20, "contract, checks": 9}
 """Model calls of the case, as designed."""
 
 STEEPEST = 1.25

@@ -21,11 +21,13 @@ SNAPSHOTS = Path(__file__).parent / "snapshots" / "prompts"
 
 MKDIR = '{"name": "mkdir", "description": "Make a folder", "effect": "write"}'
 STATE = "cwd: [documents]\ntree:\n  documents: {final_report.pdf: …}"
+VIEW = '{\n  "cwd": ["documents"],\n  "tree": {"documents": {"final_report.pdf": "Budget"}}\n}'
 TASK = "Move final_report.pdf into a folder temp inside documents; create it if needed."
 CALL = '{"name": "mkdir", "args": {"name": "temp"}}'
 TOOLS = "mkdir: Make a folder\nmv: Move a file"
 POLICY = "You act for the user ann. Never remove a file."
 CONVERSATION = "user: What is in documents?\nassistant: final_report.pdf"
+NO_DIGEST = {"conversation": "", "results": "", "now": ""}
 
 CASES = {
     "planner-first": ("planner", {"feedback": "", "attempt_log": "", "summary": ""}),
@@ -40,7 +42,19 @@ CASES = {
     "planner-summary": ("planner", {"feedback": "", "attempt_log": "", "summary": STATE}),
     "validator": (
         "validator",
-        {"tool": MKDIR, "arguments": '{"name": "temp"}', "undecided": "$.name", "task": TASK},
+        {"tool": MKDIR, "arguments": '{"name": "temp"}', "undecided": "$.name", "task": TASK, **NO_DIGEST},
+    ),
+    "validator-later": (
+        "validator",
+        {
+            "tool": MKDIR,
+            "arguments": '{"name": "temp"}',
+            "undecided": "$.name",
+            "task": TASK,
+            "conversation": CONVERSATION,
+            "results": '1. ls({}) -> ok: ["documents"]',
+            "now": "2024-05-15T15:00:00",
+        },
     ),
     "simulator-effect": (
         "simulator",
@@ -77,7 +91,7 @@ CASES = {
     ),
     "bootstrapper-given": (
         "bootstrapper",
-        {"task": TASK, "conversation": CONVERSATION, "policy": POLICY, "tools": TOOLS, "state": STATE},
+        {"task": TASK, "conversation": CONVERSATION, "policy": POLICY, "tools": TOOLS, "state": VIEW},
     ),
     "checklist": ("checklist", {"task": TASK, "conversation": CONVERSATION, "tools": TOOLS}),
     "judge": (

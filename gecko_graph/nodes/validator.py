@@ -1,7 +1,7 @@
 """validator: refuses calls before they run (paper, section 3.1 and appendix A.3).
 
-Rules first. Then, for arguments whose meaning no rule decides, a model; unsure, silent or failed, it lets the call
-pass.
+Rules first. Then, for arguments whose meaning no rule decides and that no result and nobody in the conversation gave, a
+model; unsure, silent or failed, it lets the call pass.
 """
 
 from __future__ import annotations
@@ -18,17 +18,26 @@ from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
-from ..models.telling import tell_json
+from ..models.telling import tell_conversation, tell_json, tell_steps, text_of
 from ..schemas.complaints import complaints, malformed, unknown_tool
 from ..schemas.findings import excerpt, json_path, value_at
-from ..schemas.undecided import undecided
+from ..schemas.hints import without_hints
+from ..schemas.undecided import chosen, leads_into, prescribes_format, undecided
+from ..schemas.verbatim import stands
+from ..simulation.rung import clock
 from ..state import VERSION, Call, Complaint, JsonObject, Step
 from ..task_state.patch import json_equal
 from ..toolkit.spec import ToolSpec
+from ..turn import earlier
 
 ARGUMENT_CHARS = 8_000
 TOOL_CHARS = 8_000
-PROBLEM_CHARS = 300
+DIGEST_CHARS = 1_200
+"""Characters of earlier turns, and of results, that a question carries."""
+
+TOLD_STEPS = 10
+MAX_RESULTS = 100
+"""Latest results in which values are looked for."""
 
 
 class Tools(Protocol):
@@ -54,6 +63,7 @@ class _Checked:
 
     call: Call
     complaints: list[Complaint]
+    tool: ToolSpec | None
     doubt: _Doubt | None = None
 
 
@@ -68,11 +78,14 @@ def validator(
         toolkit: The tools, by name.
     """
     checked = [_by_rule(call, toolkit) for call in state["pending"]]
-    doubts = [each.doubt for each in checked if each.doubt]
-    _look_up(doubts, state.get("semantic", []))
     records: list[SemanticRecord] = []
     if scope.context.semantic_validation and scope.has_model("validator"):
-        records = yield from _by_model(doubts, state, scope)
+        sources = _Sources(state)
+        for each in checked:
+            each.doubt = sources.doubt(each)
+        doubts = [each.doubt for each in checked if each.doubt]
+        _look_up(doubts, state.get("semantic", []))
+        records = yield from _by_model(doubts, state)
         _look_up(doubts, records)
     for each in checked:
         each.complaints += _of_model(each.doubt)
@@ -92,17 +105,42 @@ def validator(
 def _by_rule(call: Call, toolkit: Tools) -> _Checked:
     tool = toolkit.get(call["name"])
     if tool is None:
-        return _Checked(call, [unknown_tool(call)])
-    if "malformed" in call:
-        return _Checked(call, [malformed(call)])
-    found = complaints(tool, call["args"])
-    places = [] if found else undecided(tool.parameters, call["args"])
-    return _Checked(call, found, _Doubt(tool, call["args"], places) if places else None)
+        return _Checked(call, [unknown_tool(call)], None)
+    return _Checked(call, [malformed(call)] if "malformed" in call else complaints(tool, call["args"]), tool)
 
 
-def _by_model(
-    doubts: Sequence[_Doubt], state: AttemptState, scope: NodeScope
-) -> Generator[list[Ask], list[Reply], list[SemanticRecord]]:
+class _Sources:
+    """What the planner can have its values from: the results of tools, and what was written in the conversation."""
+
+    def __init__(self, state: AttemptState) -> None:
+        messages = state.get("conversation", [])
+        outcomes = [step["outcome"] for step in state.get("steps", [])[-MAX_RESULTS:] if "outcome" in step]
+        self._results = [outcome["result"] for outcome in reversed(outcomes) if outcome["status"] == "ok"]
+        self._results += [text_of(each) for each in messages if type(each) is ToolMessage and each.status != "error"]
+        self._words = [state["task"], *(text_of(each) for each in messages if type(each) is not ToolMessage)]
+
+    def doubt(self, checked: _Checked) -> _Doubt | None:
+        """The arguments to ask about; None where a source gives each of them.
+
+        A value that a tool returned is never asked about, so that nothing can be said against its form.
+        """
+        tool, args = checked.tool, checked.call["args"]
+        if tool is None or checked.complaints:
+            return None
+        open_ = undecided(tool.parameters, args)
+        places = [
+            place
+            for place in (*open_, *chosen(tool.parameters, args, open_))
+            if not stands(value_at(args, place), self._results)
+        ]
+        given = (
+            stands(value_at(args, place), self._words) and not prescribes_format(tool.parameters, place)
+            for place in places
+        )
+        return None if all(given) else _Doubt(tool, args, places)
+
+
+def _by_model(doubts: Sequence[_Doubt], state: AttemptState) -> Generator[list[Ask], list[Reply], list[SemanticRecord]]:
     """Ask about each tool and arguments once in a turn, all of a message at once."""
     doubts = list({_key(each.tool.name, each.args): each for each in doubts if each.said is None}.values())
     if not doubts:
@@ -111,7 +149,7 @@ def _by_model(
     wheres = [
         Where(turn=state["turn"], attempt=state["number"], question=first + index) for index in range(len(doubts))
     ]
-    replies = yield [_ask(doubt, state["task"], where) for doubt, where in zip(doubts, wheres, strict=True)]
+    replies = yield [_ask(doubt, state, where) for doubt, where in zip(doubts, wheres, strict=True)]
     return [_record(doubt, reply) for doubt, reply in zip(doubts, replies, strict=True)]
 
 
@@ -131,8 +169,9 @@ def _look_up(doubts: Sequence[_Doubt], records: Sequence[SemanticRecord]) -> Non
         doubt.said = doubt.said or next((each for each in alike if json_equal(each["args"], args)), None)
 
 
-def _ask(doubt: _Doubt, task: str, where: Where) -> Ask:
+def _ask(doubt: _Doubt, state: AttemptState, where: Where) -> Ask:
     tool = doubt.tool
+    answered = [step for step in state.get("steps", []) if "outcome" in step]
     told = {
         "name": tool.name,
         "description": tool.description,
@@ -140,7 +179,10 @@ def _ask(doubt: _Doubt, task: str, where: Where) -> Ask:
     }
     variables = {
         "tool": tell_json(told, budget=TOOL_CHARS),
-        "task": task,
+        "task": state["task"],
+        "conversation": tell_conversation(earlier(state.get("conversation", [])), budget=DIGEST_CHARS),
+        "results": tell_steps(answered[-TOLD_STEPS:], budget=DIGEST_CHARS) if answered else "",
+        "now": clock(state.get("task_state")) or "",
         "arguments": tell_json(doubt.args, budget=ARGUMENT_CHARS),
         "undecided": "\n".join(doubt.places),
     }
@@ -153,14 +195,14 @@ def _told_schema(schema: JsonObject, places: Sequence[str]) -> JsonObject:
     if not isinstance(properties, Mapping):
         return schema
     wanted = {
-        name: rule for name, rule in properties.items() if any(_is_in(place, json_path((name,))) for place in places)
+        name: rule
+        for name, rule in properties.items()
+        if any(leads_into(place, json_path((name,))) for place in places)
     }
-    return {**schema, "properties": wanted}
-
-
-def _is_in(place: str, outer: str) -> bool:
-    """True if a JSON path is the other, or leads into it."""
-    return place.startswith(outer) and place[len(outer) : len(outer) + 1] in ("", ".", "[")
+    cut = {**schema, "properties": wanted, "required": [name for name in schema.get("required", ()) if name in wanted]}
+    if len(wanted) < len(properties):
+        cut.pop("additionalProperties", None)  # of what is not shown it would say that it may not be there
+    return cut
 
 
 def _record(doubt: _Doubt, reply: Reply) -> SemanticRecord:
@@ -170,8 +212,8 @@ def _record(doubt: _Doubt, reply: Reply) -> SemanticRecord:
         return record
     for each in reply.value.problems:
         place = _place_of(each.argument, doubt)
-        problem = " ".join(each.problem.split())[:PROBLEM_CHARS]
-        if place is not None and problem:
+        if place is not None and each.problem.strip():
+            problem = without_hints(each.problem, known=json.dumps(doubt.args, ensure_ascii=False))
             record["problems"].append({"argument": place, "problem": problem})
     return record
 
@@ -184,8 +226,8 @@ def _place_of(argument: str, doubt: _Doubt) -> str | None:
     else:
         path = named if named.startswith("$") else f"${'' if named.startswith('[') else '.'}{named}"
     for place in doubt.places:
-        inside = _is_in(path, place) and value_at(doubt.args, path) is not None
-        if inside or (path != "$" and _is_in(place, path)):
+        inside = leads_into(path, place) and value_at(doubt.args, path) is not None
+        if inside or (path != "$" and leads_into(place, path)):
             return path
     return None
 
@@ -203,6 +245,7 @@ def _of_model(doubt: _Doubt | None) -> list[Complaint]:
             "source": "model",
         }
         for each in (doubt.said["problems"] if doubt.said else ())
+        if any(leads_into(each["argument"], place) or leads_into(place, each["argument"]) for place in doubt.places)
     ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from jsonschema.protocols import Validator
@@ -17,6 +19,8 @@ from .subschemas import follow
 MAX_LISTED = 8
 """Undecided places inside one argument that are listed one by one; more are named by the path of the whole."""
 
+_FORMAT = re.compile(r"\bformat|\bform of\b|\babbreviat|\biso\b|yyyy|\bcode\b", re.IGNORECASE)
+
 
 def undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
     """JSON paths of the arguments whose meaning no rule decides: free text, unbounded numbers, what no schema names.
@@ -29,6 +33,38 @@ def undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
     """
     rules = rules_of(parameters)
     return _Meaning(rules).open(args, (), [rules.schema])
+
+
+def chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> list[str]:
+    """JSON paths of optional arguments whose values rules decide, but not that they are given at all.
+
+    Args:
+        parameters: JSON Schema of the argument object.
+        args: Arguments that passed `complaints`.
+        places: What `undecided` has found.
+    """
+    rules = parameters.get("properties", {})
+    free = [name for name in args if args[name] is not None and name not in parameters.get("required", ())]
+    usual = (rules[name].get("default") if isinstance(rules.get(name), dict) else None for name in free)
+    changed = [json_path((name,)) for name, default in zip(free, usual, strict=True) if default != args[name]]
+    return [path for path in changed if not any(leads_into(place, path) for place in places)]
+
+
+def prescribes_format(parameters: JsonObject, place: str) -> bool:
+    """True if what a schema says of an argument prescribes how its value is to be written.
+
+    Args:
+        parameters: JSON Schema of the argument object.
+        place: JSON path of the argument, or of something in it.
+    """
+    rules = parameters.get("properties", {}).items()
+    rule = next((rule for name, rule in rules if leads_into(place, json_path((name,)))), None)
+    return _FORMAT.search(json.dumps(rule, default=str)) is not None
+
+
+def leads_into(place: str, outer: str) -> bool:
+    """True if a JSON path is the other, or leads into it."""
+    return place.startswith(outer) and place[len(outer) : len(outer) + 1] in ("", ".", "[")
 
 
 class _Meaning:

@@ -15,7 +15,7 @@ from gecko_graph.testing import drive
 from gecko_graph.toolkit import Toolkit
 
 
-@pytest.mark.parametrize(("way", "calls"), [("model", 23), ("contract", 15), ("contract, checks", 12)])
+@pytest.mark.parametrize(("way", "calls"), [("model", 20), ("contract", 12), ("contract, checks", 9)])
 def test_the_case_takes_the_designed_number_of_model_calls(way, calls):
     told = costs.calls_and_tokens(1, way)
     assert told["verdict"] == "accepted"
@@ -88,7 +88,7 @@ def test_the_suite_measures_and_judges(run, tmp_path):
     words = [word for each in only for word in ("--only", each)]
     assert run(Speed, "--quick", "--json", tmp_path / "told.json", *words) == 0
     told = json.loads((tmp_path / "told.json").read_text())
-    assert "23 model calls" in json.dumps(told["expectations"])
+    assert "20 model calls" in json.dumps(told["expectations"])
     assert "Exponents: processor time" in json.dumps(told)
     assert "to the power of" in (tmp_path / "out" / "report.html").read_text()
 

@@ -59,8 +59,8 @@ def test_real_errors_are_errors_and_change_nothing(conversations, airline):
 
 
 def test_a_wrong_refusal_is_noticed(conversations, airline):
-    conversation = next(each for each in conversations if any(c.name == "get_user_details" for c in each.calls))
-    model = RecordedModel(turns=[{"validator": [{"problems": [{"argument": "user_id", "problem": "no such"}]}]}])
+    conversation = next(each for each in conversations if any(c.name == "search_direct_flight" for c in each.calls))
+    model = RecordedModel(turns=[{"validator": [{"problems": [{"argument": "date", "problem": "no such day"}]}]}])
     told = replay(conversation, airline, models={"validator": model}, context=CONTEXT.model_copy(update={"seed": 1}))
     assert len(told["refused"]) + len(told["differing"]) >= 1
     assert told["usage"]["validator"]["calls"] >= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.ask import Ask, Reply
@@ -29,7 +29,9 @@ WEATHER = ToolSpec(
         "required": ["city"],
     },
 )
-PING = ToolSpec(name="ping", parameters={"type": "object", "properties": {"fast": {"type": "boolean"}}})
+PING = ToolSpec(
+    name="ping", parameters={"type": "object", "properties": {"fast": {"type": "boolean"}}, "required": ["fast"]}
+)
 TOOLKIT = Toolkit([WEATHER, PING])
 SILENT = ("planner", "judge")
 CALL = {"id": "c1", "name": "weather", "args": {"city": "Germany", "unit": "C"}}
@@ -37,7 +39,7 @@ NO_MODEL = GeckoContext(semantic_validation=False)
 
 
 def state(*calls, **more):
-    return {"pending": list(calls), "task": "Weather in Germany?", "number": 2, "turn": 1, **more}
+    return {"pending": list(calls), "task": "Weather at our office?", "number": 2, "turn": 1, **more}
 
 
 def node(given, scope):
@@ -105,12 +107,12 @@ class TestModel:
         assert isinstance(ask, Ask)
         assert (ask.role, ask.reply) == ("validator", SemanticVerdict)
         assert (ask.where.turn, ask.where.attempt, ask.where.question) == (1, 2, 4)
-        assert ask.variables["undecided"] == "$.city"
-        assert ask.variables["task"] == "Weather in Germany?"
+        assert ask.variables["undecided"] == "$.city\n$.unit", "and an optional argument that nothing gives"
+        assert ask.variables["task"] == "Weather at our office?"
         assert json.loads(ask.variables["arguments"]) == CALL["args"]
         told = json.loads(ask.variables["tool"])
         assert told["name"] == "weather"
-        assert list(told["parameters"]["properties"]) == ["city"]
+        assert list(told["parameters"]["properties"]) == ["city", "unit"]
 
     def test_its_problems_are_complaints(self):
         update, *_ = drive(node, state(CALL), [verdict(("city", "a country,\n not a city"))])
@@ -145,7 +147,8 @@ class TestModel:
             ("", None),
             ("town", None),
             ("cit", None),
-            ("unit", None),
+            ("unit", "$.unit"),
+            ("days", None),
             ("people[1].name", None),
             ("city.name", None),
             ("people[0].age", None),
@@ -206,3 +209,111 @@ class TestModel:
         record = {"tool": "weather", "args": {"city": "x", "days": 1}, "problems": []}
         assert drive(node, state(call(city="x", days=1), semantic=[record])).asks == []
         assert len(drive(node, state(call(city="x", days=2), semantic=[record]), [verdict()]).asks) == 1
+
+
+DATED = ToolSpec(
+    name="book",
+    parameters={
+        "type": "object",
+        "properties": {
+            "flight": {"type": "string", "description": "The flight"},
+            "date": {"type": "string", "description": "The day, in the format YYYY-MM-DD"},
+            "seats": {"type": "integer"},
+            "warm": {"type": "number", "minimum": 0, "maximum": 1},
+            "window": {"type": "boolean", "default": False},
+        },
+        "required": ["flight"],
+        "additionalProperties": False,
+    },
+)
+
+
+class TestSources:
+    def asked(self, args, *, steps=(), conversation=(), task="Book me a flight", replies=(), **more):
+        given = {
+            "pending": [{"id": "c9", "name": "book", "args": args}], "task": task, "number": 1, "turn": 0,
+            "steps": list(steps), "conversation": [*conversation, HumanMessage(task)], **more,
+        }  # fmt: skip
+        return drive(lambda state, scope: validator(state, scope, toolkit=Toolkit([DATED])), given, replies)
+
+    @pytest.mark.parametrize(
+        ("args", "task"),
+        [
+            ({"flight": "F-7731"}, "Book flight F-7731"),
+            ({"flight": "f-7731", "seats": 2}, "Book 2 seats on F-7731, please"),
+            ({"flight": "Ann\u2019s flight", "seats": 1200}, "Book 1,200 seats on ann's  flight"),
+            ({"flight": "F1", "window": False}, "Take F1"),
+        ],
+    )
+    def test_nothing_is_asked_where_the_conversation_holds_every_value(self, args, task):
+        assert self.asked(args, task=task).asks == []
+
+    @pytest.mark.parametrize(
+        ("args", "task", "undecided"),
+        [
+            ({"flight": "F-77"}, "Book flight F-7731", "$.flight"),
+            ({"flight": "F1", "seats": 12}, "Book F1 for 120", "$.flight\n$.seats"),
+            ({"flight": "F1", "date": "Friday"}, "Book F1 on Friday", "$.flight\n$.date"),
+            ({"flight": "F1", "warm": 0.7}, "Book F1", "$.flight\n$.warm"),
+            ({"flight": "F1", "window": True}, "Book F1", "$.flight\n$.window"),
+            ({"flight": "", "seats": -1}, "Book 1 seat", "$.flight\n$.seats"),
+        ],
+    )
+    def test_what_nobody_gave_is_asked_about_or_what_has_a_format(self, args, task, undecided):
+        (ask,) = self.asked(args, task=task, replies=[verdict()]).asks
+        assert ask.variables["undecided"] == undecided
+
+    def test_a_value_that_a_tool_returned_is_never_refused(self, step):
+        found = step("search", {}, {"flights": [{"id": "F-7731", "on": "3 May"}]})
+        assert self.asked({"flight": "F-7731", "date": "3 May"}, steps=[found]).asks == []
+        reply = [verdict(("flight", "it has no airline code"), ("date", "it has no year"), ("seats", "too many"))]
+        update, (ask,), _ = self.asked(
+            {"flight": "F-7731", "date": "3 May", "seats": 900}, steps=[found], replies=reply
+        )
+        assert ask.variables["undecided"] == "$.seats"
+        assert [each["path"] for each in update["steps"][0]["complaints"]] == ["$.seats"]
+
+    def test_a_refusal_heard_before_does_not_hold_against_what_a_tool_has_returned_since(self, step):
+        args = {"flight": "Miller"}
+        record = {"tool": "book", "args": args, "problems": [{"argument": "$.flight", "problem": "no flight"}]}
+        assert self.asked(args, semantic=[record]).update["steps"]
+        found = step("search", {}, ["Miller"])
+        assert self.asked(args, semantic=[record], steps=[found]).update["steps"] == []
+
+    def test_errors_and_refusals_give_no_values(self, step):
+        failed = step("search", {}, "there is no flight F-7731", status="error")
+        refused = {"v": 1, "call": {"id": "c1", "name": "book", "args": {}}, "complaints": []}
+        assert len(self.asked({"flight": "F-7731"}, steps=[failed, refused], replies=[verdict()]).asks) == 1
+
+    def test_results_of_an_earlier_turn_count_too(self):
+        results = [ToolMessage('{"flight": "F-7731", "day": "3 May"}', tool_call_id="a")]
+        assert self.asked({"flight": "F-7731", "date": "3 May"}, conversation=results).asks == []
+        lost = [ToolMessage("no F-7731", tool_call_id="a", status="error")]
+        assert len(self.asked({"flight": "F-7731"}, conversation=lost, replies=[verdict()]).asks) == 1
+
+    def test_the_question_carries_a_bounded_digest_of_conversation_results_and_the_clock(self, step):
+        steps = [step("search", {}, {"text": "x" * 9_000})] * 30
+        said = [HumanMessage("I like trains"), AIMessage("Noted." * 2_000)]
+        more = {"task_state": {"runtime_state": {"now": "2024-05-15T15:00"}}}
+        (ask,) = self.asked({"flight": "F1"}, steps=steps, conversation=said, replies=[verdict()], **more).asks
+        told = ask.variables
+        assert told["now"] == "2024-05-15T15:00"
+        assert "search({}) -> ok" in told["results"]
+        assert "assistant: Noted." in told["conversation"]
+        assert "Book me" not in told["conversation"]
+        assert max(len(told["results"]), len(told["conversation"])) <= 1_200
+
+    def test_the_cut_schema_says_nothing_of_what_was_cut(self):
+        (ask,) = self.asked({"flight": "F1", "date": "x"}, replies=[verdict()]).asks
+        parameters = json.loads(ask.variables["tool"])["parameters"]
+        assert parameters["required"] == ["flight"]
+        assert "additionalProperties" not in parameters
+        every = {"flight": "F1", "date": "x", "seats": 4, "warm": 0.1, "window": True}
+        (ask,) = self.asked(every, replies=[verdict()]).asks
+        assert json.loads(ask.variables["tool"])["parameters"] == DATED.parameters
+
+    def test_a_complaint_never_holds_a_right_value(self):
+        said = verdict(("flight", "This is a train; use 'F-7731' instead. Should be F-7731."))
+        update, *_ = self.asked({"flight": "ICE 5"}, replies=[said])
+        assert update["steps"][0]["complaints"][0]["expected"] == "a value that makes sense here: This is a train"
+        assert "7731" not in json.dumps(update["semantic"]) + update["trace"][0].content

@@ -1,0 +1,74 @@
+"""Whether a value stands verbatim in a tool's result or in what somebody has written.
+
+Verbatim means as whole words and numbers: letter case, white space and the form of quotes do not count, 1,240.50 is
+1240.5. A rule can tell that much; whether a value follows from others only a model can.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from ..state import Json
+
+MAX_VALUES = 5_000
+"""Values of one document that are looked at."""
+
+MAX_TEXT = 50_000
+"""Characters of one text that are looked at."""
+
+_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]{0,20}(?:\.\d{1,20})?(?!\w)")
+
+
+def stands(value: Json, documents: Iterable[Json]) -> bool:
+    """True if every scalar in a value stands verbatim in one of the documents: in a text, a number or a key of it.
+
+    Booleans, null and texts without a letter or digit stand nowhere: that they are found says nothing.
+    """
+    scalars = list(islice(_scalars(value), MAX_VALUES))
+    documents = list(documents)
+    return bool(scalars) and all(any(_stands(each, document) for document in documents) for each in scalars)
+
+
+def _stands(value: Json, document: Json) -> bool:
+    if value is None or isinstance(value, bool):
+        return False
+    if not isinstance(value, str):
+        return any(_is_number(value, leaf) for leaf in islice(_scalars(document, keys=True), MAX_VALUES))
+    part = _folded(value)
+    if not any(map(str.isalnum, part)):
+        return False
+    return any(_holds(_folded(str(leaf)), part) for leaf in islice(_scalars(document, keys=True), MAX_VALUES))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text[:MAX_TEXT].translate(_QUOTES).casefold().split())
+
+
+def _scalars(value: Json, *, keys: bool = False) -> Iterator[Json]:
+    if isinstance(value, dict):
+        yield from value if keys else ()
+    if isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(member, keys=keys)
+    else:
+        yield value
+
+
+def _is_number(value: float, leaf: Json) -> bool:
+    if isinstance(leaf, str):
+        return any(float(each.replace(",", "")) == value for each in _NUMBER.findall(leaf[:MAX_TEXT]))
+    return leaf is not None and not isinstance(leaf, bool) and bool(leaf == value)
+
+
+def _holds(whole: str, part: str) -> bool:
+    """True if a text holds another as whole words."""
+    start = whole.find(part)
+    while start >= 0:
+        before, after = whole[:start][-1:], whole[start + len(part) :][:1]
+        if not (before.isalnum() and part[0].isalnum()) and not (after.isalnum() and part[-1].isalnum()):
+            return True
+        start = whole.find(part, start + 1)
+    return False
