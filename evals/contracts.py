@@ -83,6 +83,8 @@ def replay(tool: ToolSpec, one: Recorded) -> Replayed:
         refusal = run.refusal()
         if refusal is not None:
             return Replayed("error", refusal.error, apply_patch(one.before, refusal.patch))
+        if run.unclear:
+            return Replayed("none", run.unclear[0], one.before)
         answer = run.answer()
         if answer is None:
             return Replayed("none", "the contract has no answer", one.before)

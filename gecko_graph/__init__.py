@@ -1,6 +1,6 @@
 """Rehearse an agent's tool calls before anything real is touched.
 
-The ten public names; each is imported when it is first used, so that `import gecko_graph` costs nothing.
+The public names; each is imported when it is first used, so that `import gecko_graph` costs nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .errors import GeckoError
     from .graph import create_gecko
     from .scenario import Scenario
+    from .simulation.rung import Rung
     from .state import Rehearsal, RehearsalState
     from .toolkit import Toolkit
     from .toolkit.spec import ToolSpec
@@ -27,6 +28,7 @@ __all__ = [
     "GeckoError",
     "Rehearsal",
     "RehearsalState",
+    "Rung",
     "Scenario",
     "ToolSpec",
     "Toolkit",
@@ -40,6 +42,7 @@ _HOMES = {
     "GeckoError": ".errors",
     "Rehearsal": ".state",
     "RehearsalState": ".state",
+    "Rung": ".simulation.rung",
     "Scenario": ".scenario",
     "ToolSpec": ".toolkit.spec",
     "Toolkit": ".toolkit",

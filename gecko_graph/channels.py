@@ -225,7 +225,7 @@ class AttemptState(TypedDict, total=False):
     proposals: list[Proposal]
     """`simulator`."""
     facts: Annotated[dict[str, SupposedFact], delta(gather_facts, dict)]
-    """Input; `simulator`."""
+    """Input; `state_updater`: what committed answers suppose."""
     semantic: Annotated[list[SemanticRecord], delta(extend, list)]
     """Input; `validator`."""
     asked: Annotated[dict[str, int], count_asked]

@@ -7,9 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-RungName = Literal["real", "contract", "python", "example", "model", "schema"]
-
-LADDER: tuple[RungName, ...] = ("real", "contract", "python", "example", "model", "schema")
+LADDER = ("real", "contract", "python", "example", "model", "schema")
 
 
 class GeckoContext(BaseModel):
@@ -36,7 +34,14 @@ class GeckoContext(BaseModel):
         default="tools",
         description="What the planner sees: what real tools would show, or a summary of the task state as well.",
     )
-    ladder: tuple[RungName, ...] = Field(default=LADDER, description="The rungs that may answer a call, best first.")
+    ladder: tuple[str, ...] = Field(
+        default=LADDER, min_length=1, description="Names of the rungs that may answer a call, best first."
+    )
+    unclear: Literal["pass", "refuse"] | None = Field(
+        default=None,
+        description="What becomes of a call whose condition cannot be evaluated; "
+        "by default it is refused where the contract answers, and marked where another rung does.",
+    )
     parallel_calls: Literal["serial", "snapshot", "strict"] = Field(
         default="serial", description="How parallel tool calls of one planner message are applied to the task state."
     )

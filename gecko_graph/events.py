@@ -7,7 +7,7 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.attempt` | `digest`, `feedback` | an attempt begins, from the state with this digest |
 | `gecko.call` | `call` | the planner made a call |
 | `gecko.complaint` | `call`, `complaints` | the validator refused it |
-| `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed` | a rung answered it |
+| `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear` | a rung answered it |
 | `gecko.change` | `call`, `patch`, `refused`, `race` | a change was committed, or refused; with whose it overlaps |
 | `gecko.verdict` | `verdict`, `answer`, `stop_reason` | the judge has spoken |
 """

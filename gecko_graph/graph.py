@@ -17,7 +17,7 @@ attempt:  START ── begin ── planner ──(no calls)── END
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -43,6 +43,8 @@ from .nodes.rounds import decide, finish, start_round
 from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
 from .nodes.validator import validator
+from .simulation.ladder import ladder_of, rungs_of
+from .simulation.rung import Rung
 from .state import Role
 from .toolkit import Toolkit
 
@@ -52,7 +54,7 @@ Model: TypeAlias = str | BaseChatModel
 NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
 
-def create_gecko(
+def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit: Toolkit,
     *,
     model: Model | None = None,
@@ -61,6 +63,7 @@ def create_gecko(
     context: GeckoContext | None = None,
     checkpointer: Checkpointer = None,
     prices: Mapping[str, Price] = PRICES,
+    rungs: Iterable[Rung] = (),
 ) -> Gecko:
     """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
 
@@ -73,6 +76,8 @@ def create_gecko(
         checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's. A
             thread's snapshots build on each other: delete threads whole, or the state is lost.
         prices: US dollars for a million tokens by model name, for `usage`.
+        rungs: Who else may answer a call: tried in the order of `context.ladder`, or directly after `real` where it
+            does not name them; one with the name of a built-in rung replaces it.
 
     Returns:
         A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
@@ -80,7 +85,7 @@ def create_gecko(
     Raises:
         ToolkitError: The toolkit is empty or no Toolkit.
         ModelError: A model cannot be built.
-        GeckoError: The context is no GeckoContext.
+        GeckoError: The context is no GeckoContext, or its ladder names an unknown rung.
     """
     if not isinstance(toolkit, Toolkit):
         raise ToolkitError(
@@ -93,7 +98,8 @@ def create_gecko(
             f"context is a {type(context).__name__}: give an object, for example context=GeckoContext(max_retries=1)"
         )
     speakers = Models.bind(model, models, base_url=base_url, prices=prices)
-    return compose(toolkit, models=speakers, default=context or GeckoContext(), checkpointer=checkpointer)
+    default = context or GeckoContext()
+    return compose(toolkit, models=speakers, default=default, checkpointer=checkpointer, rungs=rungs)
 
 
 def compose(
@@ -103,13 +109,14 @@ def compose(
     default: GeckoContext,
     checkpointer: Checkpointer = None,
     replace: Mapping[str, NodeFunction] = NOTHING,
+    rungs: Iterable[Rung] = (),
 ) -> Gecko:
     """As `create_gecko`; `replace` puts functions of `(state, scope)` in the place of nodes, by name: for ablations.
 
     Raises:
-        GeckoError: `replace` names a node that neither graph has.
+        GeckoError: `replace` names a node that neither graph has; or the context's ladder an unknown rung.
     """
-    attempt = create_attempt(toolkit, models, default, replace=replace)
+    attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs)
     node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit)))
@@ -133,16 +140,23 @@ def compose(
 
 
 def create_attempt(
-    toolkit: Toolkit, models: Models, default: GeckoContext, *, replace: Mapping[str, NodeFunction] = NOTHING
+    toolkit: Toolkit,
+    models: Models,
+    default: GeckoContext,
+    *,
+    replace: Mapping[str, NodeFunction] = NOTHING,
+    rungs: Iterable[Rung] = (),
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The attempt graph; it uses the checkpointer of whoever calls it."""
+    by_name = rungs_of(rungs)
+    ladder_of(default, by_name)
     node = partial(_node, replace=replace, models=models, default=default, book=book_attempt)
     tools, resolve = toolkit.as_openai(), toolkit.resolve
     builder = StateGraph(AttemptState, GeckoContext)
-    builder.add_node("begin", node(begin))
+    builder.add_node("begin", node(partial(begin, rungs=by_name)))
     builder.add_node("planner", node(partial(planner, tools=tools, resolve=resolve)))
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
-    builder.add_node("simulator", node(partial(simulator, toolkit=toolkit)))
+    builder.add_node("simulator", node(partial(simulator, toolkit=toolkit, rungs=by_name)))
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")

@@ -73,6 +73,10 @@ class Outcome(TypedDict):
     rung: str
     simulated: bool
     passed: list[PassedRung]
+    invented: NotRequired[bool]
+    """True where a rung made it up."""
+    unclear: NotRequired[list[str]]
+    """Conditions of the tool's contract that could not be evaluated, each with the reason."""
     refused: NotRequired[str]
     """Why the state updater did not commit the result."""
     race: NotRequired[list[str]]

@@ -121,7 +121,7 @@ WRONG = {
     },
     "s: limits.max_retry: there is no such key, perhaps 'max_retries' is meant": {"limits": {"max_retry": 1}},
     "s: limits.max_retries: should be greater than or equal to 0": {"limits": {"max_retries": -1}},
-    "s: limits.ladder[0]: should be 'real', 'contract'": {"limits": {"ladder": ["contracts"]}},
+    "s: limits.ladder: is empty": {"limits": {"ladder": []}},
 }
 
 

@@ -53,6 +53,7 @@ knobs (--set KEY=VALUE, as often as you like; the default in brackets):
   semantic_validation  ask a model about arguments whose meaning no rule decides (true)
   planner_view         the planner sees what real tools show: tools; or the state as well: summary (tools)
   ladder               who may answer a call, best first ([real, contract, python, example, model, schema])
+  unclear              a condition that cannot be evaluated: pass, refuse (null: refuse where the contract answers)
   simulation           result and change in one model reply: fused; or in two: separate (fused)
   parallel_calls       several calls in one message: serial, snapshot or strict (serial)
   view_chars           characters of task state that one prompt may carry (6000)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..errors import ContractError
+from ..errors import ContractError, EvaluationFailed
 from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Patch
 from .clauses import Change, Clause, Effect, load_effects, load_list
@@ -137,6 +137,7 @@ class _Parts:
 
     def __init__(self, data: Mapping[str, Any], shared: Mapping[str, Any], where: str) -> None:
         Place(where, frozenset()).fields(data, (), _FIELDS)
+        self.where = where
         self.lets: Lets = load_lets(data.get("let", {}), shared, where=where, base=BASE)
         names = BASE | frozenset(self.lets)
         self.requires = [
@@ -170,9 +171,13 @@ class _Parts:
 
 
 class ContractRun:
-    """One call under one contract. Its lets are evaluated once, on the state before the call."""
+    """One call under one contract. Its lets are evaluated once, on the state before the call.
+
+    `unclear` holds the requirements that `refusal` could not evaluate, each with the reason.
+    """
 
     def __init__(self, parts: _Parts, scope: Scope) -> None:
+        self.unclear: list[str] = []
         self._parts = parts
         self._scope = scope
         self._before = scope.values["state"]
@@ -181,15 +186,37 @@ class ContractRun:
     def refusal(self) -> Refusal | None:
         """The first requirement that does not hold (ToolGate, section 3.4), with what its error changes.
 
-        Raises:
-            EvaluationFailed: The requirements cannot be evaluated on this state.
+        Each is evaluated by itself: one that cannot be goes to `unclear`, and the others are still looked at.
         """
+        self.unclear = []
         scope = self._begin(self._before)
         for clause in self._parts.requires:
-            if clause.fails(scope):
-                error = clause.error(scope)
-                return Refusal(error, self._change(clause.effects).patch)
+            try:
+                broken = clause.fails(scope)
+            except EvaluationFailed as failure:
+                scope = self._note(failure)
+                continue
+            if broken:
+                return self._refused(clause, scope)
         return None
+
+    def _note(self, failure: EvaluationFailed) -> Scope:
+        """Keep a failure in `unclear`, without document and tool, and begin anew."""
+        self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
+        return self._begin(self._before)
+
+    def _refused(self, clause: Clause, scope: Scope) -> Refusal:
+        """The refusal by a broken clause, also where its error or effects cannot be evaluated."""
+        try:
+            error = clause.error(scope)
+        except EvaluationFailed as failure:
+            self._note(failure)
+            error = "a condition of this tool does not hold"
+        try:
+            return Refusal(error, self._change(clause.effects).patch)
+        except EvaluationFailed as failure:
+            self._note(failure)
+            return Refusal(error, [])
 
     def answer(self) -> ContractAnswer | None:
         """Result and change of a call that the requirements let pass; None where the contract says neither.

@@ -35,13 +35,13 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the evaluations of one call may cost.
+    """What an evaluation may cost.
 
     Args:
         seconds: Time of one evaluation, or of one phase of a contract (its requirements, its effects, its ensures).
             The rest of 250 ms is for what no clock interrupts (one operation in C, a collection of the garbage that the
             evaluation has made) and for `_GRACE`.
-        memory: Bytes of text and items that may be built in one scope, estimated from above.
+        memory: Bytes of text and items that it may build, estimated from above.
         items: Members of one list.
         operations: Patch operations of one contract.
     """
@@ -78,13 +78,13 @@ class Scope:
         self.limits = limits
         self.seed = seed
         self.call_id = call_id
-        self._room = limits.memory
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()
 
     def start(self) -> None:
-        """Give the next evaluation its time."""
+        """Reset the budgets of time and memory, for the next evaluation or phase of a contract."""
+        self._room = self.limits.memory
         self._cpu = thread_time()
         self._excused = False
         self.deadline = perf_counter() + self.limits.seconds

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
+from ..schemas.error_bodies import is_error_branch
 from ..schemas.rules import canonical
 from ..schemas.subschemas import follow
 from ..state import Json, JsonObject
@@ -57,7 +58,7 @@ def _groups(schema: JsonObject, root: Any, seen: frozenset[str]) -> Iterator[tup
         yield _all([member]), seen
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            yield _ordered(schema[key]), seen
+            yield _ordered(schema[key], root), seen
     if "if" in schema:
         then = {"allOf": [schema["if"], schema.get("then", True)]}
         yield _all([then, schema.get("else", True)]), seen
@@ -67,13 +68,15 @@ def _all(options: Sequence[Any]) -> Options:
     return lambda dice: options
 
 
-def _ordered(options: Sequence[Any]) -> Options:
-    """The branches from a thrown one on; null and nothing come last."""
+def _ordered(options: Sequence[Any], root: Any) -> Options:
+    """The branches from a thrown one on; null and nothing come last, error bodies after them."""
+
+    def rank(each: Any) -> int:
+        return 2 if is_error_branch(each, root) else isinstance(each, Mapping) and each.get("type") == "null"
 
     def order(dice: Dice) -> list[Any]:
         start = dice.below(len(options))
-        turned = [*options[start:], *options[:start]]
-        return sorted(turned, key=lambda each: isinstance(each, Mapping) and each.get("type") == "null")
+        return sorted([*options[start:], *options[:start]], key=rank)
 
     return order
 

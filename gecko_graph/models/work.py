@@ -98,7 +98,7 @@ def _call(work: Work) -> Done:
     except GraphBubbleUp:
         raise
     except BaseException as error:  # noqa: BLE001 - the boundary to users' tools: sys.exit() in one ends the tool, not us
-        return Done(failure=_words(error))
+        return Done(failure=error_text(error))
 
 
 async def _finished(value: Any) -> Any:
@@ -122,7 +122,7 @@ async def _acall(work: Work) -> Done:
     except BaseException as error:
         if _is_cancelled(error):
             raise
-        return Done(failure=_words(error))
+        return Done(failure=error_text(error))
 
 
 def _is_cancelled(error: BaseException) -> bool:
@@ -139,7 +139,8 @@ def _too_late(work: Work) -> Done:
     return Done(failure=f"did not answer within {work.timeout_s:g} s", late=True)
 
 
-def _words(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
+    """An error in one text: its class and what it says."""
     try:
         text = str(error).strip()
     except Exception:  # noqa: BLE001 - the boundary to users' tools: an error that cannot even be told

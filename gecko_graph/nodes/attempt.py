@@ -21,6 +21,7 @@ from ..events import event
 from ..models.node import NodeScope
 from ..models.telling import cut
 from ..models.usage import total
+from ..simulation.ladder import RUNGS, Rungs, ladder_of
 from ..state import VERSION, UnjudgedAttempt
 from ..task_state.digest import clone, digest
 from ..task_state.patch import make_patch
@@ -32,12 +33,14 @@ SPARE_CALLS = 5
 """Rounds of an attempt's graph beyond `max_steps`: for its first node, its last answer, a message cut short."""
 
 
-def begin(state: AttemptState, scope: NodeScope) -> dict[str, Any]:
+def begin(state: AttemptState, scope: NodeScope, *, rungs: Rungs = RUNGS) -> dict[str, Any]:
     """Put the attempt's own copy of the task state in place; checks that it is the one that every attempt starts from.
 
     Raises:
         StateError: The state is not the one that the digest names: it was edited, or something changed it in place.
+        GeckoError: The context's ladder names an unknown rung.
     """
+    ladder_of(scope.context, rungs)
     found = digest(state["before"])
     check_start(found, state["start_digest"])
     lesson = state.get("lesson")

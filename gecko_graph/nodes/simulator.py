@@ -13,15 +13,15 @@ from ..events import event
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
 from ..simulation.facts import fact_key
-from ..simulation.ladder import climb, run_concurrently
+from ..simulation.ladder import RUNGS, Rungs, climb, run_concurrently
 from ..simulation.rung import RungRequest
-from ..state import Call, SupposedFact
+from ..state import Call
 from ..toolkit import Toolkit
 from ..turn import spent_budget
 
 
 def simulator(
-    state: AttemptState, scope: NodeScope, *, toolkit: Toolkit
+    state: AttemptState, scope: NodeScope, *, toolkit: Toolkit, rungs: Rungs = RUNGS
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Answer the next call (`serial`), or all calls of the planner's message from one state (`snapshot`, `strict`).
 
@@ -42,18 +42,17 @@ def simulator(
             )
     calls = pending[:1] if scope.context.parallel_calls == "serial" else pending
     keys = [key_of(call, toolkit) for call in calls]
-    climbs = {key: climb(request_of(call, state, scope, toolkit)) for key, call in zip(keys, calls, strict=True)}
+    climbs = {key: climb(request_of(call, state, scope, toolkit), rungs) for key, call in zip(keys, calls, strict=True)}
     answers = yield from run_concurrently([*climbs.values()], asked=state.get("asked", {}).get("simulator", 0))
-    climbed = dict(zip(climbs, answers, strict=True))
+    outcomes = dict(zip(climbs, answers, strict=True))
     proposals: list[Proposal] = []
-    facts: dict[str, SupposedFact] = {}
     for call, key in zip(calls, keys, strict=True):
-        outcome = climbed[key].outcome
+        outcome = outcomes[key]
         proposals.append({"call": call, "outcome": outcome})
-        facts.update(climbed[key].facts)
         told = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
-        scope.emit(event("gecko.result", attempt=state["number"], call=call, **told))
-    return {"pending": pending[len(calls) :], "proposals": proposals, "facts": facts}
+        unclear = outcome.get("unclear", [])
+        scope.emit(event("gecko.result", attempt=state["number"], call=call, **told, unclear=unclear))
+    return {"pending": pending[len(calls) :], "proposals": proposals}
 
 
 def key_of(call: Call, toolkit: Toolkit) -> str:

@@ -18,7 +18,7 @@ from ..models.roles import StateChange
 from ..models.telling import cut, fitting, tell_json
 from ..simulation.commit import commit, race_of, refuse
 from ..simulation.rung import RungRequest
-from ..state import VERSION, JsonObject, Outcome, Patch, Step
+from ..state import VERSION, JsonObject, Outcome, Patch, Step, SupposedFact
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch
 from ..toolkit import Toolkit
@@ -41,17 +41,19 @@ def state_updater(
     now: JsonObject = before
     done: list[Proposal] = []
     change: Patch = []
+    facts: dict[str, SupposedFact] = {}
     for proposal in proposals:
-        request = request_of(proposal, before, scope, toolkit)
+        request = request_of(proposal, state, scope, toolkit)
         outcome = settle_race(proposal, done, before, strict=scope.context.parallel_calls == "strict")
         booked = commit(request, outcome, invariants=toolkit.invariants, now=now)
         now = booked.state
+        facts.update(booked.facts)
         done.append({"call": proposal["call"], "outcome": booked.outcome})
         change += booked.outcome["patch"] or []
         tell_change(scope, state["number"], done[-1])
     steps: list[Step] = [{"v": VERSION, "call": each["call"], "outcome": each["outcome"]} for each in done]
     shown = [tool_message(each, task=state["task"], budget=scope.context.view_chars) for each in done]
-    return {"steps": steps, "trace": shown, "task_state": change, "proposals": []}
+    return {"steps": steps, "trace": shown, "task_state": change, "proposals": [], "facts": facts}
 
 
 def tell_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
@@ -78,12 +80,16 @@ def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
 
 
-def request_of(proposal: Proposal, before: JsonObject, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
+def request_of(proposal: Proposal, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
     """The call with the state that it was answered in."""
     call = proposal["call"]
-    where = Where(turn=0, attempt=0, question=0)
     return RungRequest(
-        tool=toolkit[call["name"]], call=call, state=before, facts={}, context=scope.context, where=where
+        tool=toolkit[call["name"]],
+        call=call,
+        state=state["task_state"],
+        facts=state.get("facts", {}),
+        context=scope.context,
+        where=Where(turn=state["turn"], attempt=state["number"]),
     )
 
 

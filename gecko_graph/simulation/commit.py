@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..contracts.contract import Invariant
 from ..errors import EvaluationFailed, PatchConflict, StateError
-from ..state import Call, JsonObject, Outcome, Patch
+from ..state import Call, JsonObject, Outcome, Patch, SupposedFact
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, overlap
 from ..toolkit.spec import ToolSpec
 from .contract import open_contract
+from .facts import suppose
 from .rung import RungRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The state after a call, and its outcome with the patch that was committed."""
+    """The state after a call, its outcome with the patch that was committed, and what is supposed from now on.
+
+    A result that was refused leaves nothing behind (ToolGate, equation 12), so facts are made here.
+    """
 
     state: JsonObject
     outcome: Outcome
+    facts: dict[str, SupposedFact] = field(default_factory=dict)
 
 
 def commit(
@@ -28,9 +33,9 @@ def commit(
 ) -> Commit:
     """Commit the outcome's patch, or refuse it whole and say why.
 
-    A read changes nothing, and an error changes nothing unless the tool's contract declares it. A result whose
-    postcondition or whose state's invariant fails is not committed, and becomes an error that says so. A postcondition
-    speaks of the call alone, so it is looked at where the call was answered; an invariant speaks of the new state.
+    A read changes nothing. A result whose postcondition or whose state's invariant fails is not committed, and becomes
+    an error that says so. A postcondition speaks of the call alone, so it is looked at where the call was answered; an
+    invariant speaks of the new state.
 
     Args:
         request: The call with the state that it was answered in.
@@ -54,7 +59,7 @@ def commit(
     booked: Outcome = {**outcome, "patch": patch}
     if refused:
         booked["refused"] = refused
-    return Commit(after, booked)
+    return Commit(after, booked, suppose(request, outcome))
 
 
 def allowed_patch(tool: ToolSpec, outcome: Outcome) -> tuple[Patch, str | None]:
@@ -62,8 +67,6 @@ def allowed_patch(tool: ToolSpec, outcome: Outcome) -> tuple[Patch, str | None]:
     patch = outcome["patch"] or []
     if patch and tool.reads:
         return [], f"a read changes nothing: {len(patch)} operations were dropped"
-    if patch and outcome["status"] == "error" and outcome["rung"] != "contract":
-        return [], f"an error changes nothing: {len(patch)} operations were dropped"
     return patch, None
 
 

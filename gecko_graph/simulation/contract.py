@@ -1,49 +1,61 @@
-"""The rung `contract`: the tool as a function over the task state (ToolGate, sections 3.2 and 3.4)."""
+"""The tool's contract (ToolGate, sections 3.2 and 3.4): its precondition gates every rung, and as a rung it answers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ..contracts.contract import ContractRun
 from ..errors import EvaluationFailed
-from ..state import PassedRung
 from .rung import Answer, Pass, RungRequest, RungResult, clock
 
+MOST_TOLD = 3
+"""Conditions that an error names."""
 
-class Gate:
-    """One call at its tool's contract: the precondition gates every simulated rung, the contract itself may answer."""
 
-    def __init__(self, request: RungRequest) -> None:
-        self._request = request
-        self._run = open_contract(request)
-        self._checked = False
-        self._unclear = "the tool has no contract"
+def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
+    """The request with its contract opened, and the error of a call that must not run.
 
-    def refusal(self, passed: list[PassedRung]) -> Answer | None:
-        """The tool's own error where a precondition is broken; looked at once a call.
+    A broken precondition is the tool's own error, whoever would have answered. One that cannot be evaluated refuses the
+    call only under `GeckoContext(unclear="refuse")`; else it goes with the request, and the rung that answers decides.
+    """
+    run = open_contract(request)
+    if run is None:
+        return request, None
+    refusal = run.refusal()
+    request = replace(request, contract=run, unclear=tuple(run.unclear))
+    if refusal is not None:
+        return request, Answer("error", refusal.error, refusal.patch)
+    if run.unclear and request.context.unclear == "refuse":
+        return request, unchecked(run.unclear)
+    return request, None
 
-        A precondition that cannot be evaluated is no error of the tool's: it is noted in `passed`.
-        """
-        if self._run is None or self._checked:
-            return None
-        self._checked = True
-        try:
-            refusal = self._run.refusal()
-        except EvaluationFailed as failure:
-            self._run, self._unclear = None, f"its precondition cannot be evaluated: {failure}"
-            passed.append({"rung": "contract", "reason": self._unclear})
-            return None
-        return None if refusal is None else Answer("error", refusal.error, refusal.patch)
 
-    def answer(self) -> RungResult:
-        """The contract's own answer; it passes where the contract has no effects and no result."""
-        if self._run is None:
-            return Pass(self._unclear)
-        try:
-            answer = self._run.answer()
-        except EvaluationFailed as failure:
-            return Pass(f"the contract cannot be evaluated: {failure}")
-        return (
-            Pass("the contract only guards the call") if answer is None else Answer("ok", answer.result, answer.patch)
-        )
+def contract_rung(request: RungRequest) -> RungResult:
+    """The contract's own answer; it passes where it has no effects and no result.
+
+    With a precondition that could not be evaluated it refuses the call: it would apply effects that nothing guards.
+    """
+    run, policy = request.contract, request.context.unclear
+    if run is None:
+        return Pass("the tool has no contract")
+    try:
+        answer = run.answer()
+    except EvaluationFailed as failure:
+        reason = f"the contract cannot be evaluated: {failure}"
+        refused = policy == "refuse" or (policy is None and request.unclear)
+        return unchecked([*request.unclear, reason]) if refused else Pass(reason, unclear=True)
+    if answer is None:
+        return Pass("the contract only guards the call")
+    if policy is None and request.unclear:
+        return unchecked(request.unclear)
+    return Answer("ok", answer.result, answer.patch)
+
+
+def unchecked(unclear: Sequence[str]) -> Answer:
+    """The error of a call whose conditions cannot be evaluated."""
+    more = f" and {len(unclear) - MOST_TOLD} more" if len(unclear) > MOST_TOLD else ""
+    return Answer("error", f"not done: it cannot be checked: {'; '.join(unclear[:MOST_TOLD])}{more}", [])
 
 
 def open_contract(request: RungRequest) -> ContractRun | None:

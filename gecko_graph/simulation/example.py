@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..task_state.digest import clone
 from ..task_state.patch import json_equal
 from .rung import Answer, Pass, RungRequest, RungResult
 
@@ -15,5 +14,5 @@ def example_rung(request: RungRequest) -> RungResult:
         return Pass("examples answer reads only")
     for example in request.tool.examples:
         if json_equal(example.args, request.call["args"]):
-            return Answer("ok", clone(example.result), [])
+            return Answer("ok", example.result, [])
     return Pass("no example has these arguments")

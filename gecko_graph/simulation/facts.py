@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..state import Call, Json, SupposedFact
+from ..state import Call, Json, Outcome, SupposedFact
+from ..task_state.digest import digest
 from ..view.view import focus_words, view
+from .rung import RungRequest
 
 _SHARES = 3
 """Facts among which a budget is shared, at most: what is left over is for shorter ones."""
@@ -18,6 +20,30 @@ _BREAK = re.compile(r"\n *")
 def fact_key(call: Call, digest: str) -> str:
     """The key of a fact: the call's tool and arguments, and the task state it was supposed in."""
     return f"{call['name']} {json.dumps(call['args'], sort_keys=True, ensure_ascii=False)} {digest}"
+
+
+def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
+    """The fact that a committed answer leaves behind, if a rung made it up for a read.
+
+    A tool of which nobody said whether it reads, and whose success changed nothing, is told of in later prompts as well
+    (else its next answer would contradict this one), but never answered from it.
+    """
+    looked = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
+    if "refused" in outcome or not outcome.get("invented") or not (request.tool.reads or looked):
+        return {}
+    seen = digest(request.state)
+    key = fact_key(request.call, seen)
+    if key in request.facts:
+        return {}
+    fact: SupposedFact = {
+        "tool": request.call["name"],
+        "args": request.call["args"],
+        "status": outcome["status"],
+        "result": outcome["result"],
+        "rung": outcome["rung"],
+        "digest": seen,
+    }
+    return {key: fact}
 
 
 def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]) -> dict[str, SupposedFact]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import GeneratorType
+from typing import Any, TypeAlias
 
-from ..errors import StateError
+from langgraph.errors import GraphBubbleUp
+
+from ..context import GeckoContext
+from ..errors import GeckoError, StateError
 from ..models.ask import AnyAsk, Ask, Reply
+from ..models.work import error_text
 from ..schemas.complaints import faults
-from ..state import Outcome, PassedRung, SupposedFact
-from ..task_state.digest import check_json, digest
-from .contract import Gate
+from ..schemas.error_bodies import is_error_body
+from ..state import Outcome, PassedRung
+from ..task_state.digest import check_json, clone, digest
+from .contract import contract_rung, gate
 from .example import example_rung
 from .facts import fact_key
 from .model import model_rung
@@ -20,128 +26,178 @@ from .real import real_rung
 from .rung import Answer, Pass, Rung, RungGenerator, RungRequest
 from .schema import schema_rung
 
-Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], "Climbed"]
+Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], Outcome]
+Rungs: TypeAlias = Mapping[str, Rung]
 
-INVENTING = frozenset({"model", "schema"})
-"""Rungs that make things up: what they say of a read is kept as a supposed fact."""
+CONTRACT = Rung("contract", contract_rung)
 
-RUNGS: Mapping[str, Rung] = {
-    "real": real_rung,
-    "python": python_rung,
-    "example": example_rung,
-    "model": model_rung,
-    "schema": schema_rung,
+RUNGS: Rungs = {
+    rung.name: rung
+    for rung in (
+        Rung("real", real_rung, simulated=False),
+        CONTRACT,
+        Rung("python", python_rung),
+        Rung("example", example_rung),
+        Rung("model", model_rung, invents=True),
+        Rung("schema", schema_rung, invents=True),
+    )
 }
+"""The built-in rungs, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Climbed:
-    """The outcome of one call, and what was supposed on the way, by `fact_key`."""
+def rungs_of(own: Iterable[Rung]) -> Rungs:
+    """The rungs by name: the built-in ones, and a user's own, which replace those of the same name.
 
-    outcome: Outcome
-    facts: dict[str, SupposedFact]
+    Raises:
+        GeckoError: Something is not a Rung, or two have one name.
+    """
+    found: dict[str, Rung] = {}
+    for rung in own:
+        if not isinstance(rung, Rung):
+            raise GeckoError(f"rungs: expected a Rung, got {type(rung).__name__}: Rung(name, answer)")
+        if rung.name in found:
+            raise GeckoError(f"rungs: two rungs are called {rung.name!r}")
+        found[rung.name] = rung
+    return {**RUNGS, **found}
 
 
-def climb(request: RungRequest) -> Climb:
-    """Try the rungs of `request.context.ladder` in order; the first fitting answer is the outcome.
+def ladder_of(context: GeckoContext, rungs: Rungs) -> list[Rung]:
+    """The rungs in the order in which they are tried: `context.ladder`; own ones that it does not name after `real`.
 
-    A broken precondition is the tool's own error, whichever simulated rung would have answered (ToolGate, section 3.4).
-    An answer that breaks the tool's result schema never leaves the ladder: the next rung is tried.
+    Raises:
+        GeckoError: The ladder is empty, or names an unknown rung.
+    """
+    unknown = [name for name in context.ladder if name not in rungs]
+    if unknown or not context.ladder:
+        what = f"unknown rung {unknown[0]!r}" if unknown else "it is empty"
+        raise GeckoError(f"ladder: {what}; the rungs are {', '.join(rungs)}")
+    named = [rungs[name] for name in context.ladder]
+    first = 1 + max((at for at, rung in enumerate(named) if not rung.simulated), default=-1)
+    own = [rung for name, rung in rungs.items() if name not in RUNGS and rung not in named]
+    return [*named[:first], *own, *named[first:]]
+
+
+def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
+    """Try the rungs in the order of the ladder; the first fitting answer is the outcome.
+
+    A broken precondition is the tool's own error, whichever rung would have answered (ToolGate, section 3.4). An answer
+    that breaks the tool's result schema never leaves the ladder: the next rung is tried, or where the real tool ran,
+    that is its error.
+
+    Raises:
+        GeckoError: The ladder is empty, or names an unknown rung.
     """
     passed: list[PassedRung] = []
-    gate = Gate(request)
-    for name in request.context.ladder:
-        if name != "real" and (refusal := gate.refusal(passed)) is not None:
-            return Climbed(outcome_of(refusal, rung="contract", passed=passed), {})
-        if name in INVENTING and (known := recall(request, passed)) is not None:
-            return Climbed(known, {})
-        said = gate.answer() if name == "contract" else (yield from run_rung(RUNGS[name], request))
-        if isinstance(said, Answer) and (problem := validate_answer(request, said)):
-            said = Pass(problem)
-        if isinstance(said, Pass):
-            note: PassedRung = {"rung": name, "reason": said.reason}
-            passed += [] if note in passed else [note]
-            continue
-        outcome = outcome_of(said, rung=name, passed=passed)
-        return Climbed(outcome, suppose(request, outcome))
-    return Climbed(unanswered(passed), {})
+    ladder = ladder_of(request.context, rungs)
+    request, refusal = gate(request)
+    if refusal is not None:
+        return outcome_of(refusal, CONTRACT, request, passed)
+    for rung in ladder:
+        if rung.invents and (known := recall(request, rung, passed)) is not None:
+            return known
+        said = yield from run_rung(rung, request)
+        if isinstance(said, Answer):
+            return outcome_of(said, rung, request, passed)
+        note: PassedRung = {"rung": rung.name, "reason": said.reason}
+        passed += [] if note in passed else [note]
+        if said.unclear:
+            request = replace(request, unclear=(*request.unclear, said.reason))
+    answer = Answer("error", "no rung of the ladder could answer this call", [])
+    return {**outcome_of(answer, CONTRACT, request, passed), "rung": "none"}
 
 
 def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
-    """Ask one rung, whether it answers at once or asks a model first."""
-    said = rung(request)
-    return said if isinstance(said, Answer | Pass) else (yield from said)
+    """What one rung answers: whatever it raises or returns becomes an Answer or a Pass.
 
-
-def validate_answer(request: RungRequest, answer: Answer) -> str | None:
-    """Why an answer may not reach the planner: no JSON, or not of the result schema. Errors have their own form."""
+    An answer shares nothing with the objects of a rung, which may change them later. The body of an error is an error,
+    and what is made up changes nothing by an error.
+    """
     try:
-        check_json(answer.result, what="the result")
+        said = yield from _asked(rung, request)
+        problem = validate_answer(request, said)
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # noqa: BLE001 - the boundary to users' rungs
+        problem = f"the rung failed: {error_text(error)}"
+    if problem is not None:
+        return Pass(problem) if rung.simulated else Answer("error", problem, [])
+    if isinstance(said, Pass):
+        return said
+    result, patch = clone([said.result, said.patch])
+    is_error = said.status == "error" or is_error_body(request.tool.result or {}, result)
+    return Answer("error", result, [] if rung.invents else patch) if is_error else Answer("ok", result, patch)
+
+
+def _asked(rung: Rung, request: RungRequest) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
+    """What a rung returns, perhaps after asking; only what can be asked goes out."""
+    said: Any = rung.answer(request)
+    if not isinstance(said, GeneratorType):
+        return said
+    replies: list[Reply] | None = None
+    try:
+        while True:
+            asks = said.send(replies)
+            if not isinstance(asks, list | tuple) or not all(isinstance(ask, AnyAsk) for ask in asks):
+                raise TypeError(f"it must yield lists of Ask and Work, not {type(asks).__name__}")
+            replies = yield asks
+    except StopIteration as done:
+        return done.value
+    finally:
+        said.close()
+
+
+def validate_answer(request: RungRequest, said: Any) -> str | None:
+    """Why an answer may not reach the planner: no JSON, or not of the result schema. Errors have their own form."""
+    if isinstance(said, Pass) and isinstance(said.reason, str):
+        return None
+    if not isinstance(said, Answer) or said.status not in ("ok", "error") or not isinstance(said.patch, list | None):
+        return f"the rung must return an Answer or a Pass, not {type(said).__name__}"
+    try:
+        check_json(said.result, what="the result")
+        check_json(said.patch, what="the change")
     except StateError as error:
         return str(error)
-    if answer.status == "error" or request.tool.result is None:
+    if said.status == "error" or request.tool.result is None:
         return None
-    found = faults(request.tool.result, answer.result)
+    found = faults(request.tool.result, said.result)
     return "the result breaks its schema: " + "; ".join(found[:3]) if found else None
 
 
-def outcome_of(answer: Answer, *, rung: str, passed: Sequence[PassedRung]) -> Outcome:
-    """The outcome record of an answer."""
-    return {
+def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequence[PassedRung]) -> Outcome:
+    """The outcome record of a rung's answer."""
+    outcome: Outcome = {
         "status": answer.status,
         "result": answer.result,
         "patch": answer.patch,
-        "rung": rung,
-        "simulated": rung != "real",
+        "rung": rung.name,
+        "simulated": rung.simulated,
         "passed": list(passed),
     }
+    if rung.invents:
+        outcome["invented"] = True
+    if request.unclear:
+        outcome["unclear"] = list(request.unclear)
+    return outcome
 
 
-def unanswered(passed: Sequence[PassedRung]) -> Outcome:
-    """The outcome where no rung could answer: an error that says so."""
-    text = "no rung of the ladder could answer this call"
-    return outcome_of(Answer("error", text, []), rung="none", passed=passed)
-
-
-def recall(request: RungRequest, passed: Sequence[PassedRung]) -> Outcome | None:
-    """What was supposed of the same read in the same task state."""
+def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:
+    """What was supposed of the same read in the same task state, by whichever rung that was."""
     if not request.tool.reads or not request.facts:
         return None
     fact = request.facts.get(fact_key(request.call, digest(request.state)))
     if fact is None:
         return None
-    return outcome_of(Answer(fact["status"], fact["result"], []), rung=fact["rung"], passed=passed)
+    return outcome_of(Answer(fact["status"], fact["result"], []), replace(rung, name=fact["rung"]), request, passed)
 
 
-def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
-    """The fact that an invented answer of a read leaves behind.
-
-    A tool of which nobody said whether it reads, and whose success changed nothing, is told of in later prompts as well
-    (else its next answer would contradict this one), but never answered from it.
-    """
-    looked = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
-    if outcome["rung"] not in INVENTING or not (request.tool.reads or looked):
-        return {}
-    seen = digest(request.state)
-    fact: SupposedFact = {
-        "tool": request.call["name"],
-        "args": request.call["args"],
-        "status": outcome["status"],
-        "result": outcome["result"],
-        "rung": outcome["rung"],
-        "digest": seen,
-    }
-    return {fact_key(request.call, seen): fact}
-
-
-def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Climbed]]:
+def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Outcome]]:
     """Several climbs at once: what they ask in one round is asked in one list, so that it is answered at the same time.
 
     Args:
         climbs: The climbs, in the order of their calls.
         asked: How many questions the simulator was asked before; they are numbered on from there, as they are asked.
     """
-    done: dict[int, Climbed] = {}
+    done: dict[int, Outcome] = {}
     sent: dict[int, list[Reply] | None] = dict.fromkeys(range(len(climbs)))
     while sent:
         wanted: dict[int, Sequence[AnyAsk]] = {}

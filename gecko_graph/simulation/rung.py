@@ -1,12 +1,15 @@
-"""What a rung is asked, and what it may say."""
+"""A rung of the ladder: what it is asked, and what it may answer."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..context import GeckoContext
+from ..contracts.contract import ContractRun
+from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
 from ..state import Call, CallStatus, Json, JsonObject, Patch, SupposedFact
 from ..toolkit.spec import ToolSpec
@@ -24,6 +27,8 @@ class RungRequest:
         context: The run's knobs.
         where: Turn and attempt, for the models; their questions are numbered where they are asked.
         has_simulator: True if a model can be asked for the role `simulator`.
+        contract: The tool's contract on this call, with its preconditions met or unclear; None where it has none.
+        unclear: Preconditions that could not be evaluated, each with the reason.
     """
 
     tool: ToolSpec
@@ -33,11 +38,13 @@ class RungRequest:
     context: GeckoContext
     where: Where
     has_simulator: bool = False
+    contract: ContractRun | None = None
+    unclear: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A rung's answer. `patch` is None where the rung does not know what the call changes."""
+    """A rung's answer: plain JSON. `patch` is None where the rung does not know what the call changes."""
 
     status: CallStatus
     result: Json
@@ -46,14 +53,44 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A rung that cannot answer, and why."""
+    """A rung that cannot answer, and why. `unclear` marks the outcome: a rule that could not be evaluated."""
 
     reason: str
+    unclear: bool = False
 
 
 RungResult: TypeAlias = Answer | Pass
 RungGenerator: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], RungResult]
-Rung: TypeAlias = Callable[[RungRequest], RungResult | RungGenerator]
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step of the ladder: somebody who may answer a call.
+
+    Args:
+        name: What contexts and records call it. The name of a built-in rung replaces that one.
+        answer: A plain function of a `RungRequest`. It returns an `Answer` or a `Pass`, or is a generator that yields
+            lists of `Ask` and `Work` and is sent their replies. Whatever waits goes into a `Work`.
+        invents: True where its answers are made up: they are marked, kept as supposed facts, and an error changes
+            nothing.
+        simulated: False where the real tool runs. What goes wrong there is the tool's error: no other rung is tried.
+
+    Raises:
+        GeckoError: The name is empty, or `answer` is not such a function.
+    """
+
+    name: str
+    answer: Callable[[RungRequest], RungResult | RungGenerator]
+    invents: bool = False
+    simulated: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise GeckoError(f"Rung: name must be a text, not {self.name!r}")
+        if not callable(self.answer):
+            raise GeckoError(f"Rung {self.name!r}: answer must be a function, not {type(self.answer).__name__}")
+        if inspect.iscoroutinefunction(self.answer) or inspect.isasyncgenfunction(self.answer):
+            raise GeckoError(f"Rung {self.name!r}: answer must not be async: yield [Work(function=...)]")
 
 
 def clock(state: Any) -> str | None:

@@ -51,9 +51,18 @@ def digest(document: Json) -> str:
 def clone(document: Json) -> Json:
     """A deep copy that shares nothing with the document: 0.4 ms for 100 kB."""
     try:
-        packed = ormsgpack.packb(document, default=_pack_int, option=ormsgpack.OPT_PASSTHROUGH_BIG_INT)
+        return unpack(pack(document))
     except TypeError:
         return copy.deepcopy(document)
+
+
+def pack(document: Json) -> bytes:
+    """The document as msgpack, its keys in their order. Raises TypeError where msgpack cannot hold it."""
+    return ormsgpack.packb(document, default=_pack_int, option=ormsgpack.OPT_PASSTHROUGH_BIG_INT)
+
+
+def unpack(packed: bytes) -> Json:
+    """The document of `pack`."""
     return ormsgpack.unpackb(packed, ext_hook=_unpack_int)
 
 

@@ -202,7 +202,10 @@ def set_off(bomb: dict | str) -> tuple[str, str]:
         run = Contract.load(data, where="f: tool t").open(
             args={}, parameters={}, state=STATE, call={"id": "1", "name": "t", "args": {}}, now=None, seed=0
         )
-        done = run.refusal(), run.answer(), run.broken(1, STATE)
+        refusal = run.refusal()
+        if run.unclear:
+            return "failed", run.unclear[0]
+        done = refusal, run.answer(), run.broken(1, STATE)
     except ToolkitError as error:
         return "refused at load", str(error)
     except EvaluationFailed as failure:

@@ -6,6 +6,7 @@ import pytest
 
 from gecko_graph.context import LADDER
 from gecko_graph.models.ask import Ask, Reply, Work
+from gecko_graph.simulation.commit import commit
 from gecko_graph.simulation.ladder import climb, run_concurrently
 from gecko_graph.toolkit.spec import ToolExample
 
@@ -36,7 +37,7 @@ def everything(**less):
 def test_the_best_rung_of_the_ladder_answers_and_says_so(question, told, rung):
     asked = question(**everything(), ladder=LADDER[LADDER.index(rung) :])
     replies = [{"status": "ok", "result": {"rate": 5.0}}] if rung == "model" else []
-    outcome = told(climb(asked), replies).value.outcome
+    outcome = told(climb(asked), replies).value
     assert outcome["rung"] == rung
     assert outcome["simulated"] == (rung != "real")
     assert outcome["passed"] == []
@@ -46,7 +47,7 @@ def test_the_best_rung_of_the_ladder_answers_and_says_so(question, told, rung):
 
 def test_rungs_that_pass_say_why(question, told):
     asked = question(effect="read", result=RESULT, has_simulator=True)
-    outcome = told(climb(asked), [Reply(None, "the server is down")]).value.outcome
+    outcome = told(climb(asked), [Reply(None, "the server is down")]).value
     assert outcome["rung"] == "schema"
     assert [each["rung"] for each in outcome["passed"]] == ["real", "contract", "python", "example", "model"]
     assert "the server is down" in outcome["passed"][-1]["reason"]
@@ -55,10 +56,10 @@ def test_rungs_that_pass_say_why(question, told):
 @pytest.mark.parametrize("wrong", [{"rate": "high"}, {}, "1.25", None, {"rate": float("nan")}, {"rate": float("inf")}])
 def test_a_result_that_breaks_its_schema_never_leaves_the_ladder(question, told, wrong):
     asked = question(
-        **everything(real=lambda: wrong, simulate=lambda state: wrong, contract=None, has_simulator=False),
+        **everything(simulate=lambda state: wrong, contract=None, opened=False, has_simulator=False),
         ladder=("real", "python", "schema"),
     )
-    outcome = told(climb(asked)).value.outcome
+    outcome = told(climb(asked)).value
     assert outcome["rung"] == "schema"
     assert isinstance(outcome["result"]["rate"], int | float)
     assert [each["rung"] for each in outcome["passed"]] == ["real", "python"]
@@ -68,15 +69,14 @@ def test_an_error_has_a_form_of_its_own(question, told):
     def fails(state):
         raise ValueError("unknown currency")
 
-    outcome = told(climb(question(**everything(simulate=fails), ladder=("python",)))).value.outcome
+    outcome = told(climb(question(**everything(simulate=fails), ladder=("python",)))).value
     assert (outcome["status"], outcome["result"]) == ("error", "ValueError: unknown currency")
 
 
 def test_where_no_rung_answers_the_call_is_an_error(question, told):
-    outcome = told(climb(question(ladder=("python", "example")))).value.outcome
+    outcome = told(climb(question(ladder=("python", "example")))).value
     assert (outcome["status"], outcome["rung"], outcome["patch"]) == ("error", "none", [])
     assert len(outcome["passed"]) == 2
-    assert told(climb(question(ladder=()))).value.outcome["rung"] == "none"
 
 
 REFUSING = {
@@ -84,33 +84,19 @@ REFUSING = {
 }
 
 
-@pytest.mark.parametrize("ladder", [(rung,) for rung in LADDER if rung != "real"])
-def test_a_broken_precondition_is_the_tool_s_error_whichever_simulated_rung_would_answer(question, told, ladder):
-    climbed = told(climb(question(**everything(contract=REFUSING), ladder=ladder))).value
-    assert climbed.outcome["status"] == "error"
-    assert climbed.outcome["result"] == {"code": 7}
-    assert climbed.outcome["rung"] == "contract"
-    assert climbed.outcome["patch"] == [{"op": "add", "path": "/x", "value": 1}]
-    assert climbed.facts == {}
-
-
-def test_a_real_read_is_not_gated(question, told):
-    assert told(climb(question(**everything(contract=REFUSING)))).value.outcome["result"] == {"rate": 1.0}
-
-
-@pytest.mark.parametrize("ladder", [LADDER, ("python",)])
-def test_a_precondition_that_cannot_be_evaluated_is_noted_once_and_gates_nothing(question, told, ladder):
-    contract = {"requires": [{"check": "1 / state.count", "error": "no"}], "returns": ANSWER}
-    outcome = told(climb(question(**everything(contract=contract, opened=False), ladder=ladder))).value.outcome
-    assert outcome["rung"] == "python"
-    notes = [each["reason"] for each in outcome["passed"] if each["rung"] == "contract"]
-    assert len(notes) == 1
-    assert notes[0].startswith("its precondition cannot be evaluated: ")
+@pytest.mark.parametrize("ladder", [(rung,) for rung in LADDER])
+def test_a_broken_precondition_is_the_tool_s_error_whichever_rung_would_answer(question, told, ladder):
+    ran = []
+    asked = question(**everything(contract=REFUSING, real=lambda: ran.append(1)), ladder=ladder)
+    outcome = told(climb(asked)).value
+    assert (outcome["status"], outcome["result"], outcome["rung"]) == ("error", {"code": 7}, "contract")
+    assert outcome["patch"] == [{"op": "add", "path": "/x", "value": 1}]
+    assert ran == []
 
 
 def test_a_contract_that_explodes_ends_in_time_and_the_next_rung_answers(question, told):
     bomb = {"returns": "{{ range(100000) | map('string') | join('x') | length * 10 }}" * 40}
-    outcome = told(climb(question(**everything(contract=bomb, opened=False)))).value.outcome
+    outcome = told(climb(question(**everything(contract=bomb, opened=False)))).value
     assert outcome["rung"] == "python"
     assert any("takes longer" in each["reason"] or "builds more" in each["reason"] for each in outcome["passed"])
 
@@ -118,15 +104,20 @@ def test_a_contract_that_explodes_ends_in_time_and_the_next_rung_answers(questio
 # supposed facts
 
 
+def climbed(asked, told, *replies):
+    """The outcome and the facts of a call that is answered and committed."""
+    return commit(asked, told(climb(asked), replies).value)
+
+
 def supposing(**more):
     return {"effect": "read", "result": RESULT, "has_simulator": True, "args": {"currency": "EUR"}} | more
 
 
 def test_what_a_model_supposed_of_a_read_is_remembered(question, told):
-    first = told(climb(question(**supposing())), [{"status": "ok", "result": ANSWER}]).value
+    first = climbed(question(**supposing()), told, {"status": "ok", "result": ANSWER})
     ((key, fact),) = first.facts.items()
     assert fact["result"] == ANSWER
-    again = told(climb(question(**supposing(facts=first.facts)))).value
+    again = climbed(question(**supposing(facts=first.facts)), told)
     assert again.outcome["result"] == ANSWER
     assert again.outcome["rung"] == "model"
     assert again.facts == {}
@@ -134,31 +125,31 @@ def test_what_a_model_supposed_of_a_read_is_remembered(question, told):
 
 
 def test_other_arguments_and_another_state_are_asked_anew_with_the_facts_in_the_prompt(question, told):
-    facts = told(climb(question(**supposing())), [{"status": "ok", "result": ANSWER}]).value.facts
+    facts = climbed(question(**supposing()), told, {"status": "ok", "result": ANSWER}).facts
     for other in ({"args": {"currency": "USD"}}, {"given": {"count": 1}}):
-        climbed, (ask,) = told(
+        outcome, (ask,) = told(
             climb(question(**supposing(facts=facts) | other)), [{"status": "ok", "result": {"rate": 2}}]
         )
-        assert climbed.outcome["result"] == {"rate": 2}
+        assert outcome["result"] == {"rate": 2}
         assert '"rate": 1.25' in ask.variables["facts"]
 
 
 def test_a_supposed_error_is_a_fact_too(question, told):
-    facts = told(climb(question(**supposing())), [{"status": "error", "result": "closed"}]).value.facts
-    outcome = told(climb(question(**supposing(facts=facts)))).value.outcome
+    facts = climbed(question(**supposing()), told, {"status": "error", "result": "closed"}).facts
+    outcome = told(climb(question(**supposing(facts=facts)))).value
     assert (outcome["status"], outcome["result"]) == ("error", "closed")
 
 
 def test_writes_and_answers_by_rule_suppose_nothing(question, told):
     write = question(**supposing(effect="write"))
-    assert told(climb(write), [{"status": "ok", "result": ANSWER, "patch": []}]).value.facts == {}
-    assert told(climb(question(**everything()))).value.facts == {}
+    assert climbed(write, told, {"status": "ok", "result": ANSWER, "patch": []}).facts == {}
+    assert climbed(question(**everything()), told).facts == {}
 
 
 def test_a_write_is_never_answered_from_a_fact(question, told):
-    facts = told(climb(question(**supposing())), [{"status": "ok", "result": ANSWER}]).value.facts
+    facts = climbed(question(**supposing()), told, {"status": "ok", "result": ANSWER}).facts
     write = question(**supposing(facts=facts, effect="write"))
-    outcome = told(climb(write), [{"status": "ok", "result": {"rate": 3}, "patch": []}]).value.outcome
+    outcome = told(climb(write), [{"status": "ok", "result": {"rate": 3}, "patch": []}]).value
     assert outcome["result"] == {"rate": 3}
 
 
@@ -171,18 +162,20 @@ def test_a_write_is_never_answered_from_a_fact(question, told):
     ],
 )
 def test_what_a_tool_of_unknown_effect_found_is_told_and_never_taken_for_an_answer(question, told, reply, known):
-    climbed, (ask,) = told(climb(question(**supposing(effect=None))), [reply])
+    asked = question(**supposing(effect=None))
+    outcome, (ask,) = told(climb(asked), [reply])
+    facts = commit(asked, outcome).facts
     assert '"effect": "unknown"' in ask.variables["tool"]
-    assert [fact["result"] for fact in climbed.facts.values()] == ([ANSWER] if known else [])
-    again, (ask,) = told(climb(question(**supposing(effect=None, facts=climbed.facts))), [reply])
+    assert [fact["result"] for fact in facts.values()] == ([ANSWER] if known else [])
+    again, (ask,) = told(climb(question(**supposing(effect=None, facts=facts))), [reply])
     assert ('"rate": 1.25' in ask.variables["facts"]) is known
-    assert again.outcome["status"] == reply["status"]
+    assert again["status"] == reply["status"]
 
 
 def test_a_better_rung_goes_before_a_fact(question, told):
-    facts = told(climb(question(**supposing())), [{"status": "ok", "result": ANSWER}]).value.facts
+    facts = climbed(question(**supposing()), told, {"status": "ok", "result": ANSWER}).facts
     asked = question(**supposing(facts=facts, simulate=lambda state, currency: {"rate": 9}))
-    assert told(climb(asked)).value.outcome["rung"] == "python"
+    assert told(climb(asked)).value["rung"] == "python"
 
 
 # several at once
@@ -214,12 +207,12 @@ def test_climbs_ask_together_and_get_their_own_answers(question):
         climb(question(effect="read", contract={"returns": 1})),
         climb(question(**supposing(args={"currency": "GBP"}, simulate=print))),
     ]
-    climbed, asked = rounds(run_concurrently(climbs, asked=10), answer)
-    assert [each.outcome["rung"] for each in climbed] == ["model", "model", "contract", "model"]
+    outcomes, asked = rounds(run_concurrently(climbs, asked=10), answer)
+    assert [each["rung"] for each in outcomes] == ["model", "model", "contract", "model"]
     assert [[type(request) for request in each] for each in asked] == [[Ask, Ask, Work], [Ask, Ask]]
     questions = [request.where.question for each in asked for request in each if isinstance(request, Ask)]
     assert questions == [10, 11, 12, 13], "no two questions have one number"
-    assert [each.outcome["result"] for each in climbed] == [{"rate": 10.0}, {"rate": 12.0}, 1, {"rate": 13.0}]
+    assert [each["result"] for each in outcomes] == [{"rate": 10.0}, {"rate": 12.0}, 1, {"rate": 13.0}]
 
 
 def test_nothing_to_climb_asks_nothing():
