@@ -27,8 +27,11 @@ class _Masked(Exception):
         super().__init__(*(mask(word) if isinstance(word, str) else word for word in words))
 
 
-class GeckoError(_Masked):
-    """A user's mistake. The message says what is wrong, where, and what to do."""
+class GeckoError(_Masked, ValueError):
+    """A user's mistake. The message says what is wrong, where, and what to do.
+
+    A ValueError, because a LangGraph server passes on no other messages: the rest reads "An internal error occurred".
+    """
 
 
 class ToolkitError(GeckoError):

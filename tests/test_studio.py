@@ -158,3 +158,10 @@ def test_events_stream_from_the_attempts(server):
     text = ask(f"{server}/threads/{thread}/runs/stream", body)
     assert text.count('"gecko.call"') == 7
     assert '"gecko.verdict"' in text
+
+
+def test_a_mistake_comes_back_over_the_api_in_its_own_words(server):
+    thread = ask(f"{server}/threads", {})["thread_id"]
+    body = {"assistant_id": "gecko", "input": {**inputs(), "messages": [{"role": "user", "content": " "}]}}
+    answered = ask(f"{server}/threads/{thread}/runs/wait", body)
+    assert "the task is empty" in answered["__error__"]["message"]

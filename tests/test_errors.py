@@ -1,0 +1,16 @@
+"""What a user's mistake is to those who catch it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gecko_graph import GeckoError
+from gecko_graph.errors import ContractError, ModelError, RunFailure, ScenarioError, StateError, TaskError, ToolkitError
+
+
+@pytest.mark.parametrize(
+    "kind", [GeckoError, ToolkitError, ContractError, ScenarioError, StateError, TaskError, ModelError]
+)
+def test_a_mistake_is_a_value_error_whose_message_a_langgraph_server_passes_on(kind):
+    assert issubclass(kind, ValueError)
+    assert not issubclass(kind, RunFailure)
