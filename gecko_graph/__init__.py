@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .state import Rehearsal, RehearsalState
     from .toolkit import Toolkit
     from .toolkit.spec import ToolSpec
+    from .world import World
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ __all__ = [
     "Scenario",
     "ToolSpec",
     "Toolkit",
+    "World",
     "create_gecko",
     "format_run",
 ]
@@ -46,6 +48,7 @@ _HOMES = {
     "Scenario": ".scenario",
     "ToolSpec": ".toolkit.spec",
     "Toolkit": ".toolkit",
+    "World": ".world",
     "create_gecko": ".graph",
     "format_run": ".display",
 }

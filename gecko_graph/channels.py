@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NotRequired
+from functools import cache
+from typing import Annotated, Any, NotRequired, cast, get_type_hints
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
@@ -248,3 +249,21 @@ class Over(TypedDict):
     """What the router after `decide` reads."""
 
     over: bool
+
+
+def updated(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
+    """The attempt's state after a node's update, as the graph folds it; keys with a reducer must be there."""
+    values = cast("dict[str, Any]", state)
+    news = {key: _folded(values[key], write, key) if key in _reducers() else write for key, write in update.items()}
+    return cast("AttemptState", {**values, **news})
+
+
+@cache
+def _reducers() -> dict[str, Any]:
+    hints = get_type_hints(AttemptState, include_extras=True)
+    return {key: hint.__metadata__[0] for key, hint in hints.items() if hasattr(hint, "__metadata__")}
+
+
+def _folded(old: Any, write: Any, key: str) -> Any:
+    reducer = _reducers()[key]
+    return reducer.reducer(old, [write]) if isinstance(reducer, DeltaChannel) else reducer(old, write)

@@ -30,7 +30,7 @@ from langgraph.types import Checkpointer, Send
 
 from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
 from .context import GeckoContext
-from .errors import GeckoError, ToolkitError
+from .errors import GeckoError
 from .models.factory import Models
 from .models.node import NodeFunction, Router, as_node, book_attempt, book_turn
 from .models.usage import PRICES, Price
@@ -47,6 +47,7 @@ from .simulation.ladder import ladder_of, rungs_of
 from .simulation.rung import Rung
 from .state import Role
 from .toolkit import Toolkit
+from .world import check_setup
 
 Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 Model: TypeAlias = str | BaseChatModel
@@ -87,19 +88,9 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         ModelError: A model cannot be built.
         GeckoError: The context is no GeckoContext, or its ladder names an unknown rung.
     """
-    if not isinstance(toolkit, Toolkit):
-        raise ToolkitError(
-            f"{type(toolkit).__name__} is no Toolkit: use Toolkit.from_openapi(...) or Toolkit.from_tools([...])"
-        )
-    if not len(toolkit):
-        raise ToolkitError("the toolkit has no tools: there is nothing to rehearse")
-    if context is not None and not isinstance(context, GeckoContext):
-        raise GeckoError(
-            f"context is a {type(context).__name__}: give an object, for example context=GeckoContext(max_retries=1)"
-        )
+    knobs = check_setup(toolkit, context)
     speakers = Models.bind(model, models, base_url=base_url, prices=prices)
-    default = context or GeckoContext()
-    return compose(toolkit, models=speakers, default=default, checkpointer=checkpointer, rungs=rungs)
+    return compose(toolkit, models=speakers, default=knobs, checkpointer=checkpointer, rungs=rungs)
 
 
 def compose(

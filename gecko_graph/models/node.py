@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import GeneratorType
 from typing import Any, TypeAlias
@@ -91,6 +91,61 @@ def as_node(
     return _Node(fn, models, default, book)
 
 
+def run_node(
+    fn: NodeFunction, state: Any, scope: NodeScope, *, models: Models, book: Book, config: RunnableConfig | None = None
+) -> Any:
+    """Run a node function, answering what it asks until it returns its update."""
+    run = _Run(fn, state, scope, book)
+    try:
+        while run.asks is not None:
+            run.resume(answer(run.asks, models, config))
+        return run.update
+    finally:
+        run.close()
+
+
+async def arun_node(
+    fn: NodeFunction, state: Any, scope: NodeScope, *, models: Models, book: Book, config: RunnableConfig | None = None
+) -> Any:
+    """As `run_node`, without blocking the event loop."""
+    run = _Run(fn, state, scope, book)
+    try:
+        while run.asks is not None:
+            run.resume(await aanswer(run.asks, models, config))
+        return run.update
+    finally:
+        run.close()
+
+
+class _Run:
+    """One run of a node function: what it asks now, None once it has returned `update`."""
+
+    def __init__(self, fn: NodeFunction, state: Any, scope: NodeScope, book: Book) -> None:
+        self.asks: Sequence[AnyAsk] | None = None
+        self.update = self._made = fn(state, scope)
+        self._state, self._book, self._accounts = state, book, Accounts()
+        if isinstance(self._made, GeneratorType):
+            self._send(None)
+
+    def resume(self, replies: list[Reply]) -> None:
+        """Send the replies to what it asked."""
+        self._accounts.book(self.asks or [], replies)
+        self._send(replies)
+
+    def close(self) -> None:
+        """Let a generator that was not finished clean up."""
+        if isinstance(self._made, GeneratorType):
+            self._made.close()
+
+    def _send(self, replies: list[Reply] | None) -> None:
+        try:
+            self.asks = self._made.send(replies)
+        except StopIteration as returned:
+            accounts, self.asks, self.update = self._accounts, None, returned.value
+            if accounts.asked:
+                self.update = self._book(self.update or {}, self._state, accounts)
+
+
 class _Node(Runnable[Any, Any]):
     """A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already."""
 
@@ -98,37 +153,10 @@ class _Node(Runnable[Any, Any]):
         self.fn, self.models, self.default, self.book = fn, models, default, book
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        made = self.fn(input, self._scope())
-        if not isinstance(made, GeneratorType):
-            return made
-        accounts, replies = Accounts(), None
-        try:
-            while True:
-                asks = _advance(made, replies)
-                if isinstance(asks, _Ended):
-                    return self._booked(asks.value, input, accounts)
-                replies = answer(asks, self.models, config)
-                accounts.book(asks, replies)
-        finally:
-            made.close()
+        return run_node(self.fn, input, self._scope(), models=self.models, book=self.book, config=config)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        made = self.fn(input, self._scope())
-        if not isinstance(made, GeneratorType):
-            return made
-        accounts, replies = Accounts(), None
-        try:
-            while True:
-                asks = _advance(made, replies)
-                if isinstance(asks, _Ended):
-                    return self._booked(asks.value, input, accounts)
-                replies = await aanswer(asks, self.models, config)
-                accounts.book(asks, replies)
-        finally:
-            made.close()
-
-    def _booked(self, update: Any, state: Any, accounts: Accounts) -> Any:
-        return self.book(update or {}, state, accounts) if accounts.asked else update
+        return await arun_node(self.fn, input, self._scope(), models=self.models, book=self.book, config=config)
 
     def _scope(self) -> NodeScope:
         try:
@@ -136,7 +164,7 @@ class _Node(Runnable[Any, Any]):
         except RuntimeError:  # called outside of a graph: a test, a notebook
             runtime = None
         if runtime is None:
-            return NodeScope(self.default, _silent, self.models.has)
+            return NodeScope(self.default, silent, self.models.has)
         return NodeScope(context_of(runtime.context, self.default), runtime.stream_writer, self.models.has)
 
 
@@ -155,17 +183,5 @@ class Router(RunnableLambda[Any, Any]):
         return self.func(input)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    value: Any
-
-
-def _advance(generator: Generator[Any, Any, Any], replies: list[Reply] | None) -> Any:
-    try:
-        return generator.send(replies)
-    except StopIteration as done:
-        return _Ended(done.value)
-
-
-def _silent(event: dict[str, Any]) -> None:
-    del event
+def silent(event: dict[str, Any]) -> None:
+    """Emit nothing."""

@@ -55,15 +55,16 @@ def complaints(tool: Described, args: JsonObject) -> list[Complaint]:
 
 def unknown_tool(call: Call) -> Complaint:
     """The complaint about a call of a tool that does not exist."""
-    return _about(call, expected="the name of one of the given tools", got=excerpt(call["name"]))
+    return about(call, expected="the name of one of the given tools", got=excerpt(call["name"]))
 
 
 def malformed(call: Call) -> Complaint:
     """The complaint about a call whose arguments are no JSON object."""
-    return _about(call, expected="arguments as one JSON object", got=excerpt(call.get("malformed", "")))
+    return about(call, expected="arguments as one JSON object", got=excerpt(call.get("malformed", "")))
 
 
-def _about(call: Call, *, expected: str, got: str) -> Complaint:
+def about(call: Call, *, expected: str, got: str) -> Complaint:
+    """A rule's complaint about a call as a whole."""
     return {"tool": str(call["name"]), "path": "$", "expected": expected, "got": got, "source": "rule"}
 
 
