@@ -28,6 +28,7 @@ from .state import (
     Rehearsal,
     Step,
     SupposedFact,
+    SupposedState,
     UnjudgedAttempt,
     Usage,
 )
@@ -155,13 +156,17 @@ class GeckoOutput(TypedDict):
 class GeckoState(TypedDict, total=False):
     """The outer graph's keys, each with its owner.
 
-    `messages` and `task_state` live as long as the thread, the others for one turn.
+    `messages`, `task_state` and `supposed` live as long as the thread, the others for one turn.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
     """Caller; `finish` adds the answer."""
     task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
     """Caller, `bootstrapper`; `finish` writes the state of an accepted attempt."""
+    supposed: list[str]
+    """`bootstrapper`: JSON Pointers into `task_state` of what a model made up; lives as long as the thread."""
+    supposed_state: SupposedState | None
+    """`bootstrapper`: the same with its values, as it was before the turn's first attempt."""
     checklist: Annotated[list[ChecklistItem], EphemeralValue(list)]
     """Caller: what must hold at the end of this turn, gone after the first superstep."""
     items: list[ChecklistItem] | None

@@ -145,6 +145,17 @@ class SupposedFact(TypedDict):
     """Digest of the task state in which it was supposed."""
 
 
+class SupposedState(TypedDict):
+    """What a model made up of the state that the turn's attempts begin from."""
+
+    paths: list[str]
+    """JSON Pointers into the task state."""
+    state: JsonObject
+    """The root keys that are made up, as they are before the first attempt."""
+    unclear: list[str]
+    """Why contracts cannot be evaluated on it, after a repair."""
+
+
 class UnjudgedAttempt(TypedDict):
     """From one start to the planner's final answer."""
 
@@ -179,6 +190,8 @@ class Rehearsal(TypedDict):
     chosen: int
     """Number of the attempt that plan, verdict and answer come from."""
     usage: Usage
+    supposed_state: NotRequired[SupposedState]
+    """What was made up of the state before the first attempt, where anything was."""
 
 
 class RehearsalState(TypedDict, total=False):

@@ -187,3 +187,16 @@ def screen(output: str) -> str:
         elif part[0] not in "\x1b\r":
             lines[row] += part
     return "\n".join(lines)
+
+
+@pytest.mark.parametrize("view", [PlainLines, LiveTree])
+def test_what_was_made_up_of_the_state_is_shown_before_the_first_attempt(view):
+    shown = console(force_terminal=view is LiveTree)
+    with view(shown) as story:
+        told = {"supposed": ["/desk"], "state": {"desk": {"pens": 3}}, "unclear": ["look: no"]}
+        story.take({"type": "gecko.state", "attempt": 0, **told})
+    said = shown.file.getvalue()
+    assert "supposed" in said
+    assert 'desk: {"pens": 3}' in said
+    assert "look: no" in said
+    assert "stopped here" not in said, "it is of no attempt"

@@ -27,6 +27,7 @@ CALL = '{"name": "mkdir", "args": {"name": "temp"}}'
 TOOLS = "mkdir: Make a folder\nmv: Move a file"
 POLICY = "You act for the user ann. Never remove a file."
 CONVERSATION = "user: What is in documents?\nassistant: final_report.pdf"
+NO_CONTRACTS = {"contracts": "", "previous": "", "problems": ""}
 NO_DIGEST = {"conversation": "", "results": "", "now": ""}
 
 CASES = {
@@ -87,11 +88,24 @@ CASES = {
     ),
     "bootstrapper-empty": (
         "bootstrapper",
-        {"task": TASK, "conversation": "", "policy": "", "tools": TOOLS, "state": ""},
+        {"task": TASK, "conversation": "", "policy": "", "tools": TOOLS, "state": "", **NO_CONTRACTS},
+    ),
+    "bootstrapper-again": (
+        "bootstrapper",
+        {
+            "task": TASK,
+            "conversation": "",
+            "policy": "",
+            "tools": TOOLS,
+            "state": "",
+            "contracts": 'keys: tree\nmkdir: {"requires": [{"check": "not state.tree[args.name]", "error": "no"}]}',
+            "previous": '{"tree": "documents", "runtime_state": {}}',
+            "problems": "mkdir: effects[0]: the change does not apply",
+        },
     ),
     "bootstrapper-given": (
         "bootstrapper",
-        {"task": TASK, "conversation": CONVERSATION, "policy": POLICY, "tools": TOOLS, "state": VIEW},
+        {"task": TASK, "conversation": CONVERSATION, "policy": POLICY, "tools": TOOLS, "state": VIEW, **NO_CONTRACTS},
     ),
     "checklist": ("checklist", {"task": TASK, "conversation": CONVERSATION, "tools": TOOLS}),
     "judge": (

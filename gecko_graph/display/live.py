@@ -72,6 +72,10 @@ class LiveTree:
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
+        if not event["attempt"]:  # of the turn as a whole
+            for word, text in event_lines(event):
+                self._console.print(Text(f"{word} {words.clean(text)}", "dim"))
+            return
         with self._lock:
             draft = self._story.take(event)
             if not is_over(draft):
@@ -186,6 +190,13 @@ def event_lines(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from tell(event)
 
 
+def _state(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in event["state"].items():
+        yield "supposed", f"{key}: {words.tell(value)}"
+    for why in event["unclear"]:
+        yield "unclear", why
+
+
 def _attempt(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "attempt", f"from state {event['digest'][:8]}"
 
@@ -230,6 +241,7 @@ def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 _LINES = {
+    "gecko.state": _state,
     "gecko.attempt": _attempt,
     "gecko.call": _call,
     "gecko.complaint": _complaint,

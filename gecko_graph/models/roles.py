@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.json_schema import WithJsonSchema
 
 from ..state import ItemStatus, Json, JsonObject, Patch, Role
@@ -88,6 +88,25 @@ class InitialState(_Reply):
 
     domain: JsonObject = Field(default_factory=dict)
     runtime_state: JsonObject = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        """Read top-level keys of other names as domain data."""
+        if not isinstance(value, Mapping) or not isinstance(domain := value.get("domain") or {}, Mapping):
+            return value
+        others = {key: each for key, each in value.items() if key not in cls.model_fields}
+        return {**value, "domain": {**others, **domain}} if others else value
+
+    @field_validator("domain")
+    @classmethod
+    def _without_sections(cls, domain: JsonObject) -> JsonObject:
+        """Read sections by toolkit, as in the paper's own states, as one domain."""
+        sections = domain.get("toolkits")
+        if not isinstance(sections, Mapping) or not all(isinstance(each, Mapping) for each in sections.values()):
+            return domain
+        flat = {key: each for section in sections.values() for key, each in section.items()}
+        return {**flat, **{key: each for key, each in domain.items() if key != "toolkits"}}
 
 
 class DescribedItem(_Reply):

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from langgraph.types import Overwrite
 
 from ..channels import GeckoState, Ledger
+from ..context import GeckoContext
 from ..errors import StateError
+from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import InitialState
-from ..models.telling import cut, tell_conversation, tell_policy, tell_tools
-from ..state import JsonObject
-from ..task_state.digest import check_json, clone
+from ..models.telling import cut, shared, tell_conversation, tell_json, tell_policy, tell_tools, within
+from ..simulation.trial import misfits
+from ..state import JsonObject, SupposedState
+from ..task_state.digest import check_json, clone, digest
+from ..task_state.patch import pointer
 from ..toolkit import Toolkit, ToolSpec
 from ..turn import earlier, human_turns, next_turn, numbered, task_of
 from ..view.view import focus_words, view
@@ -41,13 +46,22 @@ def bootstrapper(
     if not isinstance(given, dict):
         raise StateError(f"task_state is a {type(given).__name__}: give a JSON object (a dict with text keys)")
     check_json(given, what="task_state")
-    whole = clone(given)
+    whole, unclear = clone(given), list[str]()
     if not is_whole(given, toolkit) and scope.has_model("bootstrapper"):
-        (reply,) = yield [ask_state(state, task, toolkit, budget=scope.context.view_chars)]
-        whole = completed(whole, reply)
+        whole, unclear = yield from make_whole(whole, ask_state(state, task, toolkit, scope.context), toolkit, scope)
+    supposed = [*kept_places(state, given), *(pointer([key]) for key in whole if key not in given and whole[key])]
+    shown: SupposedState = {
+        "paths": supposed,
+        "state": clone({key: value for key, value in whole.items() if pointer([key]) in supposed}),
+        "unclear": unclear,
+    }
+    if supposed:
+        scope.emit(event("gecko.state", attempt=0, supposed=supposed, state=shown["state"], unclear=unclear))
     ledger: Ledger = {"turn": next_turn(state), "started_at": time.time(), "usage": {}, "asked": {}}
     return {
         "task_state": whole,
+        "supposed": supposed,
+        "supposed_state": shown if supposed else None,
         "ledger": ledger,
         "round": -1,
         "lesson": None,
@@ -56,6 +70,35 @@ def bootstrapper(
         "attempts": Overwrite([]),
         "semantic": Overwrite([]),
     }
+
+
+def make_whole(
+    given: JsonObject, ask: Ask, toolkit: Toolkit, scope: NodeScope
+) -> Generator[list[Ask], list[Reply], tuple[JsonObject, list[str]]]:
+    """The state with what a model adds, and why contracts still cannot be evaluated on it.
+
+    A domain that is made up is tried; where contracts cannot be evaluated on it the model is asked once more.
+    """
+    (reply,) = yield [ask]
+    whole = completed(given, reply)
+    unclear = [] if given or whole == given else misfits(toolkit, whole, seed=scope.context.seed)
+    if not unclear:
+        return whole, []
+    budget = scope.context.view_chars
+    again = {"previous": tell_json(whole, budget=budget), "problems": within(unclear, budget=budget // 2)}
+    (reply,) = yield [replace(ask, variables={**ask.variables, **again}, where=replace(ask.where, question=1))]
+    repaired = completed(given, reply)
+    still = misfits(toolkit, repaired, seed=scope.context.seed)
+    return (repaired, still) if len(still) <= len(unclear) else (whole, unclear)
+
+
+def kept_places(state: GeckoState, given: JsonObject) -> list[str]:
+    """The supposed places of earlier turns; none where the caller has given a state since, which is then his."""
+    last, supposed = state.get("rehearsal"), state.get("supposed")
+    if not last or not supposed:
+        return []
+    chosen = next(attempt for attempt in last["attempts"] if attempt["number"] == last["chosen"])
+    return supposed if digest(given) in (chosen["start_digest"], chosen["end_digest"]) else []
 
 
 def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:
@@ -83,8 +126,9 @@ def completed(state: JsonObject, reply: Reply) -> JsonObject:
     return whole
 
 
-def ask_state(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
+def ask_state(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoContext) -> Ask:
     """The question what the task's world looks like at the start."""
+    budget = context.view_chars
     given = state.get("task_state") or {}
     messages = state["messages"]
     return Ask(
@@ -94,10 +138,25 @@ def ask_state(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
             "conversation": tell_conversation(earlier(messages), budget=budget // 2),
             "policy": tell_policy(messages, budget=budget // 2),
             "tools": tell_tools(((tool.name, purpose(tool, whole=not given)) for tool in toolkit), budget=budget),
+            "contracts": "" if given else tell_contracts(toolkit, budget=budget // 2),
             "state": view(given, focus=focus_words(task), budget=budget) if given else "",
+            "previous": "",
+            "problems": "",
         },
         reply=InitialState,
         where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),
+    )
+
+
+def tell_contracts(toolkit: Toolkit, *, budget: int) -> str:
+    """The keys that contracts name, and the contracts: what they look up, compare and change gives the shapes."""
+    rules: list[tuple[str, Any]] = [(tool.name, tool.contract.data) for tool in toolkit if tool.contract]
+    if not rules:
+        return ""
+    rules = [*([("shared", toolkit.lets)] if toolkit.lets else []), *rules]
+    keys = f"keys: {', '.join(sorted(toolkit.state_keys))}"
+    return shared(
+        lambda share: [keys, *(f"{name}: {tell_json(rule, budget=3 * share)}" for name, rule in rules)], budget=budget
     )
 
 

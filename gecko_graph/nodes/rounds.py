@@ -95,6 +95,8 @@ def finish(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
         "chosen": chosen["number"],
         "usage": state["ledger"]["usage"],
     }
+    if supposed := state.get("supposed_state"):
+        rehearsal["supposed_state"] = supposed
     update: dict[str, Any] = {"rehearsal": rehearsal}
     if chosen["verdict"]["word"] == "accepted":
         before = state.get("task_state") or {}

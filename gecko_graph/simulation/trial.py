@@ -1,0 +1,72 @@
+"""Whether the tools' contracts can be evaluated on a task state at all, tried before anybody calls a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..contracts.contract import Contract
+from ..errors import EvaluationFailed, RunFailure
+from ..generator.maker import make_value
+from ..schemas.rules import accepts, rules_of
+from ..state import Call, Json, JsonObject
+from ..toolkit import Toolkit, ToolSpec
+from .rung import clock
+
+MAX_KEYS = 6
+
+
+def misfits(toolkit: Toolkit, state: JsonObject, *, seed: int) -> list[str]:
+    """Why contracts cannot be evaluated on a state, a line each; a requirement that is merely false is no reason.
+
+    A tool is tried with arguments that fit its schema, made up and taken from the state. Arguments that nobody would
+    give may be at fault as well: so only what fails with all of them counts, and what fails with a key of the state
+    where made-up arguments do not. An invariant that is false counts: no change could be committed.
+    """
+    tried = ((tool.name, _misfit(tool, tool.contract, state, seed)) for tool in toolkit if tool.contract)
+    found = [f"{name}: {why}" for name, why in tried if why]
+    for invariant in toolkit.invariants:
+        try:
+            broken = invariant.broken(state, state)
+        except EvaluationFailed as failure:
+            broken = str(failure).rpartition("#/")[2]
+        found += [broken] if broken else []
+    return found
+
+
+def _misfit(tool: ToolSpec, contract: Contract, state: JsonObject, seed: int) -> str | None:
+    try:
+        made = make_value(tool.parameters, seed=seed, key=tool.name)
+    except RunFailure:
+        return None
+    least = {name: made[name] for name in tool.parameters.get("required", ()) if name in made}
+    plain = [_failure(tool, contract, args, state) for args in (least, made)]
+    keyed = [_failure(tool, contract, args, state) for args in _keyed(tool.parameters, made, state)]
+    if all([*plain, *keyed]):
+        return plain[0]
+    return next(filter(None, keyed), None) if not any(plain) else None
+
+
+def _failure(tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonObject) -> str | None:
+    call: Call = {"id": "trial", "name": tool.name, "args": args}
+    run = contract.open(args=args, parameters=tool.parameters, state=state, call=call, now=clock(state), seed=0)
+    try:
+        if run.refusal() is None and not run.unclear:
+            run.answer()
+    except EvaluationFailed as failure:
+        return str(failure).rpartition(f"{tool.name}): ")[2]
+    return run.unclear[0] if run.unclear else None
+
+
+def _keyed(parameters: JsonObject, made: JsonObject, state: JsonObject) -> Iterator[JsonObject]:
+    """The arguments with a key of the state wherever a schema takes it, once for each of the state's first parts."""
+    rules = {name: rules_of(parameters).evolve(schema=rule) for name, rule in parameters.get("properties", {}).items()}
+    for key in list(filter(None, map(_first_key, state.values())))[:MAX_KEYS]:
+        yield made | {name: key for name in made if name in rules and accepts(rules[name], key)}
+
+
+def _first_key(part: Json) -> str | None:
+    """A name by which a tool could be asked for the first thing in a part of the state."""
+    if isinstance(part, Mapping):
+        return next(iter(part), None)
+    first = part[0] if isinstance(part, list) and part and isinstance(part[0], Mapping) else {}
+    return next((value for value in first.values() if isinstance(value, str)), None)
