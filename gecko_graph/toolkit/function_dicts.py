@@ -83,10 +83,11 @@ def as_parameters(schema: Any, *, where: str) -> JsonObject:
 
 
 def hinted(annotations: Any) -> Effect | None:
-    """The effect that MCP's hints tell."""
-    hint = annotations.get("readOnlyHint") if isinstance(annotations, Mapping) else None
-    if isinstance(hint, bool):
-        return "read" if hint else "write"
+    """The effect that MCP's hints tell, in the protocol's spelling or in Python's."""
+    for name in ("readOnlyHint", "read_only_hint"):
+        hint = annotations.get(name) if isinstance(annotations, Mapping) else None
+        if isinstance(hint, bool):
+            return "read" if hint else "write"
     return None
 
 

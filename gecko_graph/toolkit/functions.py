@@ -22,7 +22,7 @@ from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .docstrings import Docstring, read_docstring
 from .function_dicts import as_parameters, as_schema, hinted, spec_of_dict, tool_descriptions
-from .spec import ToolSpec
+from .spec import Effect, ToolSpec
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -203,9 +203,21 @@ def _of_langchain(tool: BaseTool, where: str) -> ToolSpec:
         description=tool.description,
         parameters=parameters,
         result=_langchain_result(tool, where=shown),
-        effect=hinted(tool.metadata) or hinted((tool.metadata or {}).get("annotations")),
+        effect=_langchain_effect(tool.metadata),
         real=None if _injected(tool) else _runner(tool),
     )
+
+
+def _langchain_effect(metadata: Any) -> Effect | None:
+    """The effect by the hints of an MCP tool: flat, or where `langchain.mcp` keeps them."""
+    places = ((), ("annotations",), ("mcp", "tool", "annotations"))
+    return next((effect for path in places if (effect := hinted(_inside(metadata, path)))), None)
+
+
+def _inside(value: Any, path: Iterable[str]) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _injected(tool: BaseTool) -> bool:
@@ -218,24 +230,43 @@ def _injected(tool: BaseTool) -> bool:
 
 
 def _runner(tool: BaseTool) -> Callable[..., Any]:
+    """The tool as a function: its value as it is, but a message where it has an artifact or handles its own error."""
+    handlers = {name: _as_message(getattr(tool, name)) for name in ("handle_tool_error", "handle_validation_error")}
+    tool = tool.model_copy(update={name: one for name, one in handlers.items() if one})
+    as_call = {"name": tool.name, "id": "rehearsal", "type": "tool_call"}
+
+    def given(args: dict[str, Any]) -> Any:
+        return {**as_call, "args": args} if tool.response_format == "content_and_artifact" else args
+
     if getattr(tool, "func", True) is None:
 
         async def arun(**args: Any) -> Any:
-            return await tool.ainvoke(args)
+            return await tool.ainvoke(given(args))
 
         return arun
 
     def run(**args: Any) -> Any:
-        return tool.invoke(args)
+        return tool.invoke(given(args))
 
     return run
+
+
+def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
+    """A handler of a tool's errors that says the same in a message whose status says that it is an error."""
+    from langchain_core.messages import ToolMessage
+
+    def handle(error: Exception) -> Any:
+        content = handler(error) if callable(handler) else handler if isinstance(handler, str) else str(error)
+        return ToolMessage(content, status="error", tool_call_id="rehearsal")
+
+    return handle if handler else None
 
 
 def _langchain_result(tool: BaseTool, *, where: str) -> JsonObject | None:
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
     if tool.response_format == "content_and_artifact":
         parts = typing.get_args(_returned(function))
-        return _schema_of(parts[0], where=where) if parts else None
+        return {"type": "string"} if parts and parts[0] is str else None  # of blocks counts what they spell
     return _result(function, where=where)
 
 

@@ -315,6 +315,8 @@ def test_langchain_tools():
     [
         (None, None), ({"readOnlyHint": True}, "read"), ({"readOnlyHint": False}, "write"),
         ({"annotations": {"readOnlyHint": True}}, "read"), ({"readOnlyHint": "yes"}, None),
+        ({"mcp": {"tool": {"annotations": {"read_only_hint": True}}, "server": {}}}, "read"),
+        ({"mcp": {"tool": {"annotations": {"read_only_hint": False}}}}, "write"), ({"mcp": {"tool": None}}, None),
     ],
 )  # fmt: skip
 def test_hints_of_mcp_tools(metadata, effect):
