@@ -173,6 +173,11 @@ class Clause:
         own = (self._check, *([self._when] if self._when else []), *self._error.expressions)
         self.expressions = (*own, *_expressions(self.effects))
 
+    @property
+    def constant(self) -> str | None:
+        """The source of a check that names nothing; None for any other."""
+        return None if self._check.names else self._check.source
+
     def fails(self, scope: Scope) -> bool:
         """True if the clause applies and its check does not hold. Raises EvaluationFailed."""
         return (self._when is None or self._when.true(scope)) and not self._check.true(scope)

@@ -67,7 +67,8 @@ class _Compiler:
 
     def finish(self, run: Run, whole: bool = True) -> Code:
         found = self.mentions
-        return Code(run, frozenset(found.names), frozenset(found.state_keys), frozenset(found.arguments), whole)
+        names, keys, arguments, paths = map(frozenset, (found.names, found.state_keys, found.arguments, found.paths))
+        return Code(run, names, keys, arguments, paths, whole)
 
     def build(self, node: nodes.Node) -> Run:
         """The closure of a node, by its exact type. Raises SyntaxFault."""
@@ -179,10 +180,9 @@ class _Compiler:
     def _function(self, node: nodes.Call, name: str) -> Run:
         function = FUNCTIONS[name]
         args, kwargs = self._arguments(name, function, node, 1)
-        if name == "at" and len(node.args) > 1 and isinstance(node.args[1], nodes.List) and node.args[1].items:
-            begin = node.args[1].items[0]
-            self.mentions.key(node.args[0], begin.value if isinstance(begin, nodes.Const) else None)
         lenient = name == "at"
+        if lenient and len(node.args) > 1:
+            self._path(node.args[0], node.args[1])
 
         def run(scope: Scope) -> Any:
             values = [one(scope) for one in args]
@@ -193,6 +193,17 @@ class _Compiler:
             return function(scope, *values, **named)
 
         return run
+
+    def _path(self, document: nodes.Node, path: nodes.Node) -> None:
+        """Note what a path of `at` begins with. Raises SyntaxFault for one that can be no list."""
+        if isinstance(path, nodes.Const | nodes.Concat | nodes.Compare | nodes.Not):
+            wrote = f" [{path.value!r}]" if isinstance(path, nodes.Const) else ""
+            raise SyntaxFault(f"at: a path is a list of keys and indexes: write{wrote or ' [...]'}")
+        if isinstance(path, nodes.List) and path.items:
+            begin = path.items[0]
+            self.mentions.key(document, begin.value if isinstance(begin, nodes.Const) else None)
+        if isinstance(path, nodes.Getattr) and isinstance(path.node, nodes.Name) and path.node.name == "args":
+            self.mentions.paths.add(path.attr)
 
     def _arguments(self, name: str, function: Callable[..., Any], node: Any, before: int) -> Arguments:
         check_arguments(name, function, len(node.args), [one.key for one in node.kwargs], before)

@@ -15,7 +15,7 @@ from ..errors import ContractError, EvaluationFailed
 from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Patch
 from .clauses import Change, Clause, Effect, load_effects, load_list
-from .expression import Expression, Scope
+from .expression import Expression, Missing, Scope
 from .foreseen import foresee
 from .lets import LazyLets, Lets, load_lets, uses
 from .place import Place
@@ -50,12 +50,14 @@ class Contract:
         lets: The lets that its document shares, as they were written.
         state_keys: Root keys of the state that its expressions and literal paths name.
         arguments: Arguments that its expressions name.
+        paths: Arguments that `at` takes as a whole path.
     """
 
     data: JsonObject
     lets: JsonObject
     state_keys: frozenset[str] = field(compare=False)
     arguments: frozenset[str] = field(compare=False)
+    paths: frozenset[str] = field(compare=False)
     _parts: _Parts = field(compare=False)
 
     @classmethod
@@ -74,7 +76,8 @@ class Contract:
         expressions = list(parts.needed_expressions())
         keys = frozenset(key for one in expressions for key in one.state_keys) | parts.roots
         arguments = frozenset(name for one in expressions for name in one.arguments)
-        return cls(dict(data), dict(lets or {}), keys, arguments, parts)
+        paths = frozenset(name for one in expressions for name in one.paths)
+        return cls(dict(data), dict(lets or {}), keys, arguments, paths, parts)
 
     def __repr__(self) -> str:
         return f"Contract({', '.join(self.data)})"
@@ -97,7 +100,21 @@ class Contract:
                 f"{where}: it names args.{foreign[0]}, but the tool has no such argument; "
                 f"its arguments are {', '.join(sorted(known)) or 'none'}"
             )
+        for name in sorted(self.paths & known.keys()):
+            kind = known[name].get("type") if isinstance(known[name], dict) else None
+            if isinstance(kind, str) and kind != "array":
+                raise ContractError(
+                    f"{where}: `at` takes args.{name} for a path, but it is no list: write [args.{name}]"
+                )
         return self
+
+    def unused_lets(self) -> list[str]:
+        """Names of its own lets that nothing in it needs."""
+        return sorted(set(self.data.get("let", {})) - uses(self._parts.own_expressions(), self._parts.lets))
+
+    def constant_checks(self) -> list[str]:
+        """Checks of its clauses that name nothing, and so always come out the same."""
+        return [check for clause in (*self._parts.requires, *self._parts.ensures) if (check := clause.constant)]
 
     def foreseen(self) -> list[Partial]:
         """What is known of its results before any call, once for each of the cases; none where it only guards."""
@@ -116,7 +133,16 @@ class Contract:
             now: The state's clock, if it has one.
             seed: Seed of `new_id`.
         """
-        values = {"args": {**_defaults(parameters), **args}, "call": call, "before": state, "now": now, "state": state}
+        clock = (
+            Missing("now (the state has no clock: a text under `now` or `runtime_state.now`)") if now is None else now
+        )
+        values = {
+            "args": {**_defaults(parameters), **args},
+            "call": call,
+            "before": state,
+            "now": clock,
+            "state": state,
+        }
         return ContractRun(self._parts, Scope(values, seed=seed, call_id=lambda: _identity(call)))
 
 
@@ -158,13 +184,18 @@ class _Parts:
         effects = [*self.effects, *(effect for clause in self.requires for effect in clause.effects)]
         return frozenset(root for effect in effects for root in effect.roots if root is not None)
 
-    def needed_expressions(self) -> Iterator[Expression]:
-        """The contract's own expressions, and those of the lets that they need."""
+    def own_expressions(self) -> list[Expression]:
+        """The expressions of every part but the lets."""
         own = [*self.returns.expressions]
         for clause in (*self.requires, *self.ensures):
             own.extend(clause.expressions)
         for effect in self.effects:
             own.extend(effect.expressions)
+        return own
+
+    def needed_expressions(self) -> Iterator[Expression]:
+        """The contract's own expressions, and those of the lets that they need."""
+        own = self.own_expressions()
         yield from own
         for name in uses(own, self.lets):
             yield from self.lets[name].expressions

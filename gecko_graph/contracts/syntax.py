@@ -38,6 +38,8 @@ class Mentions:
     names: set[str] = field(default_factory=set)
     state_keys: set[str] = field(default_factory=set)
     arguments: set[str] = field(default_factory=set)
+    paths: set[str] = field(default_factory=set)
+    """Arguments that are used as a whole path."""
 
     def key(self, owner: nodes.Node, key: Any) -> None:
         """Note that `owner.key` is named, where the owner is the state or the arguments."""
@@ -57,6 +59,8 @@ class Code:
     names: frozenset[str]
     state_keys: frozenset[str]
     arguments: frozenset[str]
+    paths: frozenset[str] = frozenset()
+    """Arguments that are used as a whole path, so they must be lists."""
     whole: bool = True
     """False for a text that has more to it than one expression."""
 

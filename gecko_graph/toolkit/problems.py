@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..contracts.contract import Contract
+from ..contracts.syntax import did_you_mean
 from ..schemas.complaints import faults
-from ..schemas.partial import sure_findings
+from ..schemas.partial import Partial, sure_findings
 from ..schemas.pattern import compile_pattern
 from ..schemas.subschemas import walk
 from ..state import JsonObject
 from .simplify import PREFIX
 from .spec import ToolSpec
+
+_BARE = re.compile(r"(?:state|before|args|call|result)(?:\.[A-Za-z_]\w*|\['[^']*'\])+")
+"""A text that is an expression in all but its braces."""
 
 ProblemKind = Literal["result", "description", "parameter", "effect", "default", "pattern", "example", "contract"]
 
@@ -26,7 +32,7 @@ class Problem:
         tool: Name of the tool.
         kind: `result` (no result schema), `description` (none), `parameter` (one without a description), `effect`
             (neither read nor write), `default` (outside its own enum), `pattern` (cannot be read, so decides nothing),
-            `example` (does not fit the schemas) or `contract` (what it returns can never fit the result schema).
+            `example` (does not fit the schemas) or `contract` (a part comes to nothing, or contradicts a schema).
         message: What is missing, and what happens because of it.
     """
 
@@ -98,12 +104,54 @@ def _in_examples(tool: ToolSpec) -> Iterator[Problem]:
 
 
 def _in_contract(tool: ToolSpec) -> Iterator[Problem]:
-    if tool.contract is None or tool.result is None:
+    if tool.contract is None:
+        return
+    for message in _contract_notes(tool, tool.contract):
+        yield Problem(tool.name, "contract", message)
+    if tool.result is None:
         return
     foreseen = tool.contract.foreseen()
+    yield from _foreign_keys(tool.name, tool.result, foreseen)
     wrong = next((found for result in foreseen if (found := sure_findings(tool.result, result))), None)
     if wrong is None:
         return
     what = "what its contract returns" if "returns" in tool.contract.data else "its contract has no `returns`, and null"
     where = f"expected {wrong[0].expected} at {wrong[0].path}"
     yield Problem(tool.name, "contract", f"{what} can never fit the result schema ({where}): another rung answers")
+
+
+def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
+    """Parts of a contract that load, and do not do what their writer will have meant."""
+    if tool.reads and "effects" in contract.data:
+        yield "its effects are dropped: a read changes nothing"
+    for name in contract.unused_lets():
+        yield f"the let {name!r} is never used"
+    for check in contract.constant_checks():
+        yield f"the check {check[:60]!r} names nothing: it always comes out the same"
+    parts = {key: contract.data[key] for key in ("let", "effects", "returns") if key in contract.data}
+    for text in _texts(parts):
+        if _BARE.fullmatch(text):
+            yield f'{text[:60]!r} is a text as it stands: write "{{{{ {text[:60]} }}}}" for its value'
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """The texts of a contract's part in which only `{{ }}` is filled in."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict | list | tuple):
+        members = data.items() if isinstance(data, dict) else enumerate(data)
+        for key, member in members:
+            if key not in ("when", "for_each", "check", "as", "op"):
+                yield from _texts(member)
+
+
+def _foreign_keys(tool: str, schema: JsonObject, foreseen: Iterable[Partial]) -> Iterator[Problem]:
+    """Keys of the contract's result that the result schema does not name, once each."""
+    known = schema.get("properties")
+    if not isinstance(known, dict) or schema.keys() & {"allOf", "anyOf", "oneOf", "$ref", "patternProperties"}:
+        return
+    written = {key for result in foreseen if isinstance(result.value, dict) for key in result.value}
+    if "additionalProperties" not in schema:
+        for key in sorted(written - known.keys()):
+            hint = did_you_mean(key, known)
+            yield Problem(tool, "contract", f"it returns {key!r}, which the result schema does not name{hint}")

@@ -88,6 +88,7 @@ class Toolkit:
         simulate: Mapping[str, Callable[..., Any]] | None = None,
         effects: Mapping[str, Effect] | None = None,
         examples: Mapping[str, Sequence[ToolExample | Mapping[str, Any]]] | None = None,
+        results: Mapping[str, JsonObject] | None = None,
         title: str = "",
     ) -> Toolkit:
         """Tools from functions, Pydantic classes, LangChain tools, function dicts (OpenAI, BFCL, MCP) and ToolSpecs.
@@ -100,6 +101,7 @@ class Toolkit:
             simulate: Tool name to `simulate(state, **args)`, which answers from a copy of the task state.
             effects: Tool name to `read` or `write`.
             examples: Tool name to given answers, as `{"args": ..., "result": ...}`.
+            results: Tool name to the JSON Schema of its result, in the place of what its source says.
             title: What the whole is called.
 
         Raises:
@@ -108,7 +110,8 @@ class Toolkit:
         from .functions import check_simulation, specs_of
 
         plain = cls(specs_of(tools))
-        by_name = {"contracts": contracts, "simulate": simulate, "effects": effects, "examples": examples}
+        by_name: dict[str, Any] = {"contracts": contracts, "simulate": simulate, "effects": effects}
+        by_name |= {"examples": examples, "results": results}
         for key, given in by_name.items():
             if given is not None and not isinstance(given, Mapping):
                 raise ToolkitError(f"{key} must be by the tools' names, {{'name': ...}}, not {type(given).__name__}")
@@ -118,6 +121,7 @@ class Toolkit:
                 for name, one in (contracts or {}).items()
             },
             "simulate": simulate or {},
+            "result": results or {},
             "effect": {name: _effect(name, one) for name, one in (effects or {}).items()},
             "examples": {name: tuple(_example(name, one) for one in given) for name, given in (examples or {}).items()},
         }

@@ -141,7 +141,12 @@ def test_arguments_have_their_defaults_and_absent_ones_are_none():
 def test_call_and_clock_are_in_scope():
     data = {"returns": ["{{ call.id }}", "{{ call.name }}", "{{ call.args.x }}", "{{ now }}"]}
     assert opened(data, now="2024-05-01T00:00:00Z", x=1).answer().result == ["c1", "t", 1, "2024-05-01T00:00:00Z"]
-    assert opened({"returns": "{{ now is none }}"}).answer().result is True
+    assert opened({"returns": "{{ now is defined }}"}).answer().result is False
+
+
+def test_a_clock_that_the_state_does_not_have_is_never_written_as_null():
+    with pytest.raises(EvaluationFailed, match="the state has no clock"):
+        opened({"returns": {"at": "{{ now }}"}}).answer()
 
 
 @pytest.mark.parametrize(

@@ -42,3 +42,23 @@ def test_open_and_composed_schemas_are_not_looked_at(more):
     function = desk.function("add_tray", "Add a tray.", "name")
     function["parameters"] |= more
     assert Toolkit.from_tools([function], contracts={"add_tray": TYPO})["add_tray"].contract is not None
+
+
+@pytest.mark.parametrize("path", ["'name'", "3", "args.name", "'a' ~ args.name"])
+def test_a_path_of_at_that_can_be_no_list_is_an_error_at_load(path):
+    contract = {"requires": [{"check": f"at(state.trays, {path}, none) is none", "error": "it exists"}]}
+    with pytest.raises(ContractError, match=r"contract of add_tray.*(path is a list|write \[args\.name\])"):
+        Toolkit.from_tools(desk.FUNCTIONS, contracts={"add_tray": contract})
+
+
+@pytest.mark.parametrize("path", ["['name']", "[args.name]", "state.where", "state.cwd + [args.name]"])
+def test_a_path_that_may_be_a_list_loads(path):
+    contract = {"requires": [{"check": f"at(state.trays, {path}, none) is none", "error": "it exists"}]}
+    assert Toolkit.from_tools(desk.FUNCTIONS, contracts={"add_tray": contract})["add_tray"].contract is not None
+
+
+def test_an_argument_that_is_a_list_may_be_a_path():
+    function = desk.function("add_tray", "Add a tray.", "name")
+    function["parameters"]["properties"]["name"] = {"type": "array", "items": {"type": "string"}}
+    contract = {"returns": "{{ at(state.trays, args.name, none) }}"}
+    assert Toolkit.from_tools([function], contracts={"add_tray": contract})["add_tray"].contract is not None

@@ -252,7 +252,7 @@ def test_what_is_refused_at_load_says_where_and_why(source, why):
         ("[[1]] | unique", "unique needs texts or numbers"),
         ("[1, 'a'] | sum", "sum needs a number"),
         ("'abc' | sum", "sum needs a list"),
-        ("at(state, 'cwd')", "a path needs a list, not a text"),
+        ("at(state, 'cwd' | lower)", "a path needs a list, not a text"),
         ("at(state, [1.5])", "a path needs texts and whole numbers"),
         ("at(state, [state.no])", "state.no is undefined"),
         ("state.names.upper()", "upper needs a text, not a list"),
