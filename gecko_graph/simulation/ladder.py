@@ -80,9 +80,9 @@ def ladder_of(context: GeckoContext, rungs: Rungs) -> list[Rung]:
 def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
     """Try the rungs in the order of the ladder; the first fitting answer is the outcome.
 
-    A broken precondition is the tool's own error, whichever rung would have answered (ToolGate, section 3.4). An answer
-    that breaks the tool's result schema never leaves the ladder: the next rung is tried, or where the real tool ran,
-    that is its error.
+    A broken precondition is the tool's own error, whichever rung would have answered (ToolGate, section 3.4). What is
+    made up fits the tool's result schema, or the next rung is tried; where the real tool ran, that is its error. What a
+    user has written (a contract, a simulation, an example) is kept and marked: the document may be what is wrong.
 
     Raises:
         GeckoError: The ladder is empty, or names an unknown rung.
@@ -97,6 +97,8 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
             return known
         said = yield from run_rung(rung, request)
         if isinstance(said, Answer):
+            if is_written(rung) and (misfit := schema_misfit(request, said)):
+                request = replace(request, unclear=(*request.unclear, misfit))
             return outcome_of(said, rung, request, passed)
         note: PassedRung = {"rung": rung.name, "reason": said.reason}
         passed += [] if note in passed else [note]
@@ -114,7 +116,9 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
     """
     try:
         said = yield from _asked(rung, request)
-        problem = validate_answer(request, said)
+        problem = validate_answer(said)
+        if problem is None and isinstance(said, Answer) and not is_written(rung):
+            problem = schema_misfit(request, said)
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 - the boundary to users' rungs
@@ -146,8 +150,13 @@ def _asked(rung: Rung, request: RungRequest) -> Generator[Sequence[AnyAsk], list
         said.close()
 
 
-def validate_answer(request: RungRequest, said: Any) -> str | None:
-    """Why an answer may not reach the planner: no JSON, or not of the result schema. Errors have their own form."""
+def is_written(rung: Rung) -> bool:
+    """True for a rung that answers with what a user has written: neither made up nor run for real."""
+    return rung.simulated and not rung.invents
+
+
+def validate_answer(said: Any) -> str | None:
+    """Why what a rung returned cannot be used: neither Answer nor Pass, or not JSON."""
     if isinstance(said, Pass) and isinstance(said.reason, str):
         return None
     if not isinstance(said, Answer) or said.status not in ("ok", "error") or not isinstance(said.patch, list | None):
@@ -157,9 +166,14 @@ def validate_answer(request: RungRequest, said: Any) -> str | None:
         check_json(said.patch, what="the change")
     except StateError as error:
         return str(error)
-    if said.status == "error" or request.tool.result is None:
+    return None
+
+
+def schema_misfit(request: RungRequest, answer: Answer) -> str | None:
+    """How a result breaks the tool's result schema. Errors have their own form."""
+    if answer.status == "error" or request.tool.result is None:
         return None
-    found = faults(request.tool.result, said.result)
+    found = faults(request.tool.result, answer.result)
     return "the result breaks its schema: " + "; ".join(found[:3]) if found else None
 
 

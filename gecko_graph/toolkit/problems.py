@@ -117,7 +117,7 @@ def _in_contract(tool: ToolSpec) -> Iterator[Problem]:
         return
     what = "what its contract returns" if "returns" in tool.contract.data else "its contract has no `returns`, and null"
     where = f"expected {wrong[0].expected} at {wrong[0].path}"
-    yield Problem(tool.name, "contract", f"{what} can never fit the result schema ({where}): another rung answers")
+    yield Problem(tool.name, "contract", f"{what} can never fit the result schema ({where}): one of the two is wrong")
 
 
 def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:

@@ -53,8 +53,18 @@ def test_rungs_that_pass_say_why(question, told):
     assert "the server is down" in outcome["passed"][-1]["reason"]
 
 
-@pytest.mark.parametrize("wrong", [{"rate": "high"}, {}, "1.25", None, {"rate": float("nan")}, {"rate": float("inf")}])
-def test_a_result_that_breaks_its_schema_never_leaves_the_ladder(question, told, wrong):
+@pytest.mark.parametrize("wrong", [{"rate": "high"}, {}, "1.25", None])
+@pytest.mark.parametrize("by", ["contract", "python"])
+def test_a_written_result_that_breaks_the_documented_schema_is_kept_and_marked(question, told, wrong, by):
+    written = everything(simulate=lambda state: wrong, contract={"returns": wrong}, opened=False, has_simulator=False)
+    outcome = told(climb(question(**written, ladder=("real", by, "schema")))).value
+    assert (outcome["status"], outcome["rung"], outcome["result"]) == ("ok", by, wrong)
+    (mark,) = outcome["unclear"]
+    assert mark.startswith("the result breaks its schema: ")
+
+
+@pytest.mark.parametrize("wrong", [{"rate": float("nan")}, {"rate": float("inf")}])
+def test_a_result_that_is_not_json_never_leaves_the_ladder(question, told, wrong):
     asked = question(
         **everything(simulate=lambda state: wrong, contract=None, opened=False, has_simulator=False),
         ladder=("real", "python", "schema"),

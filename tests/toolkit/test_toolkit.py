@@ -175,3 +175,11 @@ def test_tools_must_be_a_list(tools):
 def test_open_takes_names():
     with pytest.raises(ToolkitError, match=re.escape("open takes names, open('a', 'b'), not a list")):
         Toolkit([read("a", real=len)]).open(["a"])
+
+
+def test_a_documented_result_schema_can_be_corrected():
+    function = {"name": "tickets", "parameters": {"type": "object", "properties": {}}, "response": {"type": "object"}}
+    corrected = Toolkit.from_tools([function], results={"tickets": {"type": "array"}})
+    assert corrected["tickets"].result == {"type": "array"}
+    with pytest.raises(ToolkitError, match="no such tool"):
+        Toolkit.from_tools([function], results={"ticket": {}})
