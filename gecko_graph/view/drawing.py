@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from json.encoder import encode_basestring
 from typing import Any
@@ -161,6 +161,28 @@ class Drawing:
     def text(self) -> str:
         """The view."""
         return self._draw(self._root)
+
+    def shows(self, path: Sequence[str]) -> bool:
+        """True where all of the value at a path that exists is shown."""
+        node = self._root
+        for token in path:
+            key = int(token) if isinstance(node.value, list) else token
+            if self.is_whole(node) or key not in node.kids:
+                return self.is_whole(node) or self._shows_scalar(node, key)
+            if key not in self._entries.get(node.index, ()):
+                return False
+            node = node.kids[key]
+        return self._shows_all(node)
+
+    def _shows_all(self, node: Node) -> bool:
+        return self.is_whole(node) or all(
+            self._shows_all(node.kids[key]) if key in node.kids else self._shows_scalar(node, key) for key in node.keys
+        )
+
+    def _shows_scalar(self, node: Node, key: Any) -> bool:
+        value = node.value[key]
+        whole_text = scalar(value, len(value) if isinstance(value, str) else 0)
+        return self._entries.get(node.index, {}).get(key) == whole_text
 
     def _pay(self, cost: int) -> bool:
         if cost > self.room - self.floor:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..state import Json
 from .drawing import Drawing, compact, folded, scalar, whole
@@ -12,7 +12,7 @@ from .outline import Node, Outline
 from .relevance import Findings, findings, is_circumstance
 from .words import MAX_WORDS, focus_words
 
-__all__ = ["focus_words", "view"]
+__all__ = ["View", "draw_view", "focus_words", "view"]
 
 _SHORT = 200
 """Characters of a text that is shown without a reason."""
@@ -42,6 +42,18 @@ _MANY, _VERY_MANY = 200, 5_000
 """Entries of one container that are thought of, and those among which something special is looked for."""
 
 
+class View(NamedTuple):
+    """What a prompt shows of a state.
+
+    Attributes:
+        text: The view.
+        shows: Says of the path of a value in the state (its keys, and indices as text) whether all of it is shown.
+    """
+
+    text: str
+    shows: Callable[[Sequence[str]], bool]
+
+
 def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
     """The state as text of at most `budget` characters: all of it if it fits, else the parts that matter in an outline.
 
@@ -58,24 +70,31 @@ def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
         focus: Words to look for, the most telling first: see `focus_words`.
         budget: Characters, at least 500.
     """
+    return draw_view(state, focus=focus, budget=budget).text
+
+
+def draw_view(state: Json, *, focus: Sequence[str] = (), budget: int) -> View:
+    """The `view` of a state, with what of the state it shows."""
     text = _entire(state, budget)
     if text is not None:
-        return text
+        return View(text, lambda path: True)
     if not isinstance(state, (dict, list)):
-        return _clipped(state, budget)
+        return View(_clipped(state, budget), lambda path: False)
     outline = Outline(state)
     found = findings(outline, focus[:MAX_WORDS])
-    return _fitting(outline.nodes[0], found, budget) or folded(state)[:budget]
+    return _fitting(outline.nodes[0], found, budget) or View(folded(state)[:budget], lambda path: False)
 
 
-def _fitting(root: Node, found: Findings, budget: int) -> str | None:
+def _fitting(root: Node, found: Findings, budget: int) -> View | None:
     """What is shown, and the room that is then left filled with more of its texts."""
     selection = _selected(root, found, budget)
     if selection is None:
         return None
     text = selection.text()
     longer = selection.lengthened(budget - len(text))
-    return longer if len(longer) <= budget else text
+    if len(longer) > budget:  # what was shown before
+        selection, longer = _selected(root, found, budget) or selection, text
+    return View(longer, selection.drawing.shows)
 
 
 def _selected(root: Node, found: Findings, budget: int) -> _Selection | None:
