@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ..state import Call, Json, Outcome, SupposedFact
+from ..state import Call, Json, JsonObject, Outcome, SupposedFact
 from ..task_state.digest import digest
 from ..view.view import focus_words, view
 from .rung import RungRequest
@@ -47,37 +47,45 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
 
 
 def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]) -> dict[str, SupposedFact]:
-    """Reducer: both together; what was supposed first stays."""
-    return {**new, **old}
+    """Reducer: both together, the oldest first; what was supposed first stays."""
+    return {**old, **new, **old}
 
 
-def tell_facts(facts: Iterable[SupposedFact], *, call: Call, budget: int) -> str:
+def tell_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObject, budget: int) -> str:
     """The facts as lines of JSON for a prompt, as many as `budget` characters hold.
 
     Those that speak of the call's arguments come first, then those of its tool. A fact that is too long for its share
-    is told as a view of it: of a list of fifty flights, the one that is being booked.
+    is told as a view of it: of a list of fifty flights, the one that is being booked. Of equal calls the latest counts;
+    what was supposed in another state than this one is marked: a write may have changed it.
     """
     wanted = [text.lower() for text in _texts(call["args"])]
-    ranked = sorted((_rank(fact, call["name"], wanted), index, fact) for index, fact in enumerate(facts))
+    now = digest(state) if facts else ""
+    latest = {_call_of(fact): fact for fact in facts}.values()
+    ranked = sorted((_rank(fact, call["name"], wanted, now), index, fact) for index, fact in enumerate(latest))
     focus = focus_words(call["args"], call["name"])
     share = budget // min(max(len(ranked), 1), _SHARES)
     lines: list[str] = []
     left = budget + 1  # the last line ends without a break
     for _, _, fact in ranked:
-        line = _told(fact, focus=focus, budget=share)
+        line = _told(fact, old=fact["digest"] != now, focus=focus, budget=share)
         if len(line) < left:
             lines.append(line)
             left -= len(line) + 1
     return "\n".join(lines)
 
 
-def _rank(fact: SupposedFact, tool: str, wanted: Sequence[str]) -> tuple[bool, bool]:
+def _call_of(fact: SupposedFact) -> str:
+    return fact_key({"id": "", "name": fact["tool"], "args": fact["args"]}, "")
+
+
+def _rank(fact: SupposedFact, tool: str, wanted: Sequence[str], now: str) -> tuple[bool, bool, bool]:
     text = json.dumps([fact["args"], fact["result"]], ensure_ascii=False).lower()
-    return not any(each in text for each in wanted), fact["tool"] != tool
+    return not any(each in text for each in wanted), fact["tool"] != tool, fact["digest"] != now
 
 
-def _told(fact: SupposedFact, *, focus: Sequence[str], budget: int) -> str:
-    told = {"call": {"name": fact["tool"], "args": fact["args"]}, "result": fact["result"]}
+def _told(fact: SupposedFact, *, old: bool, focus: Sequence[str], budget: int) -> str:
+    age = {"before_a_change": True} if old else {}
+    told = {"call": {"name": fact["tool"], "args": fact["args"]}, **age, "result": fact["result"]}
     line = json.dumps(told, ensure_ascii=False)
     return line if len(line) <= budget else _BREAK.sub(" ", view(told, focus=focus, budget=budget))
 
