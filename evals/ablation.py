@@ -68,7 +68,7 @@ def unvalidated(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> A
     return validator(state, silent, toolkit=Unruled(toolkit))
 
 
-def forgetful(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> Step:
+def forgetful(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> Any:
     """Answer the planner, and forget what the calls have changed; no model is asked what it was."""
     mute = replace(scope, has_model=lambda role: False)
     update = yield from state_updater(state, mute, toolkit=toolkit)

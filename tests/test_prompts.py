@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from gecko_graph.models import prompts
 from gecko_graph.models.prompts import MARKER, fence, folder, render, variables_of
 from gecko_graph.state import ROLES
+from gecko_graph.view.view import view
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "prompts"
 
 MKDIR = '{"name": "mkdir", "description": "Make a folder", "effect": "write"}'
-STATE = "cwd: [documents]\ntree:\n  documents: {final_report.pdf: …}"
+STATE = view({"cwd": ["documents"], "tree": {"documents": {"final_report.pdf": "Final report"}}}, budget=500)
 VIEW = '{\n  "cwd": ["documents"],\n  "tree": {"documents": {"final_report.pdf": "Budget"}}\n}'
+FACT = '{"call": {"name": "stat", "args": {"path": "/"}}, "before_a_change": true, "result": {"size": 4096}}'
 TASK = "Move final_report.pdf into a folder temp inside documents; create it if needed."
 CALL = '{"name": "mkdir", "args": {"name": "temp"}}'
 TOOLS = "mkdir: Make a folder\nmv: Move a file"
@@ -67,14 +69,14 @@ CASES = {
             "tool": MKDIR,
             "call": CALL,
             "state": STATE,
-            "facts": '{"call": {"name": "stat", "args": {"path": "/"}}, "result": {"size": 4096}}',
+            "facts": FACT,
             "wants": "response",
-            "problems": "at $.created: expected string, got 3",
+            "problems": '{"status": "ok", "result": {"created": 3}}\nat $.created: expected string, got 3',
         },
     ),
     "state_updater": (
         "state_updater",
-        {"tool": MKDIR, "call": CALL, "result": '{"created": "temp"}', "state": STATE, "problems": ""},
+        {"tool": MKDIR, "call": CALL, "result": '{"created": "temp"}', "state": STATE, "facts": "", "problems": ""},
     ),
     "state_updater-again": (
         "state_updater",
@@ -83,7 +85,8 @@ CASES = {
             "call": CALL,
             "result": "null",
             "state": STATE,
-            "problems": "operation 0: /tree/x is not there",
+            "facts": FACT,
+            "problems": '[{"op": "remove", "path": "/tree/x"}]\nit does not apply to the state',
         },
     ),
     "bootstrapper-empty": (

@@ -16,9 +16,9 @@ _OPERATION_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "op": {"enum": list(OPERATIONS)},
-        "path": {"type": "string", "description": "JSON Pointer (RFC 6901)"},
-        "from": {"type": "string", "description": "JSON Pointer; move and copy only"},
-        "value": {"description": "any JSON; add, replace and test only"},
+        "path": {"type": "string", "description": "JSON Pointer"},
+        "from": {"type": "string"},
+        "value": {},
     },
     "required": ["op", "path"],
 }
@@ -38,8 +38,8 @@ class ArgumentProblem(_Reply):
 
 
 def _all_asked_for(schema: JsonObject) -> None:
-    """Ask for every property, though a reply without one is read: a write whose patch is forgotten would be lost."""
-    schema["required"] = list(schema["properties"])
+    """Ask for every property, though a reply without one is read; `unchanged` only where it is true."""
+    schema["required"] = [name for name in schema["properties"] if name != "unchanged"]
 
 
 class SemanticVerdict(_Reply):
@@ -66,6 +66,7 @@ class SimulatedEffect(_PatchBearing):
     status: Literal["ok", "error"]
     result: Json
     patch: PatchReply = Field(default_factory=list)
+    unchanged: bool = False
 
 
 class SimulatedResponse(_Reply):
@@ -79,6 +80,7 @@ class StateChange(_PatchBearing):
     """The state updater's reply: a patch where the paper's writes the state anew (section 3.3 and appendix A.5)."""
 
     patch: PatchReply
+    unchanged: bool = False
 
 
 class InitialState(_Reply):

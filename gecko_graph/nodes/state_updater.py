@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -12,26 +11,27 @@ from langchain_core.messages import ToolMessage
 from ..channels import AttemptState, Proposal
 from ..errors import PatchConflict, StateError
 from ..events import event
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import AnyAsk, Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import StateChange
 from ..models.telling import cut, fitting, tell_json
 from ..simulation.commit import commit, race_of, refuse
-from ..simulation.rung import RungRequest
+from ..simulation.facts import tell_facts
+from ..simulation.ladder import run_concurrently
+from ..simulation.model_patch import read_patch, view_for
+from ..simulation.rung import NO_ANSWER, RungRequest
 from ..state import VERSION, JsonObject, Outcome, Patch, Step, SupposedFact
-from ..task_state.digest import check_json
-from ..task_state.patch import apply_patch
 from ..toolkit import Toolkit
-from ..view.view import focus_words, view
+from ..view.view import View, focus_words, view
 
 TOOL_CHARS = 4_000
 VALUE_CHARS = 8_000
-PROBLEM_CHARS = 2_000
+PROBLEM_CHARS = 4_000
 
 
 def state_updater(
     state: AttemptState, scope: NodeScope, *, toolkit: Toolkit
-) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Commit the proposed outcomes in the order of the calls, each whole or not at all.
 
     The model is asked for a patch, never for a state, and only where a write was answered without one.
@@ -82,10 +82,9 @@ def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
 
 def request_of(proposal: Proposal, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
     """The call with the state that it was answered in."""
-    call = proposal["call"]
     return RungRequest(
-        tool=toolkit[call["name"]],
-        call=call,
+        tool=toolkit[proposal["call"]["name"]],
+        call=proposal["call"],
         state=state["task_state"],
         facts=state.get("facts", {}),
         context=scope.context,
@@ -107,34 +106,17 @@ def settle_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject
 
 def complete(
     state: AttemptState, scope: NodeScope, toolkit: Toolkit
-) -> Generator[list[Ask], list[Reply], list[Proposal]]:
-    """The proposals, with the model's patch where a successful write came without one; one repair round.
-
-    A write whose change nobody could say becomes an error: its result would promise what the state does not hold.
-    """
+) -> Generator[list[AnyAsk], list[Reply], list[Proposal]]:
+    """The proposals, with the model's patch where a successful write came without one."""
     proposals = list(state["proposals"])
     if not scope.has_model("state_updater"):
         return proposals
-    problems = {index: "" for index, proposal in enumerate(proposals) if wants_patch(proposal, toolkit)}
-    number = state.get("asked", {}).get("state_updater", 0)
-    for _ in range(2):
-        if not problems:
-            break
-        asks = [ask_change(state, proposals[index], toolkit, scope, problem=told) for index, told in problems.items()]
-        replies = yield [numbered(ask, number + index) for index, ask in enumerate(asks)]
-        number += len(asks)
-        for index, reply in zip(list(problems), replies, strict=True):
-            outcome, problems[index] = filled(proposals[index]["outcome"], reply, state["task_state"])
-            proposals[index] = {**proposals[index], "outcome": outcome}
-        problems = {index: problem for index, problem in problems.items() if problem}
-    for index, problem in problems.items():
-        proposals[index] = {**proposals[index], "outcome": refuse(proposals[index]["outcome"], problem)}
+    open_ones = [index for index, proposal in enumerate(proposals) if wants_patch(proposal, toolkit)]
+    asking = [ask_change(proposals[index], state, scope, toolkit) for index in open_ones]
+    outcomes = yield from run_concurrently(asking, asked=state.get("asked", {}).get("state_updater", 0))
+    for index, outcome in zip(open_ones, outcomes, strict=True):
+        proposals[index] = {**proposals[index], "outcome": outcome}
     return proposals
-
-
-def numbered(ask: Ask, number: int) -> Ask:
-    """The ask with its number: how many times the role was asked before."""
-    return replace(ask, where=replace(ask.where, question=number))
 
 
 def wants_patch(proposal: Proposal, toolkit: Toolkit) -> bool:
@@ -143,32 +125,43 @@ def wants_patch(proposal: Proposal, toolkit: Toolkit) -> bool:
     return outcome["patch"] is None and outcome["status"] == "ok" and not toolkit[proposal["call"]["name"]].reads
 
 
-def ask_change(state: AttemptState, proposal: Proposal, toolkit: Toolkit, scope: NodeScope, *, problem: str) -> Ask:
+def ask_change(
+    proposal: Proposal, state: AttemptState, scope: NodeScope, toolkit: Toolkit
+) -> Generator[list[Ask], list[Reply], Outcome]:
+    """Ask what a call has changed, once more with the answer and its problem if it cannot be used.
+
+    A write whose change nobody could say becomes an error: its result would promise what the state does not hold.
+    """
+    request, outcome = request_of(proposal, state, scope, toolkit), proposal["outcome"]
+    patch: Patch = []
+    problem = told = ""
+    for _ in range(2):
+        shown = view_for(request, patch, outcome["result"])
+        (reply,) = yield [change_question(request, outcome, shown, told)]
+        if not isinstance(reply.value, StateChange):
+            problem = f"no model said what the call changes: {reply.failure}"
+            break
+        try:
+            return {**outcome, "patch": read_patch(reply.value, request, shown)}
+        except (PatchConflict, StateError) as conflict:
+            patch, problem = reply.value.patch, str(conflict)
+            told = f"{tell_json(patch, budget=PROBLEM_CHARS // 2)}\n{problem}"
+    return {**refuse(outcome, problem), "result": NO_ANSWER}
+
+
+def change_question(request: RungRequest, outcome: Outcome, shown: View, problem: str) -> Ask:
     """The request what a call has changed."""
-    call, tool = proposal["call"], toolkit[proposal["call"]["name"]]
-    focus = focus_words(call["name"], call["args"], proposal["outcome"]["result"])
+    call, tool, budget = request.call, request.tool, request.context.view_chars
     return Ask(
         role="state_updater",
         variables={
             "tool": tell_json({"name": tool.name, "description": tool.description}, budget=TOOL_CHARS),
             "call": tell_json({"name": call["name"], "args": call["args"]}, budget=VALUE_CHARS),
-            "result": tell_json(proposal["outcome"]["result"], budget=VALUE_CHARS),
-            "state": view(state["task_state"], focus=focus, budget=scope.context.view_chars),
+            "result": tell_json(outcome["result"], budget=VALUE_CHARS),
+            "state": shown.text,
+            "facts": tell_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
             "problems": cut(problem, budget=PROBLEM_CHARS),
         },
         reply=StateChange,
-        where=Where(turn=state["turn"], attempt=state["number"]),
+        where=request.where,
     )
-
-
-def filled(outcome: Outcome, reply: Reply, state: JsonObject) -> tuple[Outcome, str]:
-    """The outcome with the patch of a reply, or as it was, with what is wrong; no reply cannot be repaired."""
-    if not isinstance(reply.value, StateChange):
-        return refuse(outcome, f"no model said what the call changes: {reply.failure}"), ""
-    patch: Patch = [dict(operation) for operation in reply.value.patch]
-    try:
-        check_json(patch, what="the change")
-        apply_patch(state, patch)
-    except (PatchConflict, StateError) as conflict:
-        return outcome, f"the model's change does not apply: {conflict}"
-    return {**outcome, "patch": patch}, ""

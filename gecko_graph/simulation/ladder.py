@@ -23,7 +23,7 @@ from .facts import fact_key
 from .model import model_rung
 from .python import python_rung
 from .real import real_rung
-from .rung import Answer, Pass, Rung, RungGenerator, RungRequest
+from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest
 from .schema import schema_rung
 
 Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], Outcome]
@@ -102,6 +102,8 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
             return outcome_of(said, rung, request, passed)
         note: PassedRung = {"rung": rung.name, "reason": said.reason}
         passed += [] if note in passed else [note]
+        if said.final:
+            return outcome_of(Answer("error", NO_ANSWER, []), rung, request, passed)
         if said.unclear:
             request = replace(request, unclear=(*request.unclear, said.reason))
     answer = Answer("error", "no rung of the ladder could answer this call", [])
@@ -209,7 +211,7 @@ def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[li
 
     Args:
         climbs: The climbs, in the order of their calls.
-        asked: How many questions the simulator was asked before; they are numbered on from there, as they are asked.
+        asked: How many questions the role was asked before; they are numbered on from there, as they are asked.
     """
     done: dict[int, Outcome] = {}
     sent: dict[int, list[Reply] | None] = dict.fromkeys(range(len(climbs)))

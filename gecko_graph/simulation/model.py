@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from ..errors import PatchConflict, StateError
@@ -11,51 +13,66 @@ from ..models.ask import Ask, Reply
 from ..models.roles import SimulatedEffect, SimulatedResponse
 from ..models.telling import cut, tell_json
 from ..schemas.complaints import faults
-from ..state import Patch
+from ..state import Json
 from ..task_state.digest import check_json
-from ..task_state.patch import apply_patch
 from ..toolkit.spec import ToolSpec
-from ..view.view import focus_words, view
+from ..view.view import View, view
 from .facts import tell_facts
+from .model_patch import read_patch, view_for
+from .reply_schema import reply_schema
 from .rung import Answer, Pass, RungRequest, RungResult
 
 CALL_CHARS = 8_000
 TOOL_CHARS = 16_000
-PROBLEM_CHARS = 2_000
+PROBLEM_CHARS = 4_000
 
 
 def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungResult]:
-    """Ask the simulator, once more with the problems if its first answer does not fit, then pass."""
+    """Ask the simulator, once more with its answer and the problem if that does not fit, then pass.
+
+    Where it fails for a write, the call is an error: what another rung makes up would promise what the state does not
+    hold. A result that fits is kept while its patch is repaired.
+    """
     if not request.has_simulator:
         return Pass("no model simulates")
-    problems: list[str] = []
+    kept: Answer | None = None
+    problem = told = ""
     for _ in range(2):
-        (reply,) = yield [ask_simulator(request, problems)]
+        shown = view_for(request, kept.patch or [] if kept else [])
+        (reply,) = yield [ask_simulator(request, shown.text, told)]
         if reply.value is None:
-            return Pass(f"the simulator gave no answer: {reply.failure}")
-        answer = answer_of(request, reply.value)
-        problems = problems_of(request, answer)
-        if not problems:
+            problem = f"no reply: {reply.failure}"
+            break
+        answer, wrong, wrong_patch = answer_of(request, reply.value, shown)
+        if kept is not None and answer.status == "ok":
+            answer, wrong = replace(answer, result=kept.result), ""
+        problem = wrong or wrong_patch
+        if not problem:
             return answer
-    return Pass("the simulator's answer does not fit: " + "; ".join(problems[:3]))
+        kept = None if wrong else answer
+        keep = "Keep status and result, correct the patch: " if kept else ""
+        told = f"{tell_json(reply.value.model_dump(exclude_unset=True), budget=PROBLEM_CHARS // 2)}\n{keep}{problem}"
+    return Pass(f"the simulator gave no usable answer: {problem}", final=not request.tool.reads)
 
 
-def ask_simulator(request: RungRequest, problems: list[str]) -> Ask:
+def ask_simulator(request: RungRequest, state: str, problem: str) -> Ask:
     """The request as the prompt's variables: the tool, the call, a view of the state, and what was supposed before."""
     tool, call, budget = request.tool, request.call, request.context.view_chars
     fused = request.context.simulation == "fused" and not tool.reads
+    reply = SimulatedEffect if fused else SimulatedResponse
     return Ask(
         role="simulator",
         variables={
             "tool": tell_tool(tool, focus=list(call["args"])),
             "call": tell_json({"name": call["name"], "args": call["args"]}, budget=CALL_CHARS),
-            "state": view(request.state, focus=focus_words(call["name"], call["args"]), budget=budget),
-            "facts": tell_facts(request.facts.values(), call=call, budget=budget // 2),
+            "state": state,
+            "facts": tell_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
             "wants": "effect" if fused else "response",
-            "problems": cut("\n".join(problems), budget=PROBLEM_CHARS),
+            "problems": cut(problem, budget=PROBLEM_CHARS),
         },
-        reply=SimulatedEffect if fused else SimulatedResponse,
+        reply=reply,
         where=request.where,
+        schema=reply_schema(reply, tool.result),
     )
 
 
@@ -68,22 +85,37 @@ def tell_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
     return text if len(text) <= TOOL_CHARS else view(told, focus=focus, budget=TOOL_CHARS)
 
 
-def answer_of(request: RungRequest, reply: Any) -> Answer:
-    """The reply as an answer. A read and an error change nothing; a separate reply leaves that to the state updater."""
+def answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, str, str]:
+    """The reply as an answer, with what is wrong with its result and with its patch.
+
+    A read and an error change nothing; a separate reply leaves the change to the state updater.
+    """
+    result, wrong = read_result(request.tool, reply)
     if request.tool.reads or reply.status == "error":
-        return Answer(reply.status, reply.result, [])
-    patch: Patch | None = [dict(operation) for operation in reply.patch] if isinstance(reply, SimulatedEffect) else None
-    return Answer(reply.status, reply.result, patch)
-
-
-def problems_of(request: RungRequest, answer: Answer) -> list[str]:
-    """What is wrong with an answer: the result against its schema, the patch against the state."""
+        return Answer(reply.status, result, []), wrong, ""
+    if not isinstance(reply, SimulatedEffect):
+        return Answer(reply.status, result), wrong, ""
     try:
-        check_json([answer.result, answer.patch], what="the reply")
-        if answer.patch:
-            apply_patch(request.state, answer.patch)
-    except (StateError, PatchConflict) as problem:
-        return [str(problem)]
-    if answer.status == "error" or request.tool.result is None:
-        return []
-    return faults(request.tool.result, answer.result)
+        return Answer(reply.status, result, read_patch(reply, request, shown)), wrong, ""
+    except (PatchConflict, StateError) as problem:
+        return Answer(reply.status, result, reply.patch), wrong, str(problem)
+
+
+def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
+    """The reply's result, also where it is JSON written as a text, with what is wrong with it."""
+    wrong = result_problem(tool, reply.status, reply.result)
+    if wrong and isinstance(reply.result, str):
+        with suppress(ValueError, RecursionError):
+            inner = json.loads(reply.result)
+            if not result_problem(tool, reply.status, inner):
+                return inner, ""
+    return reply.result, wrong
+
+
+def result_problem(tool: ToolSpec, status: str, result: Json) -> str:
+    """What is wrong with a result: no JSON, or not of the tool's schema; empty if it fits."""
+    try:
+        check_json(result, what="the result")
+    except StateError as problem:
+        return str(problem)
+    return "" if status == "error" or tool.result is None else "\n".join(faults(tool.result, result))

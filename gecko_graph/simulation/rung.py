@@ -53,11 +53,19 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A rung that cannot answer, and why. `unclear` marks the outcome: a rule that could not be evaluated."""
+    """A rung that cannot answer, and why.
+
+    `unclear` marks the outcome: a rule that could not be evaluated. `final` makes the call an error: no other rung may
+    answer it.
+    """
 
     reason: str
     unclear: bool = False
+    final: bool = False
 
+
+NO_ANSWER = "the simulated tool gave no usable answer"
+"""The error of a call that a rung failed to answer, and no other may."""
 
 RungResult: TypeAlias = Answer | Pass
 RungGenerator: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], RungResult]

@@ -160,7 +160,7 @@ def _is_item(token: str) -> bool:
 
 def _is_list(document: Json, path: list[str]) -> bool:
     try:
-        return isinstance(_find(document, path), list)
+        return isinstance(find(document, path), list)
     except PatchConflict:
         return False
 
@@ -206,7 +206,7 @@ class _Work:
 
     def move(self, path: list[str], operation: Operation) -> None:
         source = tokens(_member(operation, "from"))
-        value = _find(self.document, source)
+        value = find(self.document, source)
         if source == path:
             return
         if path[: len(source)] == source:
@@ -215,7 +215,7 @@ class _Work:
         self._put(path, value, checked=len(path) <= len(source))
 
     def copy(self, path: list[str], operation: Operation) -> None:
-        value = _find(self.document, tokens(_member(operation, "from")))
+        value = find(self.document, tokens(_member(operation, "from")))
         self.copied += _weigh(value, MAX_DEPTH - len(path))
         if self.copied > COPY_LIMIT:
             raise PatchConflict(f"the patch copies more than {COPY_LIMIT:,} characters")
@@ -224,7 +224,7 @@ class _Work:
 
     def test(self, path: list[str], operation: Operation) -> None:
         value = _member(operation, "value")
-        if not equal(_find(self.document, path), value, _same_number):
+        if not equal(find(self.document, path), value, _same_number):
             raise PatchConflict("the value there is another one")
 
     def _put(self, path: list[str], value: Json, *, checked: bool = False) -> None:
@@ -262,7 +262,7 @@ def _member(operation: Operation, name: str) -> Any:
     return operation[name]
 
 
-def _find(document: Json, path: list[str]) -> Json:
+def find(document: Json, path: list[str]) -> Json:
     for token in path:
         document = document[_key(document, token)]
     return document

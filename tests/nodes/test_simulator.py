@@ -65,7 +65,7 @@ def test_all_calls_of_a_message_are_asked_at_once_with_numbers_of_their_own(atte
     pending = [call("rate", "a", n=1), call("send", "b"), call("rate", "c", n=2)]
     wrong = {"status": "ok", "result": {"n": "one"}}
     right = {"status": "ok", "result": {"n": 1}}
-    sent = {"status": "ok", "result": None, "patch": []}
+    sent = {"status": "ok", "result": None, "patch": [{"op": "add", "path": "/sent", "value": 1}]}
     driven = simulate(attempt(pending=pending, asked={"simulator": 4}), wrong, sent, right, right, parallel_calls=calls)
     assert driven.update["pending"] == []
     assert [each["call"]["id"] for each in driven.update["proposals"]] == ["a", "b", "c"]
@@ -82,7 +82,7 @@ def test_equal_reads_of_one_message_are_one_question_and_agree(attempt):
         call("send", "e"),
     ]
     rates = [{"status": "ok", "result": {"n": number}} for number in (1, 2)]
-    sent = [{"status": "ok", "result": number, "patch": []} for number in (3, 4)]
+    sent = [{"status": "ok", "result": number, "patch": [], "unchanged": True} for number in (3, 4)]
     driven = simulate(attempt(pending=pending), *rates, *sent, parallel_calls="snapshot")
     assert [each["call"]["id"] for each in driven.update["proposals"]] == ["a", "b", "c", "d", "e"]
     results = [each["outcome"]["result"] for each in driven.update["proposals"]]

@@ -11,6 +11,7 @@ from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.contracts.contract import Invariant
 from gecko_graph.models.ask import Reply
 from gecko_graph.nodes.state_updater import state_updater
+from gecko_graph.simulation.rung import NO_ANSWER
 from gecko_graph.task_state.patch import fold_patches
 from gecko_graph.testing import drive
 from gecko_graph.toolkit.spec import ToolSpec
@@ -84,10 +85,41 @@ def test_a_patch_that_does_not_apply_is_repaired_once(attempt):
     driven = update(attempt(proposals=[proposal()], asked={"state_updater": 3}), bad, {"patch": ADD})
     assert driven.update["task_state"] == ADD
     assert "/none" in driven.asks[1].variables["problems"]
+    assert driven.asks[1].variables["problems"].startswith('[{"op": "remove", "path": "/none"}]\n'), "its own answer"
     assert [ask.where.question for ask in driven.asks] == [3, 4]
+
+
+def test_what_is_wrong_with_a_model_s_patch_is_no_concern_of_the_planner(attempt):
+    """It read "the model's change does not apply", of a model that it knows nothing of."""
+    bad = {"patch": [{"op": "remove", "path": "/none"}]}
     again = update(attempt(proposals=[proposal()]), bad, bad)
     assert again.update["task_state"] == []
-    assert again.update["steps"][0]["outcome"]["refused"].startswith("the model's change does not apply")
+    assert "/none" in again.update["steps"][0]["outcome"]["refused"]
+    assert again.update["trace"][0].content == NO_ANSWER
+
+
+def test_a_write_without_a_change_is_asked_about_once_then_an_error(attempt):
+    empty = {"patch": []}
+    state = attempt(proposals=[proposal()])
+    assert update(state, empty, empty).update["steps"][0]["outcome"]["status"] == "error"
+    told = update(state, empty, {**empty, "unchanged": True})
+    assert told.update["steps"][0]["outcome"]["status"] == "ok"
+    assert "changes the state" in told.asks[1].variables["problems"]
+    assert update(attempt(proposals=[proposal("maybe")]), empty).update["steps"][0]["outcome"]["status"] == "ok"
+
+
+def test_what_was_not_shown_is_not_lost(attempt):
+    large = {"users": [{"id": f"user {n}", "mail": "lorem ipsum " * 4} for n in range(400)]}
+    lost = {"patch": [{"op": "replace", "path": "/users", "value": []}]}
+    driven = update(attempt(before=large, proposals=[proposal(args={"user": "user 1"})]), lost, lost)
+    assert driven.update["task_state"] == []
+    assert "would lose parts" in driven.update["steps"][0]["outcome"]["refused"]
+
+
+def test_the_state_updater_sees_what_was_supposed(attempt):
+    fact = {"tool": "look", "args": {}, "status": "ok", "result": "42", "rung": "model", "digest": "d"}
+    (ask,) = update(attempt(proposals=[proposal()], facts={"k": fact}), {"patch": ADD}).asks
+    assert '"result": "42"' in ask.variables["facts"]
 
 
 def test_a_write_whose_change_nobody_can_say_is_an_error(attempt):
@@ -106,8 +138,9 @@ def test_errors_and_known_changes_are_not_asked_about(attempt):
 def test_several_are_asked_at_once_with_numbers_of_their_own(attempt):
     proposals = [proposal(identifier=str(n), args={"n": n}) for n in range(3)]
     bad = {"patch": [{"op": "remove", "path": "/none"}]}
+    none = {"patch": [], "unchanged": True}
     other = {"patch": [{"op": "add", "path": "/other", "value": 1}]}
-    driven = update(attempt(proposals=proposals), {"patch": ADD}, bad, {"patch": []}, other, parallel_calls="snapshot")
+    driven = update(attempt(proposals=proposals), {"patch": ADD}, bad, none, other, parallel_calls="snapshot")
     assert [ask.where.question for ask in driven.asks] == [0, 1, 2, 3]
     assert driven.asks[3].variables["call"] == driven.asks[1].variables["call"]
     assert [step["outcome"]["patch"] for step in driven.update["steps"]] == [ADD, other["patch"], []]
@@ -199,5 +232,5 @@ def test_a_result_that_fits_is_told_in_full(attempt):
 def test_no_part_of_the_prompt_is_unbounded(attempt):
     large = {"files": {f"f{n}": "x" * 500 for n in range(2_000)}}
     state = attempt(before=large, proposals=[proposal(args={"a": "y" * 99_000}, result=["z" * 99_000])])
-    (ask,) = update(state, {"patch": []}).asks
+    (ask,) = update(state, {"patch": [], "unchanged": True}).asks
     assert sum(map(len, ask.variables.values())) < 30_000

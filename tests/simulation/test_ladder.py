@@ -17,6 +17,7 @@ RESULT = {
     "additionalProperties": False,
 }
 ANSWER = {"rate": 1.25}
+CHANGE = [{"op": "add", "path": "/rate", "value": 1}]
 
 
 def everything(**less):
@@ -152,14 +153,14 @@ def test_a_supposed_error_is_a_fact_too(question, told):
 
 def test_writes_and_answers_by_rule_suppose_nothing(question, told):
     write = question(**supposing(effect="write"))
-    assert climbed(write, told, {"status": "ok", "result": ANSWER, "patch": []}).facts == {}
+    assert climbed(write, told, {"status": "ok", "result": ANSWER, "patch": CHANGE}).facts == {}
     assert climbed(question(**everything()), told).facts == {}
 
 
 def test_a_write_is_never_answered_from_a_fact(question, told):
     facts = climbed(question(**supposing()), told, {"status": "ok", "result": ANSWER}).facts
     write = question(**supposing(facts=facts, effect="write"))
-    outcome = told(climb(write), [{"status": "ok", "result": {"rate": 3}, "patch": []}]).value
+    outcome = told(climb(write), [{"status": "ok", "result": {"rate": 3}, "patch": CHANGE}]).value
     assert outcome["result"] == {"rate": 3}
 
 
@@ -167,7 +168,7 @@ def test_a_write_is_never_answered_from_a_fact(question, told):
     ("reply", "known"),
     [
         ({"status": "ok", "result": ANSWER, "patch": []}, True),
-        ({"status": "ok", "result": ANSWER, "patch": [{"op": "add", "path": "/rate", "value": 1}]}, False),
+        ({"status": "ok", "result": ANSWER, "patch": CHANGE}, False),
         ({"status": "error", "result": "closed"}, False),
     ],
 )

@@ -11,11 +11,8 @@ import time
 import pytest
 from pydantic import BaseModel
 
-from gecko_graph.models.ask import Reply
-from gecko_graph.models.roles import SimulatedEffect, SimulatedResponse
 from gecko_graph.simulation.contract import contract_rung, gate
 from gecko_graph.simulation.example import example_rung
-from gecko_graph.simulation.model import model_rung
 from gecko_graph.simulation.python import python_rung
 from gecko_graph.simulation.real import real_rung
 from gecko_graph.simulation.rung import Answer, Pass, clock
@@ -219,96 +216,3 @@ def test_the_clock_is_the_state_s():
     assert clock({"now": 7, "runtime_state": {"now": "2025-01-01"}}) == "2025-01-01"
     assert clock({"runtime_state": [1]}) is None
     assert clock([1]) is None
-
-
-# model
-
-
-def test_no_model_passes_and_asks_nothing(question, told):
-    assert told(model_rung(question())) == (Pass("no model simulates"), [])
-
-
-def test_a_write_s_result_and_change_come_in_one_reply(question, told):
-    reply = {"status": "ok", "result": {"papers": 2}, "patch": ADD}
-    value, (ask,) = told(model_rung(question(has_simulator=True)), [reply])
-    assert value == Answer("ok", {"papers": 2}, ADD)
-    assert ask.reply is SimulatedEffect
-    assert ask.variables["wants"] == "effect"
-
-
-@pytest.mark.parametrize(("effect", "simulation", "patch"), [("read", "fused", []), ("write", "separate", None)])
-def test_reads_and_separate_simulation_ask_for_the_response_only(question, told, effect, simulation, patch):
-    asked = question(has_simulator=True, effect=effect, simulation=simulation)
-    value, (ask,) = told(model_rung(asked), [{"status": "ok", "result": 1}])
-    assert value == Answer("ok", 1, patch)
-    assert ask.reply is SimulatedResponse
-
-
-def test_an_error_changes_nothing(question, told):
-    reply = {"status": "error", "result": "no tray", "patch": ADD}
-    assert told(model_rung(question(has_simulator=True)), [reply]).value == Answer("error", "no tray", [])
-
-
-def test_a_read_with_a_patch_changes_nothing(question, told):
-    reply = SimulatedEffect(status="ok", result=1, patch=ADD)
-    assert told(model_rung(question(has_simulator=True, effect="read")), [reply]).value == Answer("ok", 1, [])
-
-
-RESULT = {"type": "object", "properties": {"papers": {"type": "integer"}}, "required": ["papers"]}
-
-
-@pytest.mark.parametrize(
-    ("first", "problem"),
-    [
-        ({"status": "ok", "result": {"papers": "two"}, "patch": []}, "$.papers"),
-        ({"status": "ok", "result": {"papers": 2}, "patch": [{"op": "remove", "path": "/none"}]}, "/none"),
-        ({"status": "ok", "result": {"papers": 2}, "patch": [{"op": "add", "path": "/a~2", "value": 1}]}, "~"),
-    ],
-)
-def test_an_answer_that_does_not_fit_is_repaired_once(question, told, first, problem):
-    good = {"status": "ok", "result": {"papers": 2}, "patch": ADD}
-    value, asks = told(model_rung(question(has_simulator=True, result=RESULT)), [first, good])
-    assert value == Answer("ok", {"papers": 2}, ADD)
-    assert asks[0].variables["problems"] == ""
-    assert problem in asks[1].variables["problems"]
-
-
-def test_an_error_need_not_be_of_the_result_s_schema(question, told):
-    asked = question(has_simulator=True, result=RESULT, effect=None)
-    value, (ask,) = told(model_rung(asked), [{"status": "error", "result": "no tray"}])
-    assert value == Answer("error", "no tray", [])
-    assert '"effect": "unknown"' in ask.variables["tool"]
-    assert ask.reply is SimulatedEffect, "unknown means write: it may change something"
-
-
-def test_an_answer_that_never_fits_passes(question, told):
-    bad = {"status": "ok", "result": {"papers": math.nan}, "patch": []}
-    said = told(model_rung(question(has_simulator=True, result=RESULT)), [bad, bad]).value
-    assert isinstance(said, Pass)
-    assert "does not fit" in said.reason
-
-
-def test_a_simulator_that_fails_passes_without_another_question(question, told):
-    value, asks = told(model_rung(question(has_simulator=True)), [Reply(None, "the server is down")])
-    assert value == Pass("the simulator gave no answer: the server is down")
-    assert len(asks) == 1
-
-
-def test_no_part_of_the_simulator_s_prompt_is_unbounded(question, told):
-    schema = {
-        "type": "object",
-        "properties": {f"a{n}": {"type": "string", "description": "d" * 200} for n in range(900)},
-    }
-    asked = question(
-        has_simulator=True,
-        given={"files": {f"f{n}": "x" * 500 for n in range(2_000)}},
-        args={"text": "y" * 500_000},
-        description="z" * 100_000,
-        parameters=schema,
-        result=schema,
-        facts={str(n): {"tool": "put", "args": {}, "result": "w" * 9_000} for n in range(99)},
-    )
-    fits = {"status": "ok", "result": {}}
-    (ask,) = told(model_rung(asked), [fits]).asks
-    assert sum(map(len, ask.variables.values())) < 45_000
-    assert {name for name, text in ask.variables.items() if len(text) > 500} == {"tool", "call", "state", "facts"}
