@@ -14,6 +14,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.channels.ephemeral_value import EphemeralValue
 from langgraph.channels.topic import Topic
 from langgraph.graph.message import add_messages
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from .models.usage import add_usage
@@ -137,12 +138,16 @@ def book(old: Ledger, new: Ledger) -> Ledger:
     return booked | {"started_at": min(starts)} if starts else booked
 
 
+TASK_STATE_HELP = "What the tools act on, as a JSON object: files, orders, bookings. Left out, a model makes one up."
+CHECKLIST_HELP = "What must hold at the end: items with a description, or a check by rule. Left out, a model writes it."
+
+
 class GeckoInput(TypedDict):
     """What a rehearsal is given. `messages` ends with the task: the last human turn."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    task_state: NotRequired[JsonObject]
-    checklist: NotRequired[list[ChecklistItem]]
+    task_state: NotRequired[Annotated[JsonObject, Field(description=TASK_STATE_HELP)]]
+    checklist: NotRequired[Annotated[list[ChecklistItem], Field(description=CHECKLIST_HELP)]]
 
 
 class GeckoOutput(TypedDict):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from .channels import GeckoState
-from .errors import ModelError
+from .errors import ModelError, ScenarioError
 from .graph import Gecko, compose, create_gecko
 from .models.factory import Models
 from .models.node import NodeFunction, NodeScope
@@ -40,19 +40,25 @@ def create_studio() -> Gecko:
     path = os.environ.get("GECKO_SCENARIO")
     scenario = Scenario.load(path) if path else shipped("files")
     models = Models.bind(model, base_url=base_url) if model else Models.bind(models=scenario.models())
-    return play(scenario, models)
+    return play(scenario, models, recorded=model is None)
 
 
-def play(scenario: Scenario, models: Models) -> Gecko:
+def play(scenario: Scenario, models: Models, *, recorded: bool) -> Gecko:
     """The scenario's graph for a form: who types no more than a message begins where the scenario does."""
     toolkit = scenario.toolkit()
-    filled = {"bootstrapper": _filled(partial(bootstrapper, toolkit=toolkit), scenario)}
+    filled = {"bootstrapper": _filled(partial(bootstrapper, toolkit=toolkit), scenario, recorded=recorded)}
     return compose(toolkit, models=models, default=scenario.context(), replace=filled)
 
 
-def _filled(node: NodeFunction, scenario: Scenario) -> NodeFunction:
+def _filled(node: NodeFunction, scenario: Scenario, *, recorded: bool) -> NodeFunction:
     def fill(state: GeckoState, scope: NodeScope) -> Any:
         turn = human_turns(state.get("messages", [])) - 1
+        if recorded and turn >= len(scenario.turns):
+            turns = len(scenario.turns)
+            raise ScenarioError(
+                f"{scenario.name}: replies are recorded for {turns} turn{'s' * (turns > 1)}, and this would be turn "
+                f"{turn + 1}: open a new thread, or set GECKO_MODEL to a model that plays on"
+            )
         known = scenario.inputs(turn) if 0 <= turn < len(scenario.turns) else {}
         return node({**known, **{key: value for key, value in state.items() if value or key not in known}}, scope)
 

@@ -165,3 +165,18 @@ def test_a_mistake_comes_back_over_the_api_in_its_own_words(server):
     body = {"assistant_id": "gecko", "input": {**inputs(), "messages": [{"role": "user", "content": " "}]}}
     answered = ask(f"{server}/threads/{thread}/runs/wait", body)
     assert "the task is empty" in answered["__error__"]["message"]
+
+
+def test_a_message_beyond_the_recorded_turns_says_what_to_do(created):
+    gecko = created()
+    gecko.checkpointer = InMemorySaver()
+    thread = {"configurable": {"thread_id": "t"}}
+    gecko.invoke({"messages": [("user", "show me")]}, thread)
+    with pytest.raises(GeckoError, match="recorded for 1 turn, and this would be turn 2: open a new thread"):
+        gecko.invoke({"messages": [("user", "and now?")]}, thread)
+
+
+def test_the_form_says_what_its_fields_are(created):
+    fields = created().get_input_jsonschema()["properties"]
+    assert "What the tools act on" in fields["task_state"]["description"]
+    assert "What must hold at the end" in fields["checklist"]["description"]
