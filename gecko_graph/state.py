@@ -111,6 +111,36 @@ class JudgedItem(TypedDict):
     by: Literal["rule", "model", "nobody"]
 
 
+Origin = TypedDict(
+    "Origin",
+    {
+        "from": Literal["task", "conversation", "state", "result", "supposed"],
+        "step": NotRequired[int],
+        "path": str,
+        "rung": NotRequired[str],
+        "attempt": NotRequired[int],
+    },
+)
+"""Where a value comes from. With a `step` (number of the attempt's call, from 1) `path` is the JSON path in its result;
+else a JSON Pointer into the task state, or the id of a message. `supposed` is what was made up: by the step's rung, by
+the model that wrote the state, or, without a path, by the planner. `attempt` is the earlier one that a step is of."""
+
+Origins: TypeAlias = dict[str, dict[str, list[Origin]]]
+"""Call id to the JSON path of an argument to where its value comes from, all places where several hold it."""
+
+
+class MadeUp(TypedDict):
+    """An argument in the plan that rests on nothing real."""
+
+    call: str
+    """The call's id."""
+    tool: str
+    argument: str
+    """JSON path of the argument: `$.number`."""
+    value: Json
+    origin: Origin
+
+
 class Verdict(TypedDict):
     """The judge's word on an attempt (paper, section 3.4 and appendix A.6)."""
 
@@ -118,6 +148,8 @@ class Verdict(TypedDict):
     score: float
     items: list[JudgedItem]
     feedback: str
+    made_up: NotRequired[list[MadeUp]]
+    """What the plan rests on that a model made up."""
 
 
 class RoleUsage(TypedDict):

@@ -14,10 +14,11 @@ PACKAGE = ROOT / "gecko_graph"
 FLOORS = [
     {"masking"},
     {"errors", "state", "context"},
-    {"events", "documents", "schemas", "task_state", "view", "waiting"},
+    {"events", "documents", "spellings", "schemas", "task_state", "view", "waiting"},
     {"contracts", "generator", "models"},
     {"toolkit"},
     {"simulation"},
+    {"provenance"},
     {"channels"},
     {"turn"},
     {"nodes"},

@@ -1,0 +1,312 @@
+"""Where the values of a plan come from, by rule: the task, the conversation, the given state, a result, or a model.
+
+A value is looked up whole before in parts, in its normal forms (`spellings`); where several sources hold it, all are
+named. It is made up only where nothing real holds it: what a rung invented, a supposed place of the state, or nothing
+at all (the planner's own invention); what merely repeats an invention is one as well. Plain words that the planner
+chose, and what its tool's schema offers, need no source: they have no origins and are not made up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from .models.memory import rung_of
+from .models.telling import text_of
+from .schemas.findings import json_path
+from .schemas.subschemas import walk
+from .simulation.ladder import INVENTING
+from .spellings import Atom, atoms_of, canonical, forms_of, whole_form
+from .state import Attempt, Json, JsonObject, MadeUp, Origin, Origins, Step
+from .task_state.patch import pointer
+
+Place: TypeAlias = tuple[str | int, ...]
+
+MOST_ORIGINS = 4
+PROSE_WORDS = 4
+"""A text of so many words is prose: single digits in it need no source."""
+LARGEST_SCALE = 10
+MOST_NUMBERS = 30
+"""Of the numbers that are known, how many of the latest are tried for sums, differences, products and quotients."""
+
+_RELATIVE = re.compile(
+    r"(?i)\b(?:today|tonight|tomorrow|yesterday|weekend|\w{3,6}day|(?:next|this|coming|last|in|within) \w{1,12})\b"
+)
+_SCALE = re.compile(r"\b\d{1,2} ?(?:to|and|-|through) ?(\d{1,2})\b")
+_DEFAULT = re.compile(r"(?i)default[^.;]{0,40}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_ENDS_OF_DAY = ("0:00", "00:00", "23:59")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What an attempt began with.
+
+    Args:
+        conversation: Messages up to and with the task; earlier turns' results carry their rung (`models.memory`).
+        state: The task state at the attempt's start.
+        supposed: JSON Pointers to what a model made up of it.
+        lesson: The failed attempt that the planner was shown.
+        inventing: Names of the rungs that make things up.
+    """
+
+    conversation: Sequence[AnyMessage]
+    state: JsonObject
+    supposed: Sequence[str] = ()
+    lesson: Attempt | None = None
+    inventing: Collection[str] = INVENTING
+
+
+def trace(
+    steps: Sequence[Step], evidence: Evidence, parameters_of: Callable[[str], JsonObject]
+) -> tuple[Origins, list[MadeUp]]:
+    """The origins of the plan's arguments, and those arguments that are made up.
+
+    The state is searched only for what stands nowhere else.
+
+    Args:
+        steps: The attempt's steps.
+        evidence: What it began with.
+        parameters_of: From a tool's name to the schema of its arguments.
+
+    Returns:
+        Call id to the argument's JSON path to its origins; and the made-up ones in the order of the plan.
+    """
+    origins, made_up = _Trace(evidence, parameters_of).run(steps)
+    if made_up and "" not in evidence.supposed:
+        wanted = {form for each in made_up for atom in atoms_of(each["value"]) for form in atom.forms}
+        wanted |= {whole_form(str(each["value"])) for each in made_up}
+        if hits := dict(_search(evidence.state, wanted, evidence.supposed)):
+            return _Trace(evidence, parameters_of, {form: [mark] for form, mark in hits.items()}).run(steps)
+    return origins, made_up
+
+
+def is_planned(step: Step) -> bool:
+    """True for a call whose outcome is ok: it stands in the plan."""
+    return "outcome" in step and step["outcome"]["status"] == "ok"
+
+
+def is_within(path: str, places: Iterable[str]) -> bool:
+    """True if a JSON Pointer is one of these places, or leads into one."""
+    return any(path == place or path.startswith(place + "/") for place in places)
+
+
+def scalars(value: Json, *, keys: bool = False) -> Iterator[tuple[Place, Json]]:
+    """The scalars in a value with their places, in order; with `keys` the names of members as well."""
+    waiting: list[tuple[Place, Json]] = [((), value)]
+    while waiting:
+        place, each = waiting.pop()
+        if isinstance(each, dict):
+            if keys:
+                yield from (((*place, key), key) for key in each)
+            waiting += reversed([((*place, key), inner) for key, inner in each.items()])
+        elif isinstance(each, list):
+            waiting += reversed([((*place, index), inner) for index, inner in enumerate(each)])
+        else:
+            yield place, each
+
+
+class _Mark(NamedTuple):
+    """An origin that is not written out yet: most never are."""
+
+    kind: str
+    place: Place | str = ""
+    step: int | None = None
+    rung: str = ""
+    attempt: int | None = None
+
+    def origin(self) -> Origin:
+        write = pointer if self.step is None else json_path
+        path = self.place if isinstance(self.place, str) else write(self.place)
+        more = {"step": self.step, "rung": self.rung, "attempt": self.attempt}
+        told: Any = {"from": self.kind, "path": path} | {key: value for key, value in more.items() if value}
+        return told  # type: ignore[no-any-return]
+
+
+_NOWHERE = _Mark("supposed")
+_Argument: TypeAlias = tuple[str, Json, list[_Mark], bool]
+"""An argument's JSON path, its value, where it comes from, and whether it is made up."""
+
+
+def _search(state: JsonObject, wanted: Collection[str], supposed: Sequence[str]) -> Iterator[tuple[str, _Mark]]:
+    """The wanted forms that the state holds outside of what was made up."""
+    plain = [form.removeprefix("=") for form in wanted if len(form) > 1]
+    for place, value in scalars(state, keys=True):
+        if value is None or isinstance(value, bool):
+            continue
+        low = value.casefold() if isinstance(value, str) else canonical(value)
+        if (low in wanted or any(form in low for form in plain)) and not is_within(pointer(place), supposed):
+            yield from ((form, _Mark("state", place)) for form in forms_of(value) if form in wanted)
+
+
+@dataclass(slots=True)
+class _Trace:
+    """What is known before each call, by form: what is real, and what was made up."""
+
+    evidence: Evidence
+    parameters_of: Callable[[str], JsonObject]
+    real: dict[str, list[_Mark]] = field(default_factory=dict)
+    made: dict[str, list[_Mark]] = field(default_factory=dict)
+    numbers: list[str] = field(default_factory=list)
+    offers: dict[str, tuple[frozenset[str], int]] = field(default_factory=dict)
+
+    def run(self, steps: Sequence[Step]) -> tuple[Origins, list[MadeUp]]:
+        """Read everything in the order in which it became known."""
+        self._begin()
+        origins: Origins = {}
+        made_up: list[MadeUp] = []
+        for number, step in enumerate(steps, 1):
+            call, arguments = step["call"], self._book(step, number)
+            if not is_planned(step):
+                continue
+            origins[call["id"]] = {path: [mark.origin() for mark in marks] for path, _, marks, _ in arguments}
+            for path, value, marks, made in arguments:
+                if made:
+                    told = {"tool": call["name"], "argument": path, "value": value, "origin": marks[0].origin()}
+                    made_up.append({"call": call["id"], **told})  # type: ignore[typeddict-item]
+        return origins, made_up
+
+    def _begin(self) -> None:
+        """Read the supposed state, the conversation, and the failed attempt."""
+        evidence = self.evidence
+        for place, value in scalars(evidence.state, keys=True) if evidence.supposed else ():
+            if is_within(pointer(place), evidence.supposed):
+                self._add(value, _Mark("supposed", place), invented=True)
+        humans = [message for message in evidence.conversation if isinstance(message, HumanMessage)]
+        for message in evidence.conversation:
+            rung = rung_of(message)
+            if isinstance(message, AIMessage) and rung is not None:
+                for call in message.tool_calls:
+                    self._look(call["name"], call["args"])
+            mark = _Mark("task") if message in humans[-1:] else _Mark("conversation", message.id or "", rung=rung or "")
+            self._add(text_of(message), mark, invented=isinstance(message, ToolMessage) and rung in evidence.inventing)
+        for number, step in enumerate(evidence.lesson["steps"] if evidence.lesson else (), 1):
+            self._book(step, number, evidence.lesson["number"] if evidence.lesson else None)
+
+    def _book(self, step: Step, number: int, attempt: int | None = None) -> list[_Argument]:
+        """Where a step's arguments come from; its result is known afterwards."""
+        if "outcome" not in step:
+            return []
+        arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
+        rung = outcome["rung"]
+        invented = rung in self.evidence.inventing
+        for place, value in scalars(outcome["result"], keys=True):
+            self._add(value, _Mark("result", place, number, rung, attempt), invented=invented)
+        for operation in (outcome["patch"] or ()) if invented else ():
+            for _, value in scalars(operation.get("value"), keys=True):
+                self._add(value, _Mark("supposed", operation["path"], rung=rung), invented=True)
+        return arguments
+
+    def _add(self, value: Json, mark: _Mark, *, invented: bool) -> None:
+        """Make a scalar known; what repeats an invention is one, whoever repeats it."""
+        supposed = mark._replace(kind="supposed")
+        for form in forms_of(value):
+            if form in self.real:
+                self.real[form] += [] if invented or len(self.real[form]) >= MOST_ORIGINS else [mark]
+            elif form in self.made and (invented or _is_telling(form)):
+                self.made[form] += [] if len(self.made[form]) >= MOST_ORIGINS else [supposed]
+            elif invented:
+                self.made[form] = [supposed]
+            else:
+                self.real[form] = [mark]
+                if form == canonical(form) and form.replace(".", "", 1).isdecimal() and len(form) > 1:
+                    self.numbers.append(form)
+
+    def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
+        """Where each argument comes from; what stands nowhere is known as made up from now on."""
+        arguments: list[_Argument] = []
+        for place, value in scalars(args):
+            marks, made = self._origins(tool, value)
+            arguments.append((json_path(place), value, list(dict.fromkeys(marks))[:MOST_ORIGINS], made))
+            if made and marks[0] is _NOWHERE:
+                self._add(value, _NOWHERE, invented=True)
+        return arguments
+
+    def _origins(self, tool: str, value: Json) -> tuple[list[_Mark], bool]:
+        """Where a value comes from, and whether it is made up: because one part of it is that nobody can guess."""
+        if value is None or isinstance(value, bool):
+            return [], False
+        whole, atoms, offered = whole_form(str(value)), atoms_of(value), self._offered(tool, value)
+        found = [self._real(tool, atom) for atom in atoms]
+        marks = [mark for marks in (self.real.get(whole), *found) for mark in marks or ()]
+        if whole in self.real or offered:
+            return marks if len(atoms) == 1 else self.real.get(whole, []), False
+        for atom, real in zip(atoms, found, strict=True):
+            if real is None and atom.is_specific and (len(atom.wholes[0]) > 1 or len(atoms) < PROSE_WORDS):
+                return next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE]), True
+        if whole in self.made and not all(found):
+            return self.made[whole], True
+        return marks, False
+
+    def _offered(self, tool: str, value: Json) -> bool:
+        """True for what the tool's schema names, and for a number on a small scale that it gives."""
+        if tool not in self.offers:
+            self.offers[tool] = _offers(self.parameters_of(tool))
+        values, top = self.offers[tool]
+        return (
+            value.casefold() in values if isinstance(value, str) else canonical(value) in values or -1 <= value <= top
+        )
+
+    def _real(self, tool: str, atom: Atom) -> list[_Mark] | None:
+        """Where an atom really stands: whole before in parts before derived; None where nowhere, or only made up."""
+        for form in atom.wholes:
+            if form in self.real:
+                return self.real[form]
+        if (parts := self._parts(atom, alone=True)) or any(form in self.made for form in atom.wholes):
+            return parts
+        near = [mark for form in atom.near for mark in self.real.get(form, ())]
+        return near or self._parts(atom, alone=False) or self._computed(atom) or self._granted(tool, atom)
+
+    def _parts(self, atom: Atom, *, alone: bool) -> list[_Mark] | None:
+        """Where the parts of an identifier stand: digits that tell it apart `alone`, or half of its words as well."""
+        words = [self.real[word] for word in atom.words if word in self.real]
+        digits = [self.real[part] for part in atom.digits if part in self.real]
+        if alone:
+            enough = any(len(part) > 2 and not _YEAR.fullmatch(part) for part in atom.digits)
+        else:
+            enough = bool(words) and 2 * len(words) >= len(atom.words)
+        return [marks[0] for marks in (*digits, *words)] if enough and len(digits) == len(atom.digits) else None
+
+    def _computed(self, atom: Atom) -> list[_Mark] | None:
+        """The two known numbers of which a number is the sum, difference, product or quotient."""
+        wanted = float(atom.wholes[-1]) if atom.near else 0.0
+        known = self.numbers[-MOST_NUMBERS:] if wanted else []
+        for first in known:
+            one = float(first)
+            for other in (wanted - one, one - wanted, wanted + one, wanted / one, one / wanted, wanted * one):
+                if (second := canonical(f"{other:.6f}")) in known:
+                    return [self.real[first][0], self.real[second][0]]
+        return None
+
+    def _granted(self, tool: str, atom: Atom) -> list[_Mark] | None:
+        """Nothing, for a default and for a date that follows from a known one where the user speaks of it so."""
+        year, _, day = atom.wholes[0].partition("~")
+        if not day:
+            return [] if atom.wholes[-1] in self.offers[tool][0] or atom.wholes[0] in _ENDS_OF_DAY else None
+        years = {int(form[:4]) for form in self.real if form[4:5] == "~" and form[:4].isdecimal()}
+        near = not year.isdecimal() or any(abs(int(year) - known) <= 1 for known in years)
+        spoken = (text_of(each) for each in self.evidence.conversation if isinstance(each, HumanMessage))
+        return [] if years and near and any(map(_RELATIVE.search, spoken)) else None
+
+
+def _offers(parameters: JsonObject) -> tuple[frozenset[str], int]:
+    """What a schema names: enums, consts, defaults, also in descriptions; and the end of its longest small scale."""
+    values, top = set[str](), 1
+    for schema in walk(parameters):
+        enum, text = schema.get("enum"), schema.get("description")
+        for value in (*(enum if isinstance(enum, list) else ()), schema.get("const"), schema.get("default")):
+            values.add(value.casefold() if isinstance(value, str) else canonical(str(value)))
+        text = text if isinstance(text, str) else ""
+        values.update(form for default in _DEFAULT.findall(text) for form in forms_of(default))
+        ends = [*map(int, _SCALE.findall(text)), schema.get("maximum")]
+        top = max([top, *(int(end) for end in ends if isinstance(end, int | float) and end <= LARGEST_SCALE)])
+    return frozenset(values), top
+
+
+def _is_telling(form: str) -> bool:
+    """True for what is hardly said twice by chance: phrases, dates, identifiers, numbers of two digits and more."""
+    return form[0] == "=" or (len(form) > 1 and any(map(str.isdigit, form)))

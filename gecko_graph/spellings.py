@@ -1,0 +1,191 @@
+"""Spellings: the normal forms in which a value can be found again in a text or another value. Pure functions.
+
+Equal are: letter cases, `1,240.50` and 1240.5, `May 15, 2024` and `2024-05-15`, `3 pm` and `15:00`, `F-77` and `f77`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from .state import Json
+
+TEXT_CHARS = 200_000
+"""Characters of one text that are read, half from its start and half from its end."""
+
+SHORT_CHARS = 80
+"""Texts up to here are found as a whole too; their forms are kept, since names of members return in every result."""
+
+_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred")
+_NUMERALS = {
+    **{word: str(number) for number, word in enumerate(_ONES)},
+    **{word: str(10 * number) for number, word in enumerate(_TENS, 2)},
+    **{"first": "1", "once": "1", "second": "2", "twice": "2", "couple": "2", "both": "2", "third": "3"},
+    **{"dozen": "12", "half": "0.5", "fifteen": "15", "thousand": "1000"},
+}
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_TIMES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "b": 1e9, "billion": 1e9}
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?:[ ,]{1,2}(?P<year>\d{4}))?(?!\d)"
+_DATES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
+        r"(?<!\d)(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
+        r"(?<!\d)(?P<day>\d{1,2})[-/.](?P<month>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
+        rf"(?<!\d){_DAY}(?: of)?(?: this)?[ -]?{_MONTH}{_YEAR}",
+        rf"\b{_MONTH}[ .-]{{0,2}}(?:the )?{_DAY}{_YEAR}",
+    )
+)
+_MONTH_NAME = re.compile(rf"\b{_MONTH}\b", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?<![\d:.,])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::\d\d)?)?(?P<half> ?[ap]\.?m\b)?", re.IGNORECASE
+)
+_GROUPED = r"(?<![\d.])\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?(?!\d)"
+_LONG_NUMBER = re.compile(_GROUPED)
+_NUMBER = re.compile(rf"(?P<number>{_GROUPED}|\d+(?:\.\d+)?)(?: ?(?P<times>{'|'.join(_TIMES)})\b)?", re.IGNORECASE)
+_TOKEN = re.compile(r"[^\W_](?:[\w@.+\-/:#&']*[^\W_])?")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
+_SPACES = re.compile(r"\s+")
+
+
+Found: TypeAlias = tuple[tuple[str, str], int, int]
+"""What is compared of a date or number (its year, and the rest), and where in the text it stands."""
+
+
+class Atom(NamedTuple):
+    """A part of a value that is looked up by itself: a number, a date, an identifier, a word."""
+
+    wholes: tuple[str, ...]
+    """Its forms; any of them will do."""
+    near: tuple[str, ...] = ()
+    """Forms of what it may be a rounding of, or a conversion."""
+    digits: tuple[str, ...] = ()
+    """The digit groups of an identifier."""
+    words: tuple[str, ...] = ()
+    """The words that it is made of."""
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """All that it may be found by."""
+        return *self.wholes, *self.near, *self.digits, *self.words
+
+    @property
+    def is_specific(self) -> bool:
+        """True for what nobody can guess: numbers, dates, identifiers, addresses. Plain words are not."""
+        return not self.words or bool(self.digits) or "@" in self.wholes[0]
+
+
+def canonical(number: float | str) -> str:
+    """One spelling of equal numbers: 1240.5 for `1,240.50`, 30 for 30.0, 7 for `007`."""
+    text = str(number).replace(",", "")
+    if not text.lstrip("-").replace(".", "", 1).isdecimal():
+        return text
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
+    return sign + (text.lstrip("0") or "0" if not text.startswith("0.") else text)
+
+
+def forms_of(value: Json) -> Iterable[str]:
+    """All forms in which a scalar and its parts can be found, of a number also its roundings; none of a bool."""
+    if isinstance(value, str):
+        return _forms_of_short(value) if len(value) <= SHORT_CHARS else _forms_of_text(value)
+    return () if value is None or isinstance(value, bool) else _forms_of_number(canonical(value))
+
+
+def atoms_of(value: Json) -> list[Atom]:
+    """What of a scalar has to be found: dates, times and long numbers first, then identifiers and words."""
+    if not isinstance(value, str):
+        number = canonical(value)
+        return [Atom((number, number.lstrip("-")), (f"≈{number}",))]
+    atoms, text = [], value[:TEXT_CHARS]
+    for find in (_dates, _times, _long_numbers):
+        places: dict[tuple[int, int], tuple[str, ...]] = {}
+        for (year, rest), start, end in find(text):  # 04/10/2023 is two dates, of which either will do
+            places[start, end] = (*places.get((start, end), ()), year + rest, ("?" if year else "") + rest)
+        for (start, end), forms in places.items():
+            if text[start:end].strip():
+                atoms.append(Atom(forms))
+                text = text[:start] + " " * (end - start) + text[end:]
+    return atoms + [_atom(token) for token in _TOKEN.findall(text) if len(token) > 1 or token.isdigit()]
+
+
+def whole_form(text: str) -> str:
+    """A short text as one form, so that a phrase is told from its words."""
+    return "=" + _SPACES.sub(" ", text.strip()).casefold()
+
+
+def _atom(token: str) -> Atom:
+    parts = [part.casefold() for part in _PART.findall(token)]
+    digits = tuple(part for part in parts if part.isdigit())
+    words = tuple(part for part in parts if not part.isdigit() and len(part) > 1)
+    if re.fullmatch(r"\d+(?:\.\d+)?", token):
+        return Atom((token, canonical(token)), (f"≈{canonical(token)}",))
+    whole = token.casefold()
+    return Atom((whole, "".join(parts)), (), digits, words or (() if digits else (whole,)))
+
+
+@lru_cache(maxsize=4_096)
+def _forms_of_short(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_forms_of_text(text)))
+
+
+def _forms_of_text(text: str) -> Iterator[str]:
+    if len(text) > TEXT_CHARS:
+        text = f"{text[: TEXT_CHARS // 2]} {text[-TEXT_CHARS // 2 :]}"
+    if len(text) <= SHORT_CHARS:
+        yield whole_form(text)
+    for token in _TOKEN.findall(text):
+        parts = [part.casefold() for part in _PART.findall(token)]
+        yield token.casefold()
+        if len(parts) > 1:
+            yield from ("".join(parts), *parts, *(piece.casefold() for piece in re.split("[/:']", token)))
+        yield from (_NUMERALS[part] for part in parts if part in _NUMERALS)
+    if any(map(str.isdigit, text)):
+        yield from _forms_of_figures(text)
+
+
+def _forms_of_figures(text: str) -> Iterator[str]:
+    yield from (f"≈{_MONTHS[found['month'].lower()]}" for found in _MONTH_NAME.finditer(text))
+    for found in _NUMBER.finditer(text):
+        number = canonical(found["number"])
+        yield from _forms_of_number(number)
+        if times := found["times"]:
+            yield canonical(f"{float(number) * _TIMES[times.lower()]:.3f}")
+    for (year, rest), _, _ in (*_dates(text), *_times(text)):
+        yield from ((year or "?") + rest, rest)
+
+
+def _forms_of_number(number: str) -> Iterator[str]:
+    yield number
+    whole, _, fraction = number.partition(".")
+    if fraction and len(number) < 30:
+        yield from (f"≈{canonical(f'{float(number):.{places}f}')}" for places in range(min(len(fraction), 3)))
+    if len(whole) < 15 and len(fraction) < 10:  # 20 percent is 0.2, and 12.40 may be wanted in cents
+        yield from (f"≈{canonical(f'{float(number) / 100:.12f}')}", f"≈{canonical(f'{float(number) * 100:.6f}')}")
+
+
+def _dates(text: str) -> Iterator[Found]:
+    for pattern in _DATES:
+        for found in pattern.finditer(text):
+            named, day = found["month"].lower(), int(found["day"])
+            month = int(named) if named.isdigit() else _MONTHS[named]
+            if 1 <= month <= 12 and 1 <= day <= 31:
+                yield (found["year"] or "", f"~{month}-{day}"), *found.span()
+
+
+def _times(text: str) -> Iterator[Found]:
+    for found in _TIME.finditer(text):
+        hour, half = int(found["hour"]), (found["half"] or "").strip().lower()
+        if hour <= 24 and (half or ":" in found[0]):
+            hour = hour % 12 + 12 * (half[0] == "p") if half else hour
+            yield ("", f"{hour}:{found['minute'] or '00'}"), *found.span()
+
+
+def _long_numbers(text: str) -> Iterator[Found]:
+    return ((("", canonical(found[0])), *found.span()) for found in _LONG_NUMBER.finditer(text))

@@ -1,0 +1,198 @@
+"""Where values come from: found by rule, never guessed, and made up only where nothing real holds them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+from gecko_graph.provenance import Evidence, is_within, scalars, trace
+from tests.any_schema import JSON
+
+PARAMETERS = {"pay": {"type": "object", "properties": {"speed": {"enum": ["slow", "fast"]}}}}
+
+
+def step(name, args, result=None, rung="contract", *, number=1, status="ok", patch=()):
+    outcome = {"status": status, "result": result, "patch": list(patch), "rung": rung, "simulated": True, "passed": []}
+    return {"v": 1, "call": {"id": f"{name}-{number}", "name": name, "args": args}, "outcome": outcome}
+
+
+def traced(*steps, task="Please pay what is due.", state=None, **more):
+    conversation = more.pop("conversation", [HumanMessage(task)])
+    evidence = Evidence(conversation=conversation, state=state or {}, **more)
+    return trace(steps, evidence, lambda name: PARAMETERS.get(name, {}))
+
+
+def marked(*steps, **more):
+    return [(each["argument"], each["value"]) for each in traced(*steps, **more)[1]]
+
+
+def source(*steps, **more):
+    """The origins of the last call's only argument."""
+    (origins,) = list(traced(*steps, **more)[0].values())[-1].values()
+    return origins
+
+
+@pytest.mark.parametrize(
+    ("task", "value"),
+    [
+        ("Pay invoice INV-1042.", "INV-1042"),
+        ("pay invoice inv-1042", "INV-1042"),
+        ("Book flight 7731", "F-7731"),
+        ("Order #12446 is late", 12446),
+        ("It costs $1,240.50.", 1240.5),
+        ("It costs 1240.5 euros", "1,240.50"),
+        ("Raise it by 20%", 0.2),
+        ("Raise 2.5 million", 2_500_000),
+        ("Invite twelve people", 12),
+        ("On May 15, 2024", "2024-05-15"),
+        ("On the 15th of May", "2024-05-15"),
+        ("On 2024-05-15", "05/15/2024"),
+        ("On 10.4.2023", "10/04/2023"),
+        ("At 3 pm", "15:00"),
+        ("It is 2024-05-15; book for tomorrow", "2024-05-16"),
+        ("Write to ann@example.org", "Ann@Example.org"),
+        ("Move final_report.pdf to the temp folder", "temp/final_report.pdf"),
+        ("Create the team notes", "TeamNotes.txt"),
+        ("Tell Bob that flight F-12 leaves at 9:30", "Dear Bob, your flight F-12 is leaving at 09:30. Regards"),
+        ("The bill of 30.25 and the tip of 4.75", 35),
+    ],
+)
+def test_what_the_user_said_is_from_the_task_in_any_spelling(task, value):
+    assert marked(step("pay", {"x": value}), task=task) == []
+    assert {"from": "task", "path": ""} in source(step("pay", {"x": value}), task=task) or "tomorrow" in task
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["INV-1042", 1240.5, "bob@example.org", "2024-05-15", "F7731", "+1 555-0100", "BK-2024", "Your code is 993-2."],
+)
+def test_what_stands_nowhere_the_planner_made_up(value):
+    _, (made,) = traced(step("pay", {"deep": [{"x": value}]}), task="Pay the bill of 2024 for 7 people.")
+    assert made == {
+        "call": "pay-1", "tool": "pay", "argument": "$.deep[0].x", "value": value,
+        "origin": {"from": "supposed", "path": ""},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [True, None, 0, 1, "", "fast", "desc", "Thanks for all of your help with this"])
+def test_what_nobody_needs_to_say_is_not_made_up(value):
+    assert marked(step("pay", {"x": value})) == []
+
+
+def test_a_result_says_which_step_and_rung():
+    find = step("find", {}, {"flights": [{"id": "F-7731"}]})
+    assert source(find, step("book", {"id": "F-7731"})) == [
+        {"from": "result", "path": "$.flights[0].id", "step": 1, "rung": "contract"}
+    ]
+
+
+def test_all_sources_are_named_where_several_hold_a_value():
+    find = step("find", {}, {"id": "F-7731"}, "model")
+    assert [each["from"] for each in source(find, step("book", {"id": "F-7731"}), task="Take F-7731.")] == ["task"]
+    real = step("find", {}, {"id": "F-7731"})
+    both = source(real, step("book", {"id": "F-7731"}), task="Take F-7731.")
+    assert sorted(each["from"] for each in both) == ["result", "task"]
+
+
+def test_what_a_model_answered_is_supposed():
+    find = step("find", {}, {"id": "F-7731", "who": "Priya Nair", "seats": 42}, "model")
+    for argument in ("F-7731", "Priya Nair", 42):
+        (made,) = traced(find, step("book", {"x": argument}))[1]
+        assert made["origin"]["from"] == "supposed"
+        assert (made["origin"]["step"], made["origin"]["rung"]) == (1, "model")
+
+
+def test_a_rung_of_ones_own_may_invent():
+    find = step("find", {}, {"id": "F-7731"}, "oracle")
+    assert marked(find, step("book", {"x": "F-7731"})) == []
+    assert marked(find, step("book", {"x": "F-7731"}), inventing={"oracle"}) == [("$.x", "F-7731")]
+
+
+def test_an_echo_of_an_invention_is_one():
+    steps = [
+        step("find", {}, {"id": "F-7731"}, "model", number=1),
+        step("hold", {"id": "F-7731"}, {"held": "F-7731", "hold": "H-1"}, "contract", number=2),
+        step("book", {"id": "F-7731", "hold": "H-1"}, number=3),
+    ]
+    assert marked(*steps) == [("$.id", "F-7731"), ("$.id", "F-7731")]
+    guess = [step("look", {"id": "F-7731"}, {"id": "F-7731", "fee": 12.5}), step("book", {"x": "F-7731", "y": 12.5})]
+    assert marked(*guess) == [("$.id", "F-7731"), ("$.x", "F-7731")]
+
+
+def test_what_an_inventing_rung_wrote_to_the_state_is_supposed():
+    wrote = step("hold", {}, "held", "model", patch=[{"op": "add", "path": "/holds/0", "value": {"id": "H-77"}}])
+    read = step("holds", {}, [{"id": "H-77"}], "contract")
+    (made,) = traced(wrote, read, step("book", {"x": "H-77"}))[1]
+    assert made["origin"] == {"from": "supposed", "path": "/holds/0", "rung": "model"}
+
+
+def test_the_given_state_is_a_source_unless_a_model_made_that_place_up():
+    state = {"invoices": [{"number": "INV-1042", "amount": 1240.5}], "by_id": {"a/b-77": {}}}
+    call = step("pay", {"x": "INV-1042"})
+    assert source(call, state=state) == [{"from": "state", "path": "/invoices/0/number"}]
+    assert marked(step("pay", {"x": "a/b-77"}), state=state) == []
+    (made,) = traced(call, state=state, supposed=["/invoices"])[1]
+    assert made["origin"] == {"from": "supposed", "path": "/invoices/0/number"}
+    read = step("read", {}, {"number": "INV-1042"}, "contract")
+    assert marked(read, call, state=state, supposed=[""]) == [("$.x", "INV-1042")]
+    assert marked(read, call, state=state) == []
+
+
+def test_only_what_was_known_before_the_call_counts():
+    assert marked(step("book", {"id": "F-7731"}), step("find", {}, {"id": "F-7731"}), task="Book it.") != []
+
+
+def test_only_the_plan_is_reported():
+    origins, made = traced(step("pay", {"x": "INV-1042"}, status="error"))
+    assert origins == {}
+    assert made == []
+
+
+def test_the_conversation_is_a_source_and_earlier_inventions_stay_inventions():
+    def turn(rung):
+        return [
+            SystemMessage("Refunds over 250 need a manager."),
+            HumanMessage("Find a flight."),
+            AIMessage(
+                "",
+                tool_calls=[{"id": "c1", "name": "find", "args": {}}],
+                response_metadata={"gecko": {"rung": ""}},
+            ),
+            ToolMessage('{"id": "F-7731"}', tool_call_id="c1", id="r1", response_metadata={"gecko": {"rung": rung}}),
+            AIMessage("I found F-7731."),
+            HumanMessage("Book it."),
+        ]
+
+    book = step("book", {"id": "F-7731"})
+    assert {"from": "conversation", "path": "r1", "rung": "contract"} in source(book, conversation=turn("contract"))
+    assert marked(book, conversation=turn("model")) == [("$.id", "F-7731")]
+    assert marked(step("pay", {"x": 250}), conversation=turn("model")) == []
+
+
+def test_a_retry_may_use_what_the_failed_attempt_found():
+    lesson = {"number": 1, "steps": [step("find", {}, {"id": "F-7731"})]}
+    (origin,) = source(step("book", {"id": "F-7731"}), lesson=lesson)
+    assert (origin["attempt"], origin["step"]) == (1, 1)
+
+
+@given(JSON, JSON, st.text(max_size=80))
+def test_anything_can_be_traced(args, result, task):
+    steps = [step("a", {"x": args}, result, "model"), step("b", {"x": args})]
+    origins, made = traced(*steps, task=task, state={"x": result})
+    assert set(origins) == {"a-1", "b-1"}
+    assert len(made) <= 2 * len(list(scalars(args)))
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_what_stands_verbatim_in_the_task_is_never_made_up(value):
+    assert marked(step("a", {"x": value}), task=f"Take {value} now.") == []
+    assert marked(step("a", {"x": value}), task="Take it.", state={"a": [value]}) == []
+
+
+def test_a_place_is_within_itself_and_its_parents():
+    assert is_within("/a/b", ["/a"])
+    assert is_within("/a", ["/a"])
+    assert is_within("/a", [""])
+    assert not is_within("/ab", ["/a"])
