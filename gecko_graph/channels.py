@@ -169,7 +169,7 @@ class GeckoState(TypedDict, total=False):
     task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
     """Caller, `bootstrapper`; `finish` writes the state of an accepted attempt."""
     supposed: list[str]
-    """`bootstrapper`: JSON Pointers into `task_state` of what a model made up; lives as long as the thread."""
+    """`bootstrapper`, `finish`: JSON Pointers into `task_state` of what a model made up."""
     supposed_state: SupposedState | None
     """`bootstrapper`: the same with its values, as it was before the turn's first attempt."""
     checklist: Annotated[list[ChecklistItem], EphemeralValue(list)]

@@ -9,7 +9,7 @@ chose, and what its tool's schema offers, need no source: they have no origins a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,7 +22,7 @@ from .schemas.subschemas import walk
 from .simulation.ladder import INVENTING
 from .spellings import Atom, atoms_of, canonical, forms_of, whole_form
 from .state import Attempt, Json, JsonObject, MadeUp, Origin, Origins, Step
-from .task_state.patch import pointer
+from .task_state.patch import pointer, tokens
 
 Place: TypeAlias = tuple[str | int, ...]
 
@@ -43,7 +43,7 @@ _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Sources:
     """What an attempt began with.
 
     Args:
@@ -62,7 +62,7 @@ class Evidence:
 
 
 def trace(
-    steps: Sequence[Step], evidence: Evidence, parameters_of: Callable[[str], JsonObject]
+    steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]
 ) -> tuple[Origins, list[MadeUp]]:
     """The origins of the plan's arguments, and those arguments that are made up.
 
@@ -70,18 +70,18 @@ def trace(
 
     Args:
         steps: The attempt's steps.
-        evidence: What it began with.
+        sources: What it began with.
         parameters_of: From a tool's name to the schema of its arguments.
 
     Returns:
         Call id to the argument's JSON path to its origins; and the made-up ones in the order of the plan.
     """
-    origins, made_up = _Trace(evidence, parameters_of).run(steps)
-    if made_up and "" not in evidence.supposed:
+    origins, made_up = _Trace(sources, parameters_of).run(steps)
+    if made_up and "" not in sources.supposed:
         wanted = {form for each in made_up for atom in atoms_of(each["value"]) for form in atom.forms}
         wanted |= {whole_form(str(each["value"])) for each in made_up}
-        if hits := dict(_search(evidence.state, wanted, evidence.supposed)):
-            return _Trace(evidence, parameters_of, {form: [mark] for form, mark in hits.items()}).run(steps)
+        if hits := dict(_search(sources.state, wanted, {*sources.supposed})):
+            return _Trace(sources, parameters_of, {form: [mark] for form, mark in hits.items()}).run(steps)
     return origins, made_up
 
 
@@ -90,9 +90,19 @@ def is_planned(step: Step) -> bool:
     return "outcome" in step and step["outcome"]["status"] == "ok"
 
 
-def is_within(path: str, places: Iterable[str]) -> bool:
-    """True if a JSON Pointer is one of these places, or leads into one."""
-    return any(path == place or path.startswith(place + "/") for place in places)
+def written_by_models(attempt: Attempt, inventing: Collection[str] = INVENTING) -> list[str]:
+    """JSON Pointers to what rungs that invent have written of the state that an attempt came to."""
+    ran = [step["outcome"] for step in attempt["steps"] if "outcome" in step and step["outcome"]["rung"] in inventing]
+    written = {operation["path"].removesuffix("/-") for outcome in ran for operation in outcome["patch"] or ()}
+    parents = {parent for path in written for parent in _parents(path)}
+    changed = (operation["path"] for operation in attempt["change"] if operation["op"] != "remove")
+    return [path for path in changed if path in parents or not written.isdisjoint(_parents(path))]
+
+
+def _parents(path: str) -> list[str]:
+    """A JSON Pointer and all that it leads through."""
+    names = path.split("/")
+    return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
 
 
 def scalars(value: Json, *, keys: bool = False) -> Iterator[tuple[Place, Json]]:
@@ -108,6 +118,18 @@ def scalars(value: Json, *, keys: bool = False) -> Iterator[tuple[Place, Json]]:
             waiting += reversed([((*place, index), inner) for index, inner in enumerate(each)])
         else:
             yield place, each
+
+
+def _at(value: Json, path: str) -> Json:
+    """What stands at a JSON Pointer; None where nothing does."""
+    for token in tokens(path):
+        if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
+            value = value[int(token)]
+        elif isinstance(value, dict) and token in value:
+            value = value[token]
+        else:
+            return None
+    return value
 
 
 class _Mark(NamedTuple):
@@ -132,14 +154,14 @@ _Argument: TypeAlias = tuple[str, Json, list[_Mark], bool]
 """An argument's JSON path, its value, where it comes from, and whether it is made up."""
 
 
-def _search(state: JsonObject, wanted: Collection[str], supposed: Sequence[str]) -> Iterator[tuple[str, _Mark]]:
+def _search(state: JsonObject, wanted: Collection[str], supposed: set[str]) -> Iterator[tuple[str, _Mark]]:
     """The wanted forms that the state holds outside of what was made up."""
     plain = [form.removeprefix("=") for form in wanted if len(form) > 1]
     for place, value in scalars(state, keys=True):
         if value is None or isinstance(value, bool):
             continue
         low = value.casefold() if isinstance(value, str) else canonical(value)
-        if (low in wanted or any(form in low for form in plain)) and not is_within(pointer(place), supposed):
+        if (low in wanted or any(form in low for form in plain)) and not supposed & {*_parents(pointer(place))}:
             yield from ((form, _Mark("state", place)) for form in forms_of(value) if form in wanted)
 
 
@@ -147,7 +169,7 @@ def _search(state: JsonObject, wanted: Collection[str], supposed: Sequence[str])
 class _Trace:
     """What is known before each call, by form: what is real, and what was made up."""
 
-    evidence: Evidence
+    sources: Sources
     parameters_of: Callable[[str], JsonObject]
     real: dict[str, list[_Mark]] = field(default_factory=dict)
     made: dict[str, list[_Mark]] = field(default_factory=dict)
@@ -172,20 +194,20 @@ class _Trace:
 
     def _begin(self) -> None:
         """Read the supposed state, the conversation, and the failed attempt."""
-        evidence = self.evidence
-        for place, value in scalars(evidence.state, keys=True) if evidence.supposed else ():
-            if is_within(pointer(place), evidence.supposed):
-                self._add(value, _Mark("supposed", place), invented=True)
-        humans = [message for message in evidence.conversation if isinstance(message, HumanMessage)]
-        for message in evidence.conversation:
+        sources = self.sources
+        for path in sources.supposed:
+            for place, value in scalars(_at(sources.state, path), keys=True):
+                self._add(value, _Mark("supposed", path + pointer(place)), invented=True)
+        humans = [message for message in sources.conversation if isinstance(message, HumanMessage)]
+        for message in sources.conversation:
             rung = rung_of(message)
             if isinstance(message, AIMessage) and rung is not None:
                 for call in message.tool_calls:
                     self._look(call["name"], call["args"])
             mark = _Mark("task") if message in humans[-1:] else _Mark("conversation", message.id or "", rung=rung or "")
-            self._add(text_of(message), mark, invented=isinstance(message, ToolMessage) and rung in evidence.inventing)
-        for number, step in enumerate(evidence.lesson["steps"] if evidence.lesson else (), 1):
-            self._book(step, number, evidence.lesson["number"] if evidence.lesson else None)
+            self._add(text_of(message), mark, invented=isinstance(message, ToolMessage) and rung in sources.inventing)
+        for number, step in enumerate(sources.lesson["steps"] if sources.lesson else (), 1):
+            self._book(step, number, sources.lesson["number"] if sources.lesson else None)
 
     def _book(self, step: Step, number: int, attempt: int | None = None) -> list[_Argument]:
         """Where a step's arguments come from; its result is known afterwards."""
@@ -193,7 +215,7 @@ class _Trace:
             return []
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
         rung = outcome["rung"]
-        invented = rung in self.evidence.inventing
+        invented = rung in self.sources.inventing
         for place, value in scalars(outcome["result"], keys=True):
             self._add(value, _Mark("result", place, number, rung, attempt), invented=invented)
         for operation in (outcome["patch"] or ()) if invented else ():
@@ -289,7 +311,7 @@ class _Trace:
             return [] if atom.wholes[-1] in self.offers[tool][0] or atom.wholes[0] in _ENDS_OF_DAY else None
         years = {int(form[:4]) for form in self.real if form[4:5] == "~" and form[:4].isdecimal()}
         near = not year.isdecimal() or any(abs(int(year) - known) <= 1 for known in years)
-        spoken = (text_of(each) for each in self.evidence.conversation if isinstance(each, HumanMessage))
+        spoken = (text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage))
         return [] if years and near and any(map(_RELATIVE.search, spoken)) else None
 
 

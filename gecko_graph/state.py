@@ -208,6 +208,8 @@ class Attempt(UnjudgedAttempt):
     """An attempt with the judge's word on it; `usage` includes what that has cost."""
 
     verdict: Verdict
+    origins: NotRequired[Origins]
+    """Where the values of its plan come from."""
 
 
 class Rehearsal(TypedDict):
@@ -224,6 +226,10 @@ class Rehearsal(TypedDict):
     usage: Usage
     supposed_state: NotRequired[SupposedState]
     """What was made up of the state before the first attempt, where anything was."""
+    origins: NotRequired[Origins]
+    """Where the values of the plan come from."""
+    checklist: NotRequired[list[ChecklistItem]]
+    """What had to hold at the end."""
 
 
 class RehearsalState(TypedDict, total=False):

@@ -12,6 +12,7 @@ from .channels import AttemptState, GeckoState
 from .context import GeckoContext
 from .contracts.expression import check_expression
 from .errors import StateError, TaskError
+from .models.memory import recalled
 from .models.telling import text_of
 from .models.usage import total
 from .state import ChecklistItem
@@ -34,9 +35,9 @@ def task_of(messages: Sequence[AnyMessage]) -> str:
 
 
 def earlier(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The conversation before the task: it resolves references and is not judged again."""
+    """The conversation before the task, with what was called: it resolves references and is not judged again."""
     last = max((index for index, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
-    return list(messages[:last])
+    return recalled(messages[:last])
 
 
 def human_turns(messages: Sequence[AnyMessage]) -> int:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from gecko_graph.provenance import Evidence, is_within, scalars, trace
+from gecko_graph.provenance import Sources, scalars, trace, written_by_models
 from tests.any_schema import JSON
 
 PARAMETERS = {"pay": {"type": "object", "properties": {"speed": {"enum": ["slow", "fast"]}}}}
@@ -20,8 +20,8 @@ def step(name, args, result=None, rung="contract", *, number=1, status="ok", pat
 
 def traced(*steps, task="Please pay what is due.", state=None, **more):
     conversation = more.pop("conversation", [HumanMessage(task)])
-    evidence = Evidence(conversation=conversation, state=state or {}, **more)
-    return trace(steps, evidence, lambda name: PARAMETERS.get(name, {}))
+    sources = Sources(conversation=conversation, state=state or {}, **more)
+    return trace(steps, sources, lambda name: PARAMETERS.get(name, {}))
 
 
 def marked(*steps, **more):
@@ -191,8 +191,16 @@ def test_what_stands_verbatim_in_the_task_is_never_made_up(value):
     assert marked(step("a", {"x": value}), task="Take it.", state={"a": [value]}) == []
 
 
-def test_a_place_is_within_itself_and_its_parents():
-    assert is_within("/a/b", ["/a"])
-    assert is_within("/a", ["/a"])
-    assert is_within("/a", [""])
-    assert not is_within("/ab", ["/a"])
+def test_what_rungs_that_invent_have_written_is_found_in_the_state_that_came_of_it():
+    steps = [
+        step("hold", {}, rung="model", patch=[{"op": "add", "path": "/holds/-", "value": {"id": "H-77"}}]),
+        step("pay", {}, patch=[{"op": "replace", "path": "/account/balance", "value": 30}]),
+        step("open", {}, rung="schema", patch=[{"op": "add", "path": "/a/b/c", "value": 1}]),
+    ]
+    change = [
+        {"op": "add", "path": "/holds/3", "value": {"id": "H-77"}},
+        {"op": "replace", "path": "/account/balance", "value": 30},
+        {"op": "remove", "path": "/holds/0"},
+        {"op": "add", "path": "/a", "value": {"b": {"c": 1}}},
+    ]
+    assert written_by_models({"steps": steps, "change": change}) == ["/holds/3", "/a"]

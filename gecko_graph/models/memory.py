@@ -1,12 +1,113 @@
-"""What later turns know of an earlier rehearsal: its answer's metadata, read back as calls with their results."""
+"""What later turns know of an earlier rehearsal: calls and results, in the metadata of the answer that it left behind.
+
+Metadata travel with a message through a parent's conversation, so standalone and embedded rehearsals remember alike.
+They may also come back changed: what does not read as calls is not there.
+"""
 
 from __future__ import annotations
 
-from langchain_core.messages import AnyMessage
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+
+from ..state import VERSION, JsonObject, Step, Verdict
+from .telling import cut, fitting, tell_json
+
+NAME = "gecko"
+NOTHING_DONE = "Rehearsal failed; nothing was done."
+MOST_CALLS = 100
+SHARES = 6
+SHORTEST_SHARE = 800
+REASON_CHARS = 500
+
+
+def answer_message(answer: str, verdict: Verdict, steps: Sequence[Step], *, budget: int) -> AIMessage | None:
+    """The message that a rehearsal leaves in the conversation; None where there is nothing to say.
+
+    A failed one says only that nothing was done, and why; what was called is remembered of an accepted one alone.
+
+    Args:
+        answer: The planner's answer.
+        verdict: The verdict on the chosen attempt.
+        steps: Its steps.
+        budget: Characters that the remembered calls may have, the latest first.
+    """
+    word = verdict["word"]
+    if word == "failed":
+        answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
+    calls = remembered(steps, budget=budget) if word == "accepted" else []
+    told = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ())), "calls": calls}
+    return AIMessage(answer, name=NAME, response_metadata={NAME: told}) if answer else None
+
+
+def remembered(steps: Sequence[Step], *, budget: int) -> list[JsonObject]:
+    """The latest calls with their results that `budget` characters hold, in their order, long texts cut."""
+    ran = [step for step in steps if "outcome" in step][-MOST_CALLS:]
+    share = min(budget, max(SHORTEST_SHARE, budget // min(len(ran) or 1, SHARES)))
+    calls: list[JsonObject] = []
+    for step in reversed(ran):
+        call, outcome = step["call"], step["outcome"]
+        told = {"name": call["name"], "args": call["args"], "result": outcome["result"]}
+        short = {**told, "result": tell_json(outcome["result"], budget=share // 2)}
+        text = fitting(told, budget=share) or fitting(short, budget=share)
+        budget -= len(text or "")
+        if text is None or budget < 0:
+            break
+        calls.append({**json.loads(text), "status": outcome["status"], "rung": outcome["rung"]})
+    return calls[::-1]
+
+
+def recalled(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The conversation with earlier rehearsals' calls and results as messages, before the answers that carried them."""
+    told: list[AnyMessage] = []
+    for index, message in enumerate(messages):
+        calls = _calls(message)
+        made = [_made(call, f"turn{index}_{number}") for number, call in enumerate(calls)]
+        if made:
+            told.append(AIMessage("", tool_calls=made, response_metadata={NAME: {"rung": ""}}))
+        for call, one in zip(calls, made, strict=True):
+            content = call["result"] if isinstance(call["result"], str) else json.dumps(call["result"])
+            status, rung = "error" if call["status"] == "error" else "success", {NAME: {"rung": call["rung"]}}
+            told.append(ToolMessage(content, tool_call_id=one["id"], status=status, response_metadata=rung))
+        told.append(_without_calls(message) if made else message)
+    return told
+
+
+def _made(call: JsonObject, id_: str) -> ToolCall:
+    return ToolCall(name=re.sub(r"[^A-Za-z0-9_-]", "_", call["name"])[:64], args=call["args"], id=id_)
+
+
+def _without_calls(message: AnyMessage) -> AnyMessage:
+    kept = {key: value for key, value in message.response_metadata[NAME].items() if key != "calls"}
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, NAME: kept}})
 
 
 def rung_of(message: AnyMessage) -> str | None:
-    """The rung behind a remembered result, "" for a remembered call; None for every other message."""
-    told = message.response_metadata.get("gecko")
-    rung = told.get("rung") if isinstance(told, dict) else None
+    """The rung behind a recalled result, "" for recalled calls; None for every other message."""
+    rung = _metadata(message).get("rung")
     return rung if isinstance(rung, str) else None
+
+
+def _metadata(message: AnyMessage) -> JsonObject:
+    told = message.response_metadata.get(NAME)
+    return told if isinstance(told, dict) else {}
+
+
+def _calls(message: AnyMessage) -> list[JsonObject]:
+    """The calls in a message's metadata, as far as they read as calls."""
+    calls = _metadata(message).get("calls") if isinstance(message, AIMessage) else None
+    return [call for call in calls[-MOST_CALLS:] if _is_call(call)] if isinstance(calls, list) else []
+
+
+def _is_call(call: Any) -> bool:
+    texts = isinstance(call, dict) and all(isinstance(call.get(key), str) for key in ("name", "status", "rung"))
+    if not texts or not call["name"] or not isinstance(call.get("args"), dict):
+        return False
+    try:
+        json.dumps([call["args"], call.get("result")], allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return "result" in call

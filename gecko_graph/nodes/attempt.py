@@ -18,6 +18,7 @@ from ..channels import ATTEMPT_BROKE, AttemptState, GeckoState
 from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..events import event
+from ..models.memory import recalled
 from ..models.node import NodeScope
 from ..models.telling import cut
 from ..models.usage import total
@@ -157,7 +158,7 @@ def attempt_input(state: GeckoState, number: int, context: GeckoContext) -> Atte
         "task": cut(task_of(messages), budget=context.view_chars),
         "start_digest": state["start_digest"],
         "before": before,
-        "conversation": list(messages),
+        "conversation": recalled(messages),
         "lesson": state["lesson"],
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
         "width": state["width"],

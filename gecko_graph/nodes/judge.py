@@ -17,16 +17,20 @@ from ..contracts.expression import Scope, check_expression
 from ..errors import EvaluationFailed
 from ..events import event
 from ..models.ask import Ask, Reply, Where
+from ..models.memory import recalled
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.telling import cut, format_change, tell_conversation, tell_json, tell_policy, tell_steps, tell_tools
 from ..models.usage import add_usage
+from ..provenance import Sources, trace
 from ..state import (
     Attempt,
     ChecklistItem,
     ItemStatus,
     JsonObject,
     JudgedItem,
+    MadeUp,
+    Origins,
     Step,
     UnjudgedAttempt,
     Verdict,
@@ -86,7 +90,11 @@ def judge(
         for number, index in enumerate(asked)
     ]
     by_index = dict(zip(asked, replies, strict=True))
-    judged = [judged_attempt(each, ruled[index], by_index.get(index)) for index, each in enumerate(tried)]
+    traced = [origins_of(each, state, toolkit) for each in tried]
+    judged = [
+        judged_attempt(each, ruled[index], by_index.get(index), traced=traced[index])
+        for index, each in enumerate(tried)
+    ]
     for attempt in judged:
         told = {key: attempt[key] for key in ("verdict", "answer", "stop_reason")}
         scope.emit(event("gecko.verdict", attempt=attempt["number"], **told))
@@ -106,7 +114,13 @@ def evidence_of(state: GeckoState, attempt: UnjudgedAttempt) -> Evidence:
     )
 
 
-def judged_attempt(evidence: Evidence, ruled: Mapping[str, tuple[bool, str]], reply: Reply | None) -> Attempt:
+def judged_attempt(
+    evidence: Evidence,
+    ruled: Mapping[str, tuple[bool, str]],
+    reply: Reply | None,
+    *,
+    traced: tuple[Origins, list[MadeUp]] = ({}, []),
+) -> Attempt:
     """The attempt with its verdict; what the judge has cost is the attempt's."""
     attempt = evidence.attempt
     judgement = reply.value if reply is not None and isinstance(reply.value, Judgement) else None
@@ -115,7 +129,22 @@ def judged_attempt(evidence: Evidence, ruled: Mapping[str, tuple[bool, str]], re
     usage = attempt["usage"]
     if reply is not None and not reply.absent:
         usage = add_usage(usage, {"judge": reply.usage})
-    return {**attempt, "verdict": verdict, "usage": usage}
+    verdict["made_up"] = traced[1]
+    return {**attempt, "verdict": verdict, "usage": usage, "origins": traced[0]}
+
+
+def origins_of(evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec]) -> tuple[Origins, list[MadeUp]]:
+    """Where the values of the attempt's plan come from, and those that were made up."""
+    schemas = {tool.name: tool.parameters for tool in toolkit}
+    lesson = state.get("lesson")
+    shown = [each for each in state.get("attempts") or [] if lesson and each["number"] == lesson["number"]]
+    sources = Sources(
+        conversation=recalled(evidence.messages),
+        state=evidence.before,
+        supposed=state.get("supposed") or (),
+        lesson=shown[0] if shown else None,
+    )
+    return trace(evidence.attempt["steps"], sources, lambda name: schemas.get(name, {}))
 
 
 def judge_by_rule(evidence: Evidence) -> dict[str, tuple[bool, str]]:

@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage
-
 from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
+from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.telling import cut, tell_steps
 from ..models.usage import total
+from ..provenance import is_planned, written_by_models
 from ..state import VERSION, Attempt, Call, Rehearsal
 from ..task_state.digest import digest
 from ..task_state.patch import apply_patch
@@ -94,6 +94,8 @@ def finish(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
         "attempts": attempts,
         "chosen": chosen["number"],
         "usage": state["ledger"]["usage"],
+        "origins": chosen.get("origins", {}),
+        "checklist": state["items"] or [],
     }
     if supposed := state.get("supposed_state"):
         rehearsal["supposed_state"] = supposed
@@ -102,11 +104,11 @@ def finish(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
         before = state.get("task_state") or {}
         check_start(digest(before), chosen["start_digest"])
         update["task_state"] = apply_patch(before, chosen["change"])
-    if chosen["answer"]:
-        update["messages"] = [AIMessage(chosen["answer"])]
-    return update
+        update["supposed"] = [*(state.get("supposed") or []), *written_by_models(chosen)]
+    said = answer_message(chosen["answer"], chosen["verdict"], chosen["steps"], budget=scope.context.view_chars)
+    return {**update, "messages": [said]} if said else update
 
 
 def plan_of(attempt: Attempt) -> list[Call]:
     """The calls whose outcome is ok, in order."""
-    return [step["call"] for step in attempt["steps"] if "outcome" in step and step["outcome"]["status"] == "ok"]
+    return [step["call"] for step in attempt["steps"] if is_planned(step)]

@@ -176,4 +176,10 @@ def test_no_other_is_written_back(turn, word):
 
 
 def test_without_an_answer_the_conversation_stays_as_it_is(turn):
-    assert "messages" not in run(finish, ending(turn, tried(), chosen=1))
+    assert "messages" not in run(finish, ending(turn, tried(word="accepted"), chosen=1))
+
+
+def test_a_failed_rehearsal_leaves_nothing_that_could_be_taken_for_done(turn):
+    (message,) = run(finish, ending(turn, tried(answer="Filed under bill."), chosen=1))["messages"]
+    assert message.text == "Rehearsal failed; nothing was done.\nfeedback 1"
+    assert (message.name, message.response_metadata["gecko"]["verdict"]) == ("gecko", "failed")

@@ -1,0 +1,86 @@
+"""What a rehearsal leaves in a conversation, and what later turns read of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+
+from gecko_graph.models.memory import answer_message, recalled, rung_of
+from tests.any_schema import JUNK
+
+
+def step(name, args=None, result=None, rung="contract", status="ok"):
+    outcome = {"status": status, "result": result, "patch": [], "rung": rung, "simulated": True, "passed": []}
+    return {"v": 1, "call": {"id": name, "name": name, "args": args or {}}, "outcome": outcome}
+
+
+def verdict(word="accepted", **more):
+    return {"word": word, "score": 1.0, "items": [], "feedback": "", **more}
+
+
+FIND = step("find", {"to": "Rome"}, {"flights": [{"id": "F-7731"}]}, "model")
+REFUSED = {"v": 1, "call": {"id": "r", "name": "find", "args": {}}, "complaints": []}
+
+
+def said(steps, *, word="accepted", budget=6_000, **more):
+    return answer_message("I found some flights.", verdict(word, **more), steps, budget=budget)
+
+
+def test_an_accepted_answer_carries_calls_results_and_rungs():
+    message = said([REFUSED, FIND], made_up=[{"call": "c"}])
+    assert (message.text, message.name) == ("I found some flights.", "gecko")
+    assert message.response_metadata["gecko"] == {
+        "v": 1, "verdict": "accepted", "made_up": 1,
+        "calls": [
+            {"name": "find", "args": {"to": "Rome"}, "result": {"flights": [{"id": "F-7731"}]}, "status": "ok",
+             "rung": "model"},
+        ],
+    }  # fmt: skip
+
+
+def test_a_failed_rehearsal_says_only_that_nothing_was_done():
+    message = said([FIND], word="failed", feedback="- the flight is booked: failed")
+    assert message.text == "Rehearsal failed; nothing was done.\n- the flight is booked: failed"
+    assert message.response_metadata["gecko"]["calls"] == []
+    assert said([FIND], word="needs_user").response_metadata["gecko"]["calls"] == []
+    assert answer_message("", verdict(), [FIND], budget=100) is None
+
+
+@pytest.mark.parametrize("budget", [500, 2_000, 6_000])
+def test_what_is_remembered_stays_within_the_budget_the_latest_first(budget):
+    steps = [step(f"call_{n}", {"text": "x" * 5_000}, list(range(n * 100))) for n in range(30)]
+    calls = said(steps, budget=budget).response_metadata["gecko"]["calls"]
+    assert len(json.dumps(calls)) <= 1.4 * budget
+    assert [call["name"] for call in calls] == [f"call_{n}" for n in range(30)][30 - len(calls) :]
+    assert calls or budget == 500
+
+
+def test_later_turns_read_calls_and_results_where_they_were_made():
+    conversation = [HumanMessage("Find one"), said([FIND, step("look")]), HumanMessage("Book it")]
+    told = recalled(conversation)
+    assert [message.type for message in told] == ["human", "ai", "tool", "tool", "ai", "human"]
+    assert [call["args"] for call in told[1].tool_calls] == [{"to": "Rome"}, {}]
+    assert [call["id"] for call in told[1].tool_calls] == [each.tool_call_id for each in told[2:4]]
+    assert "F-7731" in told[2].text
+    assert [rung_of(message) for message in told] == [None, "", "model", "contract", None, None]
+    assert recalled(told) == told
+    assert conversation[1].response_metadata["gecko"]["calls"]
+
+
+METADATA = JUNK | st.fixed_dictionaries({"calls": JUNK | st.lists(JUNK | st.fixed_dictionaries(
+    {"name": st.text() | JUNK, "args": st.dictionaries(st.text(), JUNK), "result": JUNK, "status": st.text(),
+     "rung": st.text()},
+))})  # fmt: skip
+
+
+@given(METADATA)
+def test_changed_metadata_crash_nothing(metadata):
+    told = recalled([HumanMessage("a"), AIMessage("b", response_metadata={"gecko": metadata}), HumanMessage("c")])
+    assert [message.text for message in told if message.type == "human"] == ["a", "c"]
+    made = [call["id"] for message in told if message.type == "ai" for call in message.tool_calls]
+    assert made == [message.tool_call_id for message in told if message.type == "tool"]
+    assert all(rung_of(message) is None or isinstance(rung_of(message), str) for message in told)
