@@ -107,16 +107,18 @@ def compose(
     Raises:
         GeckoError: `replace` names a node that neither graph has; or the context's ladder an unknown rung.
     """
+    rungs = tuple(rungs)
     attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs)
+    inventing = {name for name, rung in rungs_of(rungs).items() if rung.invents}
     node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit)))
     builder.add_node("checklist", node(partial(checklist, toolkit=toolkit)))
     builder.add_node("start_round", node(start_round))
     builder.add_node("attempt", attempt_node(attempt, default))
-    builder.add_node("judge", node(partial(judge, toolkit=toolkit)))
+    builder.add_node("judge", node(partial(judge, toolkit=toolkit, inventing=inventing)))
     builder.add_node("decide", node(decide))
-    builder.add_node("finish", node(finish))
+    builder.add_node("finish", node(partial(finish, inventing=inventing)))
     if unknown := sorted(replace.keys() - {*builder.nodes, *attempt.builder.nodes} | replace.keys() & {"attempt"}):
         raise GeckoError(f"replace: no node {unknown[0]!r} can be replaced")
     builder.add_edge(START, "bootstrapper")

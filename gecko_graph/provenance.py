@@ -19,13 +19,14 @@ from .models.memory import rung_of
 from .models.telling import text_of
 from .schemas.findings import json_path
 from .schemas.subschemas import walk
-from .simulation.ladder import INVENTING
+from .simulation.ladder import RUNGS
 from .spellings import Atom, atoms_of, canonical, forms_of, whole_form
 from .state import Attempt, Json, JsonObject, MadeUp, Origin, Origins, Step
 from .task_state.patch import pointer, tokens
 
 Place: TypeAlias = tuple[str | int, ...]
 
+INVENTING = frozenset(name for name, rung in RUNGS.items() if rung.invents)
 MOST_ORIGINS = 4
 PROSE_WORDS = 4
 """A text of so many words is prose: single digits in it need no source."""
@@ -90,7 +91,7 @@ def is_planned(step: Step) -> bool:
     return "outcome" in step and step["outcome"]["status"] == "ok"
 
 
-def written_by_models(attempt: Attempt, inventing: Collection[str] = INVENTING) -> list[str]:
+def written_by_models(attempt: Attempt, inventing: Collection[str]) -> list[str]:
     """JSON Pointers to what rungs that invent have written of the state that an attempt came to."""
     ran = [step["outcome"] for step in attempt["steps"] if "outcome" in step and step["outcome"]["rung"] in inventing]
     written = {operation["path"].removesuffix("/-") for outcome in ran for operation in outcome["patch"] or ()}
@@ -160,7 +161,7 @@ def _search(state: JsonObject, wanted: Collection[str], supposed: set[str]) -> I
     for place, value in scalars(state, keys=True):
         if value is None or isinstance(value, bool):
             continue
-        low = value.casefold() if isinstance(value, str) else canonical(value)
+        low = whole_form(value)[1:] if isinstance(value, str) else canonical(value)
         if (low in wanted or any(form in low for form in plain)) and not supposed & {*_parents(pointer(place))}:
             yield from ((form, _Mark("state", place)) for form in forms_of(value) if form in wanted)
 

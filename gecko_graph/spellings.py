@@ -51,7 +51,6 @@ _LONG_NUMBER = re.compile(_GROUPED)
 _NUMBER = re.compile(rf"(?P<number>{_GROUPED}|\d+(?:\.\d+)?)(?: ?(?P<times>{'|'.join(_TIMES)})\b)?", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\W_](?:[\w@.+\-/:#&']*[^\W_])?")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
-_SPACES = re.compile(r"\s+")
 
 
 Found: TypeAlias = tuple[tuple[str, str], int, int]
@@ -117,7 +116,7 @@ def atoms_of(value: Json) -> list[Atom]:
 
 def whole_form(text: str) -> str:
     """A short text as one form, so that a phrase is told from its words."""
-    return "=" + _SPACES.sub(" ", text.strip()).casefold()
+    return "=" + " ".join(text.split()).casefold()
 
 
 def _atom(token: str) -> Atom:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from gecko_graph.provenance import Sources, scalars, trace, written_by_models
+from gecko_graph.provenance import INVENTING, Sources, scalars, trace, written_by_models
 from tests.any_schema import JSON
 
 PARAMETERS = {"pay": {"type": "object", "properties": {"speed": {"enum": ["slow", "fast"]}}}}
@@ -203,4 +203,4 @@ def test_what_rungs_that_invent_have_written_is_found_in_the_state_that_came_of_
         {"op": "remove", "path": "/holds/0"},
         {"op": "add", "path": "/a", "value": {"b": {"c": 1}}},
     ]
-    assert written_by_models({"steps": steps, "change": change}) == ["/holds/3", "/a"]
+    assert written_by_models({"steps": steps, "change": change}, INVENTING) == ["/holds/3", "/a"]

@@ -6,7 +6,7 @@ Items with a `check` are decided by rule. A model is asked for the others, and w
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.telling import cut, format_change, tell_conversation, tell_json, tell_policy, tell_steps, tell_tools
 from ..models.usage import add_usage
-from ..provenance import Sources, trace
+from ..provenance import INVENTING, Sources, trace
 from ..state import (
     Attempt,
     ChecklistItem,
@@ -72,7 +72,11 @@ class Evidence:
 
 
 def judge(
-    state: GeckoState, scope: NodeScope, *, toolkit: Iterable[ToolSpec] = ()
+    state: GeckoState,
+    scope: NodeScope,
+    *,
+    toolkit: Iterable[ToolSpec] = (),
+    inventing: Collection[str] = INVENTING,
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Judge the attempts of the round. A judge or checklist that fails to answer never counts as success.
 
@@ -80,6 +84,7 @@ def judge(
         state: The turn, with the round's attempts.
         scope: Knobs, events, models.
         toolkit: What could be called: whether no tool fits can only be told by who knows the tools.
+        inventing: Names of the rungs that make things up.
     """
     tried = [evidence_of(state, each) for each in sorted(state.get("unjudged") or [], key=lambda each: each["number"])]
     ruled = [judge_by_rule(each) for each in tried]
@@ -90,7 +95,7 @@ def judge(
         for number, index in enumerate(asked)
     ]
     by_index = dict(zip(asked, replies, strict=True))
-    traced = [origins_of(each, state, toolkit) for each in tried]
+    traced = [origins_of(each, state, toolkit, inventing) for each in tried]
     judged = [
         judged_attempt(each, ruled[index], by_index.get(index), traced=traced[index])
         for index, each in enumerate(tried)
@@ -133,7 +138,9 @@ def judged_attempt(
     return {**attempt, "verdict": verdict, "usage": usage, "origins": traced[0]}
 
 
-def origins_of(evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec]) -> tuple[Origins, list[MadeUp]]:
+def origins_of(
+    evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec], inventing: Collection[str]
+) -> tuple[Origins, list[MadeUp]]:
     """Where the values of the attempt's plan come from, and those that were made up."""
     schemas = {tool.name: tool.parameters for tool in toolkit}
     lesson = state.get("lesson")
@@ -143,6 +150,7 @@ def origins_of(evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec
         state=evidence.before,
         supposed=state.get("supposed") or (),
         lesson=shown[0] if shown else None,
+        inventing=inventing,
     )
     return trace(evidence.attempt["steps"], sources, lambda name: schemas.get(name, {}))
 

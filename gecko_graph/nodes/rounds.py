@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..channels import GeckoState, Lesson
@@ -12,7 +12,7 @@ from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.telling import cut, tell_steps
 from ..models.usage import total
-from ..provenance import is_planned, written_by_models
+from ..provenance import INVENTING, is_planned, written_by_models
 from ..state import VERSION, Attempt, Call, Rehearsal
 from ..task_state.digest import digest
 from ..task_state.patch import apply_patch
@@ -78,8 +78,13 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
     return context.time_budget_s is not None and now >= ledger["started_at"] + context.time_budget_s
 
 
-def finish(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
+def finish(state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = INVENTING) -> dict[str, Any]:
     """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
+
+    Args:
+        state: The turn, with its judged attempts.
+        scope: Knobs.
+        inventing: Names of the rungs that make things up; what they wrote to the state is marked as supposed.
 
     Raises:
         StateError: The task state is not the one that the accepted attempt began from.
@@ -104,7 +109,7 @@ def finish(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
         before = state.get("task_state") or {}
         check_start(digest(before), chosen["start_digest"])
         update["task_state"] = apply_patch(before, chosen["change"])
-        update["supposed"] = [*(state.get("supposed") or []), *written_by_models(chosen)]
+        update["supposed"] = [*(state.get("supposed") or []), *written_by_models(chosen, inventing)]
     said = answer_message(chosen["answer"], chosen["verdict"], chosen["steps"], budget=scope.context.view_chars)
     return {**update, "messages": [said]} if said else update
 
