@@ -151,6 +151,7 @@ class _Mark(NamedTuple):
 
 
 _NOWHERE = _Mark("supposed")
+_KINDS = ("supposed", "task", "conversation", "result", "state")
 _Argument: TypeAlias = tuple[str, Json, list[_Mark], bool]
 """An argument's JSON path, its value, where it comes from, and whether it is made up."""
 
@@ -244,7 +245,8 @@ class _Trace:
         arguments: list[_Argument] = []
         for place, value in scalars(args):
             marks, made = self._origins(tool, value)
-            arguments.append((json_path(place), value, list(dict.fromkeys(marks))[:MOST_ORIGINS], made))
+            marks = sorted(dict.fromkeys(marks), key=lambda mark: _KINDS.index(mark.kind))
+            arguments.append((json_path(place), value, marks[:MOST_ORIGINS], made))
             if made and marks[0] is _NOWHERE:
                 self._add(value, _NOWHERE, invented=True)
         return arguments

@@ -228,8 +228,8 @@ class Rehearsal(TypedDict):
     """What was made up of the state before the first attempt, where anything was."""
     origins: NotRequired[Origins]
     """Where the values of the plan come from."""
-    checklist: NotRequired[list[ChecklistItem]]
-    """What had to hold at the end."""
+    changes: NotRequired[list[str]]
+    """What an accepted attempt changes of the task state, a line each: `replace /fuel 5.0 → 45.0`."""
 
 
 class RehearsalState(TypedDict, total=False):

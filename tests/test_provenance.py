@@ -93,7 +93,7 @@ def test_all_sources_are_named_where_several_hold_a_value():
     assert [each["from"] for each in source(find, step("book", {"id": "F-7731"}), task="Take F-7731.")] == ["task"]
     real = step("find", {}, {"id": "F-7731"})
     both = source(real, step("book", {"id": "F-7731"}), task="Take F-7731.")
-    assert sorted(each["from"] for each in both) == ["result", "task"]
+    assert [each["from"] for each in both] == ["task", "result"]
 
 
 def test_what_a_model_answered_is_supposed():

@@ -15,7 +15,7 @@ from rich.text import Text
 from ..state import Rehearsal
 from . import words
 from .story import Draft, Story, events_of, is_over, is_whole, waits_for
-from .tree import accepted_change, attempt_tree, closing
+from .tree import attempt_tree, closing
 
 REFRESHES_A_SECOND = 8
 
@@ -132,6 +132,8 @@ def show(console: Console, attempts: Iterable[Draft], rehearsal: Rehearsal | Non
         waiting: What an unfinished attempt is waiting for.
     """
     plain = PlainLines(console)
+    for word, text in words.tell_supposed(rehearsal or {}):
+        console.out(f"{word:<12} {text}", highlight=False)
     for attempt in attempts:
         if console.is_terminal:
             console.print(attempt_tree(attempt, waiting=waiting))
@@ -172,11 +174,11 @@ class PlainLines:
 
 def closing_lines(rehearsal: Rehearsal) -> Iterator[tuple[str, str]]:
     """What a rehearsal comes to as lines."""
-    verdict = words.tell_verdict(rehearsal["verdict"])
+    verdict = words.tell_verdict(rehearsal["verdict"], plan=rehearsal["plan"])
     yield "result", f"{verdict} (attempt {rehearsal['chosen']} of {len(rehearsal['attempts'])})"
     for number, call in enumerate(rehearsal["plan"], 1):
-        yield "plan", f"{number}. {words.tell_call(call)}"
-    for mark in words.tell_patch(accepted_change(rehearsal)):
+        yield "plan", f"{number}. {words.tell_call(call, origins=rehearsal.get('origins', {}).get(call['id']))}"
+    for mark in words.tell_changes(rehearsal):
         yield "state", f"{mark.sign} {mark.place} {mark.value}"
     if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
         yield "asks", words.cut(rehearsal["answer"], words.PROSE_CHARS)
@@ -191,10 +193,7 @@ def event_lines(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _state(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for key, value in event["state"].items():
-        yield "supposed", f"{key}: {words.tell(value)}"
-    for why in event["unclear"]:
-        yield "unclear", why
+    yield from words.tell_supposed({"supposed_state": event})
 
 
 def _attempt(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -215,6 +214,8 @@ def _result(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield event["status"], f"{name}: {words.tell_result(event['result'])} ({words.tell_source(event)})"
     for told in words.tell_passed(event["passed"]):
         yield "note", f"{name}: {told}"
+    for why in event.get("unclear", ()):
+        yield "unclear", f"{name}: {why}"
 
 
 def _change(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -235,7 +236,8 @@ def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "verdict", words.tell_verdict(event["verdict"])
     for item in event["verdict"]["items"]:
         why = "; ".join(filter(None, words.tell_judged(item, event["stop_reason"])))
-        yield "item", f"{item['status']}: {item['description']} ({why})"
+        yield "item", f"{item['status'].replace('_', ' ')}: {item['description']} ({why})"
+    yield from words.tell_notes(event["verdict"])
     if feedback := words.tell_feedback(event["verdict"], event["stop_reason"]):
         yield "feedback", feedback
 

@@ -14,7 +14,8 @@ CELL_CHARS = 600
 _COLOURS = {
     "ok": "#1a7f37", "success": "#1a7f37", "accepted": "#1a7f37",
     "error": "#cf222e", "failed": "#cf222e",
-    "refused": "#9a6700", "unknown": "#9a6700", "needs_user": "#9a6700",
+    "refused": "#9a6700", "unknown": "#9a6700", "needs_user": "#9a6700", "not_asked_for": "#57606a",
+    "made up": "#9a6700", "unclear": "#9a6700", "unasked": "#9a6700", "supposed": "#9a6700",
 }  # fmt: skip
 _CELL = "text-align:left;vertical-align:top;padding:2px 8px;overflow-wrap:anywhere"
 _CODE = "font-family:monospace;white-space:pre-wrap"
@@ -24,19 +25,21 @@ _HEADS = ("", "call", "result", "", "change of the state")
 def rehearsal_page(rehearsal: Rehearsal) -> str:
     """A rehearsal as one HTML table and a line on what it cost."""
     head = "".join(f'<th style="{_CELL}">{escape(title)}</th>' for title in _HEADS)
-    body = "".join(_attempt(attempt, chosen=rehearsal["chosen"]) for attempt in rehearsal["attempts"])
+    body = "".join(_whole_row(_note(*note)) for note in words.tell_supposed(rehearsal))
+    body += "".join(_attempt(attempt, chosen=rehearsal["chosen"]) for attempt in rehearsal["attempts"])
     cost = _small(words.tell_usage(rehearsal["usage"]))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{cost}</p>"
 
 
 def _attempt(attempt: words.Record, *, chosen: int) -> str:
     verdict = attempt["verdict"]
-    word = _coloured(words.tell_verdict(verdict), verdict["word"], bold=True)
+    colour = "made up" if verdict["word"] == "accepted" and verdict.get("made_up") else verdict["word"]
+    word = _coloured(words.tell_verdict(verdict, plan=words.plan_of(attempt)), colour, bold=True)
     mark = " (chosen)" if attempt["number"] == chosen else ""
     early = f" {_small('ended early: ' + attempt['stop_reason'])}" if words.is_early(attempt["stop_reason"]) else ""
     title = f"<b>Attempt {int(attempt['number'])}</b>{mark}: {word}{early}{_items(attempt)}"
     rows = [_whole_row(title)]
-    rows += [_step(number, step) for number, step in enumerate(attempt["steps"], 1)]
+    rows += [_step(number, step, attempt.get("origins", {})) for number, step in enumerate(attempt["steps"], 1)]
     if attempt["answer"]:
         rows.append(_whole_row(f"<i>{_lines(words.prose(attempt['answer']))}</i>"))
     return "".join(rows)
@@ -49,14 +52,27 @@ def _items(attempt: words.Record) -> str:
         note = f"{reason} ({judged_by})".strip()
         sign = _coloured(STATUS_SIGNS[item["status"]], item["status"])
         told.append(f"{sign} {_lines(words.prose(item['description']))} {_small(note)}")
+    told += [_note(*note) for note in words.tell_notes(verdict)]
     if feedback := words.tell_feedback(verdict, attempt["stop_reason"]):
         told.append(f"» {_lines(feedback)}")
     return "".join(f"<br>{line}" for line in told)
 
 
-def _step(number: int, step: words.Record) -> str:
+def _note(word: str, text: str) -> str:
+    return f"{_coloured(word, word, bold=True)} {_lines(text)}"
+
+
+def _call(call: words.Record, origins: words.Record) -> str:
+    told = []
+    for text, origin, made_up in words.arguments(call, origins=origins, room=CELL_CHARS):
+        note = _coloured(f"({origin})", "made up", bold=True) if made_up else _small(f"({origin})" if origin else "")
+        told.append(f"{_plain(text)} {note}".rstrip())
+    return f"<b>{_safe(call['name'])}</b>({', '.join(told)})"
+
+
+def _step(number: int, step: words.Record, origins: words.Record) -> str:
     call, outcome = step["call"], step.get("outcome")
-    said = f"<b>{_safe(call['name'])}</b>({_plain(words.tell_args(call, room=CELL_CHARS))})"
+    said = _call(call, origins.get(call["id"], {}))
     if outcome is None:
         status, source, change = "refused", "", ""
         result = "<br>".join(_plain(words.tell_complaint(each)) for each in step.get("complaints", []))
@@ -64,6 +80,7 @@ def _step(number: int, step: words.Record) -> str:
         status, source, change = outcome["status"], words.tell_source(outcome), _change(outcome)
         result = _plain(words.tell_result(outcome["result"], room=CELL_CHARS))
         result += "".join(f"<br>{_small(told)}" for told in words.tell_passed(outcome["passed"]))
+        result += "".join(f"<br>{_note('unclear', words.prose(why))}" for why in outcome.get("unclear", ()))
     cells = [
         str(number),
         f'<span style="{_CODE}">{said}</span>',

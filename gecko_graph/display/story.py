@@ -66,7 +66,8 @@ def events_of(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         outcome = step.get("outcome")
         if not outcome:
             continue
-        yield events.event("gecko.result", attempt=number, call=call, **{key: outcome[key] for key in ANSWER_KEYS})
+        answer = {key: outcome[key] for key in ANSWER_KEYS} | {"unclear": outcome.get("unclear", [])}
+        yield events.event("gecko.result", attempt=number, call=call, **answer)
         if outcome["patch"] or "refused" in outcome:
             change = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
             yield events.event("gecko.change", attempt=number, call=call, **change)
@@ -91,7 +92,8 @@ def _complain(draft: Draft, event: Mapping[str, Any]) -> None:
 
 
 def _answer(draft: Draft, event: Mapping[str, Any]) -> None:
-    _step(draft, event)["outcome"] = {**{key: event[key] for key in ANSWER_KEYS}, "patch": []}
+    outcome = {**{key: event[key] for key in ANSWER_KEYS}, "patch": []}
+    _step(draft, event)["outcome"] = outcome | ({"unclear": event["unclear"]} if event.get("unclear") else {})
 
 
 def _change(draft: Draft, event: Mapping[str, Any]) -> None:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from types import MappingProxyType
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from ..state import Patch, Rehearsal
+from ..state import Rehearsal
 from . import words
 
 STYLES = {
     "ok": "green", "error": "red", "refused": "yellow", "accepted": "bold green", "failed": "bold red",
-    "needs_user": "bold yellow", "success": "green", "unknown": "yellow", "dim": "dim",
+    "needs_user": "bold yellow", "success": "green", "unknown": "yellow", "not_asked_for": "dim", "dim": "dim",
+    "made up": "bold yellow", "unclear": "yellow", "unasked": "bold yellow", "supposed": "yellow",
     "+": "cyan", "-": "magenta", "~": "cyan", ">": "cyan", "=": "cyan", "?": "dim", "…": "dim",
 }  # fmt: skip
-STATUS_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?"}
+STATUS_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "not_asked_for": "~"}
 
 Row = tuple[Text, Text]
 """A sign or word, and what it says."""
@@ -26,7 +28,8 @@ Row = tuple[Text, Text]
 
 def rehearsal_tree(rehearsal: Rehearsal) -> RenderableType:
     """A whole rehearsal: its attempts, then what it comes to."""
-    return Group(*(attempt_tree(attempt) for attempt in rehearsal["attempts"]), closing(rehearsal))
+    supposed = [_row(word, text) for word, text in words.tell_supposed(rehearsal)]
+    return Group(*_rows(supposed), *map(attempt_tree, rehearsal["attempts"]), closing(rehearsal))
 
 
 def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
@@ -42,7 +45,7 @@ def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
     if attempt.get("answer"):
         tree.add(_grid([(Text("answer", "bold"), Text(words.prose(attempt["answer"])))]))
     if "verdict" in attempt:
-        tree.add(Group(_verdict(attempt["verdict"]), *_rows(verdict_rows(attempt))))
+        tree.add(Group(_verdict(attempt["verdict"], words.plan_of(attempt)), *_rows(verdict_rows(attempt))))
     elif waiting:
         tree.add(Text(f"{words.clean(waiting)} …", "dim"))
     return tree
@@ -59,14 +62,13 @@ def step_rows(step: words.Record) -> list[Row]:
         rows += [(Text(""), Text(told, "dim")) for told in words.tell_passed(outcome["passed"])]
     if refusal := words.refusal_of(outcome):
         rows.append(_row("refused", f"the change was not made: {refusal}"))
-    rows += patch_rows(outcome["patch"] or [])
+    rows += mark_rows(words.tell_patch(outcome["patch"] or []))
     rows += [_row("race", words.clean(race), style="refused") for race in outcome.get("race", [])]
-    return rows
+    return rows + [_row("unclear", words.prose(why)) for why in outcome.get("unclear", [])]
 
 
-def patch_rows(patch: Sequence[words.Record]) -> list[Row]:
+def mark_rows(marks: Iterable[words.Mark]) -> list[Row]:
     """A change of the task state, one row an operation."""
-    marks = words.tell_patch(patch)
     return [(_word(mark.sign), Text(mark.place, "bold").append(f" {mark.value}", "not bold")) for mark in marks]
 
 
@@ -79,6 +81,7 @@ def verdict_rows(attempt: words.Record) -> list[Row]:
         reason, judged_by = words.tell_judged(item, attempt.get("stop_reason", ""))
         note = f"{reason} ({judged_by})".strip()
         rows.append((Text(STATUS_SIGNS[item["status"]], STYLES[item["status"]]), text.append(f"  {note}", "dim")))
+    rows += [_row(word, text) for word, text in words.tell_notes(verdict)]
     if feedback := words.tell_feedback(verdict, attempt.get("stop_reason", "")):
         rows.append((Text("»", "dim"), Text(feedback)))
     return rows
@@ -86,24 +89,18 @@ def verdict_rows(attempt: words.Record) -> list[Row]:
 
 def closing(rehearsal: Rehearsal) -> RenderableType:
     """What a rehearsal comes to: verdict, plan, change, cost."""
-    head = _verdict(rehearsal["verdict"])
+    head, origins = _verdict(rehearsal["verdict"], rehearsal["plan"]), rehearsal.get("origins", {})
     head.append(f"  attempt {rehearsal['chosen']} of {len(rehearsal['attempts'])}", "not bold dim")
     rows: list[Row] = []
     for number, call in enumerate(rehearsal["plan"], 1):
-        rows.append((Text("plan" if number == 1 else "", "bold"), Text(f"{number}. ").append(_call(call))))
-    for number, (mark, change) in enumerate(patch_rows(accepted_change(rehearsal))):
+        planned = Text(f"{number}. ").append(_call(call, origins.get(call["id"], {})))
+        rows.append((Text("plan" if number == 1 else "", "bold"), planned))
+    for number, (mark, change) in enumerate(mark_rows(words.tell_changes(rehearsal))):
         rows.append((Text("" if number else "state", "bold"), Text.assemble(mark, " ", change)))
     if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
         rows.append((Text("asks", "bold"), Text(words.prose(rehearsal["answer"]))))
     rows.append((Text("cost", "bold"), Text(words.tell_usage(rehearsal["usage"]), "dim")))
     return Group(Text(""), head, *_rows(rows))
-
-
-def accepted_change(rehearsal: Rehearsal) -> Patch:
-    """What an accepted rehearsal changes of the task state; nothing otherwise."""
-    if rehearsal["verdict"]["word"] != "accepted":
-        return []
-    return next(attempt["change"] for attempt in rehearsal["attempts"] if attempt["number"] == rehearsal["chosen"])
 
 
 def as_text(*renderables: RenderableType, width: int) -> str:
@@ -130,13 +127,17 @@ def _step_head(step: words.Record) -> Text:
     return head.append(f"  {words.tell_source(outcome)}", "not bold dim") if "rung" in outcome else head
 
 
-def _call(call: words.Record) -> Text:
-    arguments = words.tell_args(call)
-    return Text(words.clean(call["name"]), "bold").append(f"({arguments})", "not bold")
+def _call(call: words.Record, origins: words.Record = MappingProxyType({})) -> Text:
+    head = Text(words.clean(call["name"]), "bold").append("(", "not bold")
+    for number, (text, origin, made_up) in enumerate(words.arguments(call, origins=origins)):
+        head.append(f"{', ' if number else ''}{text}", "not bold")
+        head.append(f" ({origin})" if origin else "", "not bold yellow" if made_up else "not bold dim")
+    return head.append(")", "not bold")
 
 
-def _verdict(verdict: words.Record) -> Text:
-    return Text(words.tell_verdict(verdict), STYLES[verdict["word"]])
+def _verdict(verdict: words.Record, plan: Sequence[words.Record]) -> Text:
+    doubtful = verdict["word"] == "accepted" and verdict.get("made_up")
+    return Text(words.tell_verdict(verdict, plan=plan), STYLES["made up" if doubtful else verdict["word"]])
 
 
 def _word(word: str) -> Text:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..masking import mask
 from ..models.usage import total
-from ..state import Json, Usage
+from ..schemas.findings import json_path
+from ..state import Json, Rehearsal, Usage
 
 VALUE_CHARS = 160
 """Characters of one value where it stands in a line."""
@@ -29,6 +30,7 @@ SECRET_CHARS = 4_000
 """Characters behind a cut in which the end of a secret is looked for."""
 
 OPERATIONS_SHOWN = 6
+ORIGINS_SHOWN = 3
 
 Record: TypeAlias = Mapping[str, Any]
 """A record of `state.py`, finished or in the making."""
@@ -40,6 +42,7 @@ _ESCAPES = re.compile(
     r"|\x9b[0-?]*[ -/]*[@-~]",
     re.DOTALL,
 )
+_CHANGES = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
@@ -98,17 +101,50 @@ def tell_result(result: Json, *, room: int = RESULT_CHARS) -> str:
     return clean(cut(result, room)) if isinstance(result, str) and result.strip() else tell(result, room=room)
 
 
-def tell_args(call: Record, *, room: int = VALUE_CHARS) -> str:
-    """A call's arguments: `folder: "temp", depth: 2`."""
+def tell_args(call: Record, *, room: int = VALUE_CHARS, origins: Record | None = None) -> str:
+    """A call's arguments: `folder: "temp", depth: 2`, and where each comes from, where that is known."""
+    told = arguments(call, room=room, origins=origins or {})
+    return mask(", ".join(f"{text} ({origin})" if origin else text for text, origin, _ in told))
+
+
+def arguments(call: Record, *, origins: Record, room: int = VALUE_CHARS) -> list[tuple[str, str, bool]]:
+    """Each argument of a call, where it comes from in short, and whether it, or a part of it, is made up."""
     if "malformed" in call:
-        return clean(cut(call["malformed"], room))
+        return [(clean(cut(call["malformed"], room)), "", False)]
     each = max(24, room // max(1, len(call["args"])))
-    return mask(", ".join(f"{clean(name)}: {tell(value, room=each)}" for name, value in call["args"].items()))
+    told = []
+    for name, value in call["args"].items():
+        place = json_path((name,))
+        inside = {path: found for path, found in origins.items() if path.startswith((f"{place}.", f"{place}["))}
+        found = [origin for path in (place, *inside) for origin in origins.get(path, ())]
+        found.sort(key=lambda origin: origin["from"] != "supposed")
+        short = list(dict.fromkeys(map(tell_origin, found)))
+        text = mask(f"{clean(name)}: {tell(value, room=each)}")
+        told.append((text, ", ".join(short[:ORIGINS_SHOWN]), bool(found) and found[0]["from"] == "supposed"))
+    return told
 
 
-def tell_call(call: Record, *, room: int = VALUE_CHARS) -> str:
+def tell_origin(origin: Record) -> str:
+    """An origin in short: `task`, `step 2`, `made up by model, step 1`."""
+    step = f"step {origin['step']}" if "step" in origin else ""
+    step += f" of attempt {origin['attempt']}" if "attempt" in origin else ""
+    if origin["from"] != "supposed":
+        return step or clean(origin["from"])
+    who = clean(origin["rung"]) if "rung" in origin else "a model" if origin["path"] else "the planner"
+    return ", ".join(filter(None, [f"made up by {who}", step]))
+
+
+def tell_made_up(made_up: Sequence[Record]) -> str:
+    """Made-up values in a few words: `rests on 2 made-up values: number, amount`; nothing where there are none."""
+    if not made_up:
+        return ""
+    names = list(dict.fromkeys(clean(each["argument"]).removeprefix("$.") for each in made_up))
+    return f"rests on {counted(len(made_up), 'made-up value')}: {cut(', '.join(names), VALUE_CHARS)}"
+
+
+def tell_call(call: Record, *, room: int = VALUE_CHARS, origins: Record | None = None) -> str:
     """A call: `mkdir(folder: "temp")`."""
-    return f"{clean(call['name'])}({tell_args(call, room=room)})"
+    return f"{clean(call['name'])}({tell_args(call, room=room, origins=origins)})"
 
 
 def tell_complaint(complaint: Record) -> str:
@@ -130,9 +166,12 @@ def tell_passed(passed: Sequence[Record]) -> list[str]:
 
 def tell_patch(patch: Sequence[Record], *, room: int = VALUE_CHARS, most: int = OPERATIONS_SHOWN) -> list[Mark]:
     """A patch in words: `+ /cwd ["documents"]`; after `most` operations only their number."""
-    marks = [_mark(operation, room) for operation in patch[:most]]
-    left = len(patch) - most
-    return [*marks, Mark("…", f"{left} more change{'s' if left > 1 else ''}", "")] if left > 0 else marks
+    return _at_most([_mark(operation, room) for operation in patch], most)
+
+
+def _at_most(marks: list[Mark], most: int) -> list[Mark]:
+    left = len(marks) - most
+    return [*marks[:most], Mark("…", f"{left} more change{'s' if left > 1 else ''}", "")] if left > 0 else marks
 
 
 def _mark(operation: Record, room: int) -> Mark:
@@ -143,11 +182,52 @@ def _mark(operation: Record, room: int) -> Mark:
     return Mark(sign, place, tell(operation["value"], room=room) if "value" in operation else "")
 
 
-def tell_verdict(verdict: Record) -> str:
-    """The verdict in a line: `failed, 1 of 2`."""
+def tell_changes(rehearsal: Rehearsal) -> list[Mark]:
+    """What an accepted rehearsal changes of the task state, old → new, what was lost at large first."""
+    if rehearsal["verdict"]["word"] != "accepted":
+        return []
+    if "changes" not in rehearsal:  # of version 0.1
+        chosen = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
+        return tell_patch(chosen["change"])
+    lines = sorted(rehearsal["changes"], key=lambda line: not line.startswith("shrink"))
+    return _at_most([_change(*line.split(" ", 2)) for line in lines], OPERATIONS_SHOWN)
+
+
+def _change(kind: str, place: str = "", value: str = "") -> Mark:
+    return Mark(_CHANGES.get(kind, "…"), clean(place), clean(cut(value, 2 * VALUE_CHARS)))
+
+
+def tell_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str:
+    """The verdict in a line: `failed, 1 of 2`, `accepted, 2 of 2; rests on 1 made-up value: number`.
+
+    Args:
+        verdict: The verdict.
+        plan: The calls that it is about: that there are none is said.
+    """
     word = {"accepted": "accepted", "needs_user": "needs the user", "failed": "failed"}[verdict["word"]]
-    items = verdict["items"]
-    return f"{word}, {sum(item['status'] == 'success' for item in items)} of {len(items)}" if items else word
+    counted_items = [item for item in verdict["items"] if item["status"] != "not_asked_for"]
+    held = sum(item["status"] == "success" for item in counted_items)
+    score = f"{held} of {len(counted_items)}" if counted_items else ""
+    idle = "no calls" if plan is not None and not plan and verdict["word"] == "accepted" else ""
+    said = ", ".join(filter(None, [word, score, idle]))
+    return "; ".join(filter(None, [said, tell_made_up(verdict.get("made_up", ()))]))
+
+
+def tell_notes(verdict: Record) -> list[tuple[str, str]]:
+    """What else a verdict holds, each with a word for it: made-up values, unclear conditions, unasked changes."""
+    notes = []
+    for each in verdict.get("made_up", ()):
+        value = f"{clean(each['argument']).removeprefix('$.')}: {tell(each['value'])}"
+        notes.append(("made up", f"{value} ({clean(each['tool'])}), {tell_origin(each['origin'])}"))
+    notes += [("unclear", prose(each)) for each in verdict.get("unclear", ())]
+    return notes + [("unasked", prose(each)) for each in verdict.get("unasked_changes", ())]
+
+
+def tell_supposed(rehearsal: Record) -> list[tuple[str, str]]:
+    """What was made up of the state before the first attempt, by key, and what cannot be evaluated on it."""
+    supposed = rehearsal.get("supposed_state") or {}
+    told = [("supposed", f"{clean(key)}: {tell(value)}") for key, value in supposed.get("state", {}).items()]
+    return told + [("unclear", prose(each)) for each in supposed.get("unclear", ())]
 
 
 def tell_judged(item: Record, stop_reason: str) -> tuple[str, str]:
@@ -173,6 +253,11 @@ def tell_usage(usage: Usage) -> str:
     price = "" if spent["cost"] is None else f", ${spent['cost']:.4f}"
     replies = "1 model reply" if spent["calls"] == 1 else f"{spent['calls']:,} model replies"
     return f"{replies} ({by_role}), {spent['input_tokens']:,} tokens read, {spent['output_tokens']:,} written{price}"
+
+
+def plan_of(attempt: Record) -> list[Record]:
+    """The calls of an attempt whose outcome is ok."""
+    return [step["call"] for step in attempt["steps"] if (step.get("outcome") or {}).get("status") == "ok"]
 
 
 def is_early(stop_reason: str) -> bool:

@@ -10,7 +10,7 @@ from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
 from ..models.memory import answer_message
 from ..models.node import NodeScope
-from ..models.telling import cut, tell_steps
+from ..models.telling import cut, format_change, tell_steps
 from ..models.usage import total
 from ..provenance import INVENTING, is_planned, written_by_models
 from ..state import VERSION, Attempt, Call, Rehearsal
@@ -100,7 +100,6 @@ def finish(state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = 
         "chosen": chosen["number"],
         "usage": state["ledger"]["usage"],
         "origins": chosen.get("origins", {}),
-        "checklist": state["items"] or [],
     }
     if supposed := state.get("supposed_state"):
         rehearsal["supposed_state"] = supposed
@@ -108,7 +107,8 @@ def finish(state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = 
     if chosen["verdict"]["word"] == "accepted":
         before = state.get("task_state") or {}
         check_start(digest(before), chosen["start_digest"])
-        update["task_state"] = apply_patch(before, chosen["change"])
+        update["task_state"] = after = apply_patch(before, chosen["change"])
+        rehearsal["changes"] = format_change(before, after, budget=scope.context.view_chars).splitlines()
         update["supposed"] = [*(state.get("supposed") or []), *written_by_models(chosen, inventing)]
     said = answer_message(chosen["answer"], chosen["verdict"], chosen["steps"], budget=scope.context.view_chars)
     return {**update, "messages": [said]} if said else update

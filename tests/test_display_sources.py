@@ -1,0 +1,123 @@
+"""What a run rests on is shown wherever it is shown: made-up values, unclear conditions, what nobody asked for."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from gecko_graph import format_run
+from gecko_graph.display import words
+from gecko_graph.display.live import show
+from gecko_graph.display.story import Story, events_of
+from gecko_graph.display.tree import as_text, attempt_tree
+from tests.runs_to_show import NASTY, attempt, printable, rehearsal, step, verdict
+
+BY_MODEL = {"from": "supposed", "path": "$.number", "step": 1, "rung": "model"}
+NOWHERE = {"from": "supposed", "path": ""}
+
+
+def made_up(argument, value, origin):
+    return {"call": "pay-1", "tool": "pay", "argument": argument, "value": value, "origin": origin}
+
+
+JUDGED = verdict("accepted", "success", "not_asked_for", feedback="Look at the amount.") | {
+    "made_up": [made_up("$.number", "INV-1042", BY_MODEL), made_up("$.to.amount", 1240.5, NOWHERE)],
+    "unclear": ["pay: state.x is undefined"],
+    "unasked_changes": ["remove /diary"],
+}
+ORIGINS = {
+    "find-1": {"$.x": [{"from": "state", "path": "/a"}]},
+    "pay-1": {"$.number": [BY_MODEL], "$.to.amount": [NOWHERE], "$.to.who": [{"from": "task", "path": ""}]},
+}
+ATTEMPT = attempt(
+    1,
+    [
+        step("find", {"x": "a"}, result={"number": "INV-1042"}, rung="model", unclear=["state.x is undefined"]),
+        step("pay", {"number": "INV-1042", "to": {"amount": 1240.5, "who": "Ann"}}),
+    ],
+    JUDGED,
+    origins=ORIGINS,
+)
+RUN = rehearsal(ATTEMPT) | {
+    "origins": ORIGINS,
+    "changes": ["replace /fuel 5.0 → 45.0", 'shrink /users 400 items → 1, lost: ["u1"]'],
+    "supposed_state": {"paths": ["/a"], "state": {"a": [1]}, "unclear": ["find: state.a is a list"]},
+}
+EVERYWHERE = [
+    "accepted, 1 of 1; rests on 2 made-up values: number, to.amount",
+    "thing 2 holds",
+    'number: "INV-1042" (pay), made up by model, step 1',
+    "to.amount: 1240.5 (pay), made up by the planner",
+    "pay: state.x is undefined",
+    "remove /diary",
+    "Look at the amount.",
+    "a: [1]",
+    "find: state.a is a list",
+]
+
+
+def plain():
+    out = io.StringIO()
+    show(Console(file=out, width=200), RUN["attempts"], RUN)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("shown", "more"),
+    [
+        (lambda: str(format_run(RUN, width=200)), "400 items → 1"),
+        (plain, "400 items → 1"),
+        (lambda: format_run(RUN)._repr_html_().replace("&quot;", '"'), "(made up by the planner, task)"),
+    ],
+    ids=["text", "lines", "page"],
+)
+def test_what_a_run_rests_on_is_shown(shown, more):
+    text = shown()
+    assert [each for each in [*EVERYWHERE, more] if each not in text] == []
+
+
+def test_the_plan_says_where_each_argument_comes_from():
+    assert 'find(x: "a" (state))' in str(format_run(RUN, width=200))
+    assert 'pay(number: "INV-1042" (made up by model, step 1), to: ' in plain()
+    assert plain().index("- /users 400 items → 1") < plain().index("~ /fuel 5.0 → 45.0")
+
+
+@pytest.mark.parametrize(
+    ("origin", "text"),
+    [
+        ({"from": "task", "path": ""}, "task"),
+        ({"from": "conversation", "path": "m1"}, "conversation"),
+        ({"from": "result", "path": "$", "step": 2, "rung": "python"}, "step 2"),
+        ({"from": "result", "path": "$", "step": 2, "rung": "python", "attempt": 1}, "step 2 of attempt 1"),
+        ({"from": "supposed", "path": "/a/b"}, "made up by a model"),
+        (BY_MODEL, "made up by model, step 1"),
+        (NOWHERE, "made up by the planner"),
+    ],
+)
+def test_an_origin_in_short(origin, text):
+    assert words.tell_origin(origin) == text
+
+
+def test_an_accepted_plan_without_calls_says_so():
+    idle = rehearsal(attempt(1, [], verdict("accepted", "success")))
+    assert "accepted, 1 of 1, no calls" in str(format_run(idle))
+    assert "accepted, 1 of 1, no calls" in format_run(idle)._repr_html_()
+    assert "no calls" not in str(format_run(rehearsal(attempt(1, [], verdict("failed", "failed")))))
+
+
+def test_the_live_view_draws_the_same_from_events():
+    story = Story()
+    for event in events_of(ATTEMPT):
+        draft = story.take(event)
+    assert as_text(attempt_tree(draft), width=200) == as_text(attempt_tree(ATTEMPT), width=200)
+
+
+def test_names_and_notes_that_others_wrote_are_harmless():
+    judged = JUDGED | {"made_up": [made_up(f"$.{NASTY}", NASTY, BY_MODEL | {"rung": NASTY})], "unclear": [NASTY]}
+    origins = {"pay-1": {f"$.{NASTY}": [{"from": "supposed", "path": "", "rung": NASTY}]}}
+    run = rehearsal(attempt(1, [step("pay", {NASTY: NASTY})], judged, origins=origins))
+    run |= {"origins": origins, "changes": [NASTY], "supposed_state": {"state": {NASTY: NASTY}}}
+    assert printable(str(format_run(run)))
+    assert "<script>" not in format_run(run)._repr_html_()
