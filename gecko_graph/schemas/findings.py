@@ -261,4 +261,5 @@ _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
         "a value other than those that the schema excludes" if error.validator_value else "nothing here"
     ),
     "None": _always("nothing here"),
+    "unfinished": _always("a value that can be checked to the end; this check stopped at its limit"),
 }

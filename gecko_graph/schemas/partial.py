@@ -10,7 +10,7 @@ from jsonschema import ValidationError
 
 from ..state import Json, JsonObject
 from .findings import Finding, branches, findings
-from .rules import check, rules_of
+from .rules import UNFINISHED, check, rules_of
 
 Tokens: TypeAlias = tuple[str | int, ...]
 
@@ -59,7 +59,7 @@ def sure_findings(schema: JsonObject, partial: Partial) -> list[Finding]:
         schema: JSON Schema 2020-12; compiled once and cached, so never change it in place.
         partial: What is known of the value.
     """
-    errors = check(rules_of(schema), partial.value)
+    errors = (error for error in check(rules_of(schema), partial.value) if error.validator != UNFINISHED)
     return [finding for error in errors for finding in _sure(error, partial)]
 
 

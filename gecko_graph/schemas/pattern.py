@@ -14,6 +14,9 @@ from .pattern_syntax import Chars, Choice, Edge, Look, Node, PatternError, Repea
 
 MAX_STATES = 20_000
 MAX_STEPS = 200_000
+"""Steps that one match may take, and `STEPS_PER_CHAR` for each character of its text."""
+
+STEPS_PER_CHAR = 20
 
 _WORD = ((48, 57), (65, 90), (95, 95), (97, 122))
 
@@ -28,12 +31,12 @@ class Pattern:
         self.tree = tree
         self._machine = _Machine(tree)
 
-    def matches(self, text: str) -> bool:
-        """True if the pattern occurs in `text`, and where that takes more than `MAX_STEPS` to find out."""
+    def matches(self, text: str, steps: Steps | None = None) -> bool | None:
+        """True if the pattern occurs in `text`; None where that takes more than `steps` to find out."""
         try:
-            return self._machine.search(text, 0, _Steps(), anywhere=True)
+            return self._machine.search(text, 0, steps or Steps(text), anywhere=True)
         except _TooLong:
-            return True
+            return None
 
     @property
     def spells_out(self) -> bool:
@@ -55,14 +58,19 @@ class _TooLong(Exception):
     """A match that has used up `MAX_STEPS`."""
 
 
-class _Steps:
-    __slots__ = ("left",)
+class Steps:
+    """The steps that a match of one text may take, and how many it took."""
 
-    def __init__(self) -> None:
-        self.left = MAX_STEPS
+    __slots__ = ("left", "taken")
+
+    def __init__(self, text: str) -> None:
+        self.left = MAX_STEPS + STEPS_PER_CHAR * len(text)
+        self.taken = 0
 
     def spend(self, count: int) -> None:
+        """Count steps. Raises _TooLong when there are none left."""
         self.left -= count
+        self.taken += count
         if self.left < 0:
             raise _TooLong
 
@@ -116,7 +124,7 @@ class _Machine:
             start = self._build(node.part, start)
         return start
 
-    def search(self, text: str, at: int, steps: _Steps, *, anywhere: bool) -> bool:
+    def search(self, text: str, at: int, steps: Steps, *, anywhere: bool) -> bool:
         """True if a match begins at `at`, or anywhere behind it."""
         heads = [self.start]
         for index in range(at, len(text) + 1):
@@ -133,7 +141,7 @@ class _Machine:
                 return False
         return False
 
-    def _settle(self, heads: list[int], text: str, index: int, steps: _Steps) -> list[int]:
+    def _settle(self, heads: list[int], text: str, index: int, steps: Steps) -> list[int]:
         """The states that wait for a character, or the end (0), reached from `heads` without one."""
         seen: set[int] = set()
         waiting: list[int] = []
@@ -153,7 +161,7 @@ class _Machine:
         steps.spend(len(seen) + 1)
         return waiting
 
-    def _passes(self, state: int, passing: Edge | Look, text: str, index: int, steps: _Steps) -> bool:
+    def _passes(self, state: int, passing: Edge | Look, text: str, index: int, steps: Steps) -> bool:
         if isinstance(passing, Look):
             return self.looks[state].search(text, index, steps, anywhere=False) != passing.negated
         if passing.kind == "^":

@@ -1,8 +1,8 @@
 """JSON Schema 2020-12 as rules: `jsonschema`, with what it lacks for calls from models.
 
 Integers are strict, floats are multiples when their decimal digits say so, patterns run in linear time, formats are our
-own, references stay inside the document. What is malformed in a schema is no rule, and one check does a bounded amount
-of work.
+own, references stay inside the document. What is malformed in a schema is no rule. One check does a bounded amount of
+work; what was not checked to the end has an error that says so, and never passes.
 """
 
 from __future__ import annotations
@@ -21,15 +21,23 @@ from referencing.exceptions import Unresolvable
 
 from ..state import Json
 from .formats import fits_format
-from .pattern import compile_pattern
+from .pattern import Pattern, Steps, compile_pattern
 from .subschemas import mentions
 from .tidy import is_number, tidy
 
 MAX_CHECKS = 50_000
-"""Type checks that one value may cost. What is left after them is not checked."""
+"""Type checks that one value may cost, and `CHECKS_PER_PART` for each of its parts where it has many."""
+
+CHECKS_PER_PART = 20
 
 REFERENCE_COST = 3
 """A reference takes about as long to follow as so many type checks."""
+
+STEPS_PER_CHECK = 20
+"""Steps of a pattern that take about as long as a type check."""
+
+UNFINISHED = "unfinished"
+"""The `validator` of the error about a value that was not checked to the end."""
 
 Errors = Iterator[ValidationError]
 
@@ -38,26 +46,41 @@ _work = threading.local()
 
 
 class TooMuch(Exception):
-    """A check that has used up `MAX_CHECKS`."""
+    """A check that has used up its budget."""
 
 
 def _spend(checks: int = 1) -> None:
     _work.left -= checks
     if _work.left < 0:
+        _work.left, _work.value = _work.left + CHECKS_PER_PART * _parts(_work.value), None
+    if _work.left < 0:
         raise TooMuch
 
 
+def _parts(value: Json) -> int:
+    """How many values a value holds."""
+    count, waiting = 0, [value]
+    while waiting:
+        inner = waiting.pop()
+        members = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
+        count += len(members)
+        waiting += members
+    return count
+
+
 def check(rules: Validator, value: Json) -> Errors:
-    """The errors of `value`, as they are found. Ends early where the check costs too much or nests too deep."""
-    _work.left = MAX_CHECKS
+    """The errors of `value`, as they are found; the last is `UNFINISHED` where it costs too much or nests too deep."""
+    _work.left, _work.value, _work.open = MAX_CHECKS, value, set()
     try:
         yield from rules.iter_errors(value)
-    except (TooMuch, RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
-        return  # the last four: a schema that is malformed in a way `tidy` does not know
+    except (TooMuch, RecursionError):
+        yield ValidationError(UNFINISHED, validator=UNFINISHED, instance=value)
+    except (Unresolvable, ValueError, TypeError, AttributeError, LookupError):
+        return  # a schema that is malformed in a way `tidy` does not know
 
 
 def accepts(rules: Validator, value: Json) -> bool:
-    """True if no error is found."""
+    """True if no error is found, and all was checked."""
     return next(check(rules, value), None) is None
 
 
@@ -77,10 +100,16 @@ def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
 
 def _ref(validator: Any, ref: str, instance: Json, schema: Any) -> Errors:
     _spend(REFERENCE_COST)
+    here = (id(schema), id(instance))
+    if here in _work.open:
+        return  # it leads back to itself on the same value, and so says nothing
+    _work.open.add(here)
     try:
         yield from _STOCK["$ref"](validator, ref, instance, schema) or ()
     except Unresolvable:
         return
+    finally:
+        _work.open.discard(here)
 
 
 def _any_of(validator: Any, options: list[Any], instance: Json, schema: Any) -> Errors:
@@ -98,6 +127,7 @@ def _one_of(validator: Any, options: list[Any], instance: Json, schema: Any) -> 
 
 
 def _failures(validator: Any, options: list[Any], instance: Json) -> list[list[ValidationError]]:
+    _spend(len(options))
     tried = (list(validator.descend(instance, each, schema_path=index)) for index, each in enumerate(options))
     return [errors for errors in tried if errors]
 
@@ -116,8 +146,17 @@ def _dependent_required(validator: Any, wanted: Mapping[str, list[str]], instanc
 
 
 def _pattern(validator: Any, source: str, instance: Json, schema: Any) -> Errors:
-    if isinstance(instance, str) and (pattern := compile_pattern(source)) and not pattern.matches(instance):
+    if isinstance(instance, str) and (pattern := compile_pattern(source)) and not _matches(pattern, instance):
         yield ValidationError("pattern")
+
+
+def _matches(pattern: Pattern, text: str) -> bool:
+    steps = Steps(text)
+    found = pattern.matches(text, steps)
+    _spend(steps.taken // STEPS_PER_CHECK)
+    if found is None:
+        raise TooMuch
+    return found
 
 
 def _pattern_properties(validator: Any, rules: Mapping[str, Any], instance: Json, schema: Any) -> Errors:
@@ -125,13 +164,14 @@ def _pattern_properties(validator: Any, rules: Mapping[str, Any], instance: Json
         return
     for source, rule in rules.items():
         for name in instance:
-            if (pattern := compile_pattern(source)) and pattern.matches(name):
+            if (pattern := compile_pattern(source)) and _matches(pattern, name):
                 yield from validator.descend(instance[name], rule, path=name, schema_path=source)
 
 
 def _additional_properties(validator: Any, rule: Any, instance: Json, schema: Any) -> Errors:
     if not isinstance(instance, dict):
         return
+    _spend(len(instance) * len(schema.get("patternProperties", ())))
     for name in extra_names(instance, schema):
         if rule is False:
             yield ValidationError("additionalProperties", path=[name], instance=instance[name])
@@ -163,6 +203,7 @@ def is_multiple(value: float, step: float) -> bool:
 
 
 def _enum(validator: Any, values: list[Json], instance: Json, schema: Any) -> Errors:
+    _spend(len(values) // STEPS_PER_CHECK)
     wrong = _STOCK["enum"](validator, values, _short(instance, values), schema)
     yield from (ValidationError("enum") for _ in wrong or ())
 
