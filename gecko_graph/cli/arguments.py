@@ -117,6 +117,7 @@ def _add_run(commands: Any) -> None:
     about = _about("Rehearse a scenario, or a task with the tools of any OpenAPI document.", _RUN_EXAMPLES)
     parser = commands.add_parser("run", help="rehearse a scenario, or a task with tools", **about)
     parser.add_argument("file", nargs="?", metavar="FILE", help="a scenario; with --task, the tools")
+    parser.add_argument("--allow-outside", action="store_true", help="read tools outside the scenario's folder, too")
     task = parser.add_argument_group("a task in place of a scenario (needs --model)")
     task.add_argument("--task", metavar="TEXT", help="what the user wants")
     task.add_argument("--tools", metavar="SPEC", help="FILE by its name: OpenAPI document or function descriptions")

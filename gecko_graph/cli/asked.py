@@ -34,7 +34,7 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
         if options.state is not None:
             raise ScenarioError("--state is for a task; a scenario has a state of its own")
         _check_example(options.file)
-        read = Scenario.load(options.file)
+        read = Scenario.load(options.file, allow_outside=options.allow_outside)
     else:
         read = _of_task(options)
     return replace(read, limits=_knobs(read.limits, options.set))

@@ -75,8 +75,12 @@ class Scenario:
     where: str = "scenario"
 
     @classmethod
-    def load(cls, path: str | Path) -> Scenario:
+    def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
         """Read a scenario from a YAML or JSON file.
+
+        Args:
+            path: The file.
+            allow_outside: Read a file of tools outside the scenario's folder, too.
 
         Raises:
             ScenarioError: The file is missing, broken or incomplete; the message names file and place.
@@ -87,23 +91,26 @@ class Scenario:
             document = read_document(file)
         except ToolkitError as error:
             raise ScenarioError(str(error)) from None
-        return cls.from_dict(document, where=str(file), folder=file.parent)
+        return cls.from_dict(document, where=str(file), folder=file.parent, allow_outside=allow_outside)
 
     @classmethod
-    def from_dict(cls, data: Any, *, where: str = "scenario", folder: str | Path = ".") -> Scenario:
+    def from_dict(
+        cls, data: Any, *, where: str = "scenario", folder: str | Path = ".", allow_outside: bool = False
+    ) -> Scenario:
         """Read a scenario from plain JSON values.
 
         Args:
             data: The scenario as its file holds it.
             where: What to call it in messages.
             folder: What a path in `tools` is relative to.
+            allow_outside: Take a path that leads out of the folder, too.
 
         Raises:
             ScenarioError: Something is wrong; the message names the place.
             ToolkitError: Its tools cannot be read.
         """
         read = read_scenario(data, where=where)
-        tools = toolkit_of(read.tools, folder=Path(folder), where=where)
+        tools = toolkit_of(read.tools, folder=Path(folder), where=where, allow_outside=allow_outside)
         turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in read.turns)
         return cls(read.name, tools, read.state, turns, read.limits, where)
 

@@ -11,7 +11,7 @@ from ..errors import ScenarioError, ToolkitError
 from ..toolkit import Toolkit
 from ..toolkit.function_dicts import tool_descriptions
 
-_OPENAPI = re.compile(rb"""^\s*\{?\s*["']?(openapi|swagger|asyncapi)["']?\s*:""", re.MULTILINE)
+_OPENAPI = re.compile(rb"""^[ \t]*+\{?[ \t]*+["']?(openapi|swagger|asyncapi)["']?[ \t]*+:""", re.MULTILINE)
 _HEAD_BYTES = 65_536
 
 
@@ -38,11 +38,11 @@ def read_toolkit(path: str | Path) -> Toolkit:
     return Toolkit.from_tools(described, title=file.stem)
 
 
-def toolkit_of(tools: Any, *, folder: Path, where: str) -> Toolkit:
+def toolkit_of(tools: Any, *, folder: Path, where: str, allow_outside: bool = False) -> Toolkit:
     """The tools of a scenario: a path relative to its folder, an OpenAPI document, or a list of function dicts.
 
     Raises:
-        ScenarioError: There is no such file.
+        ScenarioError: There is no such file, or it is outside the folder and `allow_outside` is False.
         ToolkitError: They cannot be read.
     """
     if isinstance(tools, list) and any(isinstance(each, str) for each in tools):
@@ -53,6 +53,11 @@ def toolkit_of(tools: Any, *, folder: Path, where: str) -> Toolkit:
                 f"{where}: tools: {tools} is on the web: save it beside the scenario, and name the file"
             )
         file = folder / tools
+        if not allow_outside and (Path(tools).is_absolute() or not _is_inside(file, folder)):
+            raise ScenarioError(
+                f"{where}: tools: {tools} leads out of the scenario's folder; only files inside it are read "
+                "(otherwise: --allow-outside, in Python allow_outside=True)"
+            )
         if not file.is_file():
             raise ScenarioError(
                 f"{where}: tools: there is no file {file} (a path is relative to the scenario's folder)"
@@ -62,6 +67,13 @@ def toolkit_of(tools: Any, *, folder: Path, where: str) -> Toolkit:
         return Toolkit.from_openapi(tools) if isinstance(tools, dict) else Toolkit.from_tools(tools)
     except ToolkitError as error:
         raise ToolkitError(f"{where}: tools: {error}") from None
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    try:
+        return file.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):
+        return False
 
 
 def _is_openapi(file: Path) -> bool:

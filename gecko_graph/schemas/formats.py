@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from itertools import chain
+from typing import Any
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
 _TIME = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII)
@@ -16,6 +18,7 @@ _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _QUOTED = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_FUTURE_ADDRESS = re.compile(r"[vV][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+")
 _URI_TEXT = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _DURATION = re.compile(
@@ -98,7 +101,8 @@ def is_uri_reference(text: str) -> bool:
     """A URI, or one relative to another."""
     if not _URI_TEXT.fullmatch(text) or text.count("#") > 1:
         return False
-    rest = _SCHEME.sub("", text, count=1).partition("#")[0].partition("?")[0]
+    scheme = _SCHEME.match(text)
+    rest = text[scheme.end() if scheme else 0 :].partition("#")[0].partition("?")[0]
     authority, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
     if "[" in path or "]" in path:
         return False
@@ -111,7 +115,8 @@ def _is_authority(text: str) -> bool:
         return False
     if place.startswith("["):
         inside, closed, port = place[1:].partition("]")
-        return bool(closed) and is_ipv6(inside) and (not port or (port[0] == ":" and _is_port(port[1:])))
+        address = is_ipv6(inside) or _FUTURE_ADDRESS.fullmatch(inside) is not None
+        return bool(closed) and address and (not port or (port[0] == ":" and _is_port(port[1:])))
     host, _, port = place.partition(":")
     return "[" not in host and "]" not in host and _is_port(port)
 
@@ -145,6 +150,14 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
 }
 """Name of a format to its check. A format that is not here is no rule."""
 
+LENGTHS: Mapping[str, tuple[int, int]] = {
+    "uuid": (36, 36),
+    "date": (10, 10),
+    "date-time": (20, 1 << 30),
+    "ipv4": (7, 15),
+}
+"""The fewest and the most characters that texts of a format have."""
+
 INTEGER_BITS: Mapping[str, int] = {"int32": 32, "int64": 64}
 """OpenAPI's formats of whole numbers."""
 
@@ -174,3 +187,13 @@ def fits_format(name: str, value: object) -> bool:
         half = 1 << (INTEGER_BITS[name] - 1)
         return -half <= value < half
     return True
+
+
+def contradicts_format(schema: Mapping[str, Any]) -> bool:
+    """True if a schema's own example, default, constant or length shows that it does not mean its format."""
+    name = str(schema["format"])
+    lists = [value for key in ("examples", "enum") if isinstance(value := schema.get(key), list)]
+    given = [*(schema[key] for key in ("default", "const", "example") if key in schema), *chain(*lists)]
+    least, most = LENGTHS.get(name, (0, 1 << 30))
+    too_short, too_long = schema.get("maxLength", most) < least, schema.get("minLength", least) > most
+    return too_short or too_long or not all(fits_format(name, value) for value in given)

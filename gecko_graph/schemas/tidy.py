@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .formats import contradicts_format
 from .pattern import compile_pattern
 from .subschemas import LISTS, MAPS, SINGLES
 
@@ -70,6 +71,8 @@ def tidy(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema if isinstance(schema, bool) else True
     clean = {key: _tidy_value(key, value) for key, value in schema.items() if _keeps(key, value)}
+    if "format" in clean and contradicts_format(clean):
+        del clean["format"]  # it is wrong about its own values, so that it is no rule for others
     return {key: value for key, value in clean.items() if key not in _TURNING or value == schema[key]}
 
 

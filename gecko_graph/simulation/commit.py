@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from time import thread_time
 
 from ..contracts.contract import Invariant
 from ..errors import EvaluationFailed, PatchConflict, StateError
@@ -14,6 +15,9 @@ from ..toolkit.spec import ToolSpec
 from .contract import open_contract
 from .facts import suppose
 from .rung import RungRequest
+
+INVARIANT_SECONDS = 1.0
+"""Processor time that the invariants of one call may take; what is left of them then is not checked, so it fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,10 @@ def violated_invariant(invariants: Sequence[Invariant], before: JsonObject, afte
     """The first invariant that the new state breaks; a state that did not change is not looked at."""
     if after is before:
         return None
-    for invariant in invariants:
+    started = thread_time()
+    for number, invariant in enumerate(invariants):
+        if thread_time() - started > INVARIANT_SECONDS:
+            return f"the invariants take too long: {len(invariants) - number} of {len(invariants)} were not checked"
         try:
             broken = invariant.broken(before, after)
         except EvaluationFailed as failure:

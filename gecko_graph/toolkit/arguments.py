@@ -13,13 +13,14 @@ What a body requires is required, also where the document forgets to say that th
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ToolkitError
-from ..schemas.subschemas import ANNOTATIONS
+from ..schemas.subschemas import ANNOTATIONS, rebuild
 from ..state import Json, JsonObject
 from .dialect import Direction, SchemaReader
 from .names import numbered, path_variables
@@ -28,6 +29,9 @@ from .simplify import PREFIX, defs_of, simplify
 
 PLACES = ("path", "query", "header", "cookie")
 _NOT_ARGUMENTS = frozenset({"accept", "content-type", "authorization"})
+_SECRET_NAME = re.compile(
+    r"(?i)(?:api|access|auth|secret|private|session|csrf|xsrf)[_-]?(?:key|token)|password|secret|credential"
+)
 _PLAIN_BODY = ANNOTATIONS | {"type", "properties", "required", "additionalProperties", "$defs"}
 
 
@@ -130,6 +134,8 @@ class ArgumentReader:
                 schema = {**schema, key: parameter[key]}
         if "" in examples and media is None:
             schema.setdefault("examples", [examples[""]])
+        if where == "cookie" or (where in ("header", "query") and _SECRET_NAME.search(name)):
+            schema, examples = _without_values(schema), {}
         required = where == "path" or parameter.get("required") is True
         return Argument(str(where), name, schema, required, examples)
 
@@ -214,6 +220,14 @@ def _is_plain(schema: JsonObject) -> bool:
         and isinstance(schema.get("properties"), dict)
         and bool(schema["properties"])
     )
+
+
+def _without_values(schema: Any) -> Any:
+    """A credential's schema without the values that its document shows: they may be real, and no planner needs them."""
+    if not isinstance(schema, dict):
+        return schema
+    plain = {key: value for key, value in schema.items() if key not in ("default", "example", "examples")}
+    return rebuild(plain, _without_values)
 
 
 def _members(schema: JsonObject, examples: dict[str, Json], *, optional: bool) -> tuple[list[Argument], JsonObject]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _SECTION = re.compile(r"(Args|Arguments|Parameters|Returns|Return|Yields|Raises|Examples?|Notes?|Warnings?):\s*(.*)")
-_ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
-_FIELD = re.compile(r":(param|parameter|arg|returns?|rtype|type|raises)\b\s*(?:[^:]*?(\w+))?\s*:\s*(.*)")
+_ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*+(?:\([^)]*\)\s*+)?:\s*(.*)")
+_FIELD = re.compile(r":(param|parameter|arg|returns?|rtype|type|raises)\b([^:]*):\s*(.*)")
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def _field(reported: re.Match[str]) -> str:
     if reported[1] in ("param", "parameter", "arg"):
-        return f"param:{reported[2]}"
+        return "param:" + "".join(_WORD.findall(reported[2])[-1:])
     return "Returns" if reported[1].startswith("return") else reported[1]
 
 
