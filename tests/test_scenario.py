@@ -67,6 +67,27 @@ def test_a_path_is_relative_to_the_scenarios_folder(tmp_path, monkeypatch):
     assert Scenario.load(tmp_path / "case.yaml").toolkit().names == ("put",)
 
 
+@pytest.mark.parametrize("kind", ["up", "absolute", "link"])
+def test_tools_outside_the_scenarios_folder_are_read_only_where_that_is_allowed(tmp_path, kind):
+    (tmp_path / "api.json").write_text(json.dumps(OPENAPI))
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    (folder / "link.json").symlink_to(tmp_path / "api.json")
+    tools = {"up": "../api.json", "absolute": str(tmp_path / "api.json"), "link": "link.json"}[kind]
+    (folder / "case.yaml").write_text(yaml.safe_dump(case(tools=tools)))
+    with pytest.raises(ScenarioError, match=r"leads out of .* folder; .*--allow-outside"):
+        Scenario.load(folder / "case.yaml")
+    with pytest.raises(ScenarioError, match="leads out"):
+        Scenario.from_dict(case(tools=tools), folder=folder)
+    assert Scenario.load(folder / "case.yaml", allow_outside=True).toolkit().names == ("put",)
+
+
+def test_tools_inside_may_be_named_by_any_way_there(tmp_path):
+    (tmp_path / "api.json").write_text(json.dumps(OPENAPI))
+    (tmp_path / "tools").mkdir()
+    assert Scenario.from_dict(case(tools="tools/../api.json"), folder=tmp_path).toolkit().names == ("put",)
+
+
 WRONG = {
     "s: version: is missing": {"version": None},
     "s: version: 2 is newer than 1, which is read here: update gecko-graph": {"version": 2},

@@ -13,6 +13,8 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
+from ..masking import mask
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
@@ -140,9 +142,9 @@ def _too_late(work: Work) -> Done:
 
 
 def error_text(error: BaseException) -> str:
-    """An error in one text: its class and what it says."""
+    """An error in one text: its class and what it says, without secrets."""
     try:
-        text = str(error).strip()
+        text = mask(str(error).strip())
     except Exception:  # noqa: BLE001 - the boundary to users' tools: an error that cannot even be told
         text = ""
     text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text that can be kept

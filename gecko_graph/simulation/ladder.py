@@ -16,7 +16,7 @@ from ..models.work import error_text
 from ..schemas.complaints import faults
 from ..schemas.error_bodies import is_error_body
 from ..state import Outcome, PassedRung
-from ..task_state.digest import check_json, clone, digest
+from ..task_state.digest import check_json, clone, digest, pack
 from .contract import contract_rung, gate
 from .example import example_rung
 from .facts import fact_key
@@ -28,6 +28,9 @@ from .schema import schema_rung
 
 Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], Outcome]
 Rungs: TypeAlias = Mapping[str, Rung]
+
+MAX_ANSWER_BYTES = 8_000_000
+"""Bytes, as msgpack, of a result with its change: a checkpointer keeps about six copies of each."""
 
 CONTRACT = Rung("contract", contract_rung)
 
@@ -166,8 +169,11 @@ def validate_answer(said: Any) -> str | None:
     try:
         check_json(said.result, what="the result")
         check_json(said.patch, what="the change")
+        size = len(pack([said.result, said.patch]))
     except StateError as error:
         return str(error)
+    if size > MAX_ANSWER_BYTES:
+        return f"the result and its change have {size:,} bytes; they may have {MAX_ANSWER_BYTES:,}"
     return None
 
 

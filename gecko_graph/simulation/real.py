@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
+from ..masking import mask
 from ..models.ask import Reply, Work
 from ..state import CallStatus, Json
 from ..task_state.digest import clone
@@ -44,7 +45,9 @@ def as_answer(value: Any) -> Answer:
         status = "error" if value.status == "error" else "ok"
         value = message_value(value)
     said = as_json(value)
-    return Answer("error", said.reason, []) if isinstance(said, Pass) else Answer(status, said.result, [])
+    if isinstance(said, Pass):
+        return Answer("error", said.reason, [])
+    return Answer(status, mask(said.result) if status == "error" and isinstance(said.result, str) else said.result, [])
 
 
 def message_value(message: ToolMessage) -> Any:

@@ -118,7 +118,7 @@ def test_history_of_several_turns_the_last_one_interrupted(run, tmp_path, interr
     data = yaml.safe_load(Path(SHOP).read_text()) | {"tools": SHOP_API}
     data["turns"].append(TURN)
     (tmp_path / "case.yaml").write_text(yaml.safe_dump(data))
-    words = ("run", tmp_path / "case.yaml", "--save", tmp_path / "runs.sqlite")
+    words = ("run", tmp_path / "case.yaml", "--save", tmp_path / "runs.sqlite", "--allow-outside")
     interrupt(12)
     assert run(*words)[0] == 130
     interrupt(0)

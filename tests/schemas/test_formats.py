@@ -8,7 +8,9 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
+from gecko_graph.schemas.complaints import faults
 from gecko_graph.schemas.formats import EXPECTED, FORMATS, INTEGER_BITS, fits_format
 
 GOOD = {
@@ -16,8 +18,15 @@ GOOD = {
     "date-time": ["2024-02-29T10:00:00Z", "2024-02-29t10:00:00.123z", "1998-12-31T15:59:60-08:00"],
     "time": ["23:59:60Z", "09:30:00+02:00", "00:29:60+00:30"],
     "email": ["ann@example.com", "a.b+c@x-y.example", '"odd name"@example.com', "a@[192.0.2.1]", "a@[IPv6:::1]"],
-    "uri": ["https://example.com/a?b=c#d", "urn:isbn:123", "http://u:p@h:80/", "mailto:a@b.c", "http://[::1]:80/x"],
-    "uri-reference": ["/a/b", "a", "", "//host/x", "?q=1", "#top"],
+    "uri": [
+        "https://example.com/a?b=c#d",
+        "urn:isbn:123",
+        "http://u:p@h:80/",
+        "mailto:a@b.c",
+        "http://[::1]:80/x",
+        "http://[v1.a]/",
+    ],
+    "uri-reference": ["/a/b", "a", "", "//host/x", "//host:80/x", "?q=1", "#top"],
     "uuid": ["2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2EB8AA08-AA98-11EA-B4AA-73B441D16380"],
     "hostname": ["localhost", "a-b.example.com", "1.example"],
     "ipv4": ["0.0.0.0", "192.0.2.255"],
@@ -90,3 +99,42 @@ def test_what_the_library_writes_is_read(uuid: UUID, four, six):
 @given(st.sampled_from(sorted(FORMATS)), st.text(max_size=40))
 def test_any_text_gets_an_answer(name, text):
     assert fits_format(name, text) in (True, False)
+
+
+CONTRADICTED = [
+    {"format": "uuid", "minLength": 24, "maxLength": 24},
+    {"format": "uuid", "examples": ["65f0c0ffee65f0c0ffee65f0"]},
+    {"format": "uuid", "example": "65f0c0ffee65f0c0ffee65f0"},
+    {"format": "date", "default": "today"},
+    {"format": "date-time", "maxLength": 10},
+    {"format": "ipv4", "enum": ["10.0.0.1", "any"]},
+    {"format": "uri", "const": "example.com"},
+    {"type": "integer", "format": "int32", "examples": [1634567890123]},
+]
+
+
+@pytest.mark.parametrize("rule", CONTRADICTED)
+def test_a_format_that_its_schema_contradicts_is_no_rule(rule):
+    rest = {key: value for key, value in rule.items() if key != "format"}
+    for value in ("65f0c0ffee65f0c0ffee65f0", "today", "any", 1634567890123, "example.com"):
+        assert faults(rule, value) == faults(rest, value)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"format": "uuid", "maxLength": 36, "examples": [GOOD["uuid"][0]], "default": None},
+        {"format": "date", "examples": ["2024-02-29"], "minLength": 10},
+        {"format": "ipv4", "maxLength": 15},
+        {"format": "int32", "default": 5},
+    ],
+)
+def test_a_format_that_its_schema_confirms_stays_a_rule(rule):
+    assert faults(rule, 1 << 40 if rule["format"] == "int32" else "x" * 12) != []
+
+
+@given(st.text("ahtp:/?#[]@%41v.{}é", max_size=12))
+def test_what_jsonschema_takes_for_a_uri_is_taken(text):
+    for name in ("uri", "uri-reference"):
+        if Draft202012Validator.FORMAT_CHECKER.conforms(text, name):
+            assert fits_format(name, text)

@@ -104,6 +104,13 @@ def test_invariants_gate_every_change_and_no_standing_still(question, state):
     assert booked.outcome["refused"].startswith("an invariant cannot be evaluated: ")
 
 
+def test_invariants_that_take_too_long_refuse_the_change_and_say_so(question, monkeypatch):
+    monkeypatch.setattr("gecko_graph.simulation.commit.INVARIANT_SECONDS", -1.0)
+    booked = commit(question(), outcome(ADD), invariants=[invariant("true")] * 3)
+    assert booked.outcome["status"] == "error"
+    assert booked.outcome["refused"] == "the invariants take too long: 3 of 3 were not checked"
+
+
 def test_an_invariant_sees_the_state_before(question):
     grows = invariant("(state.trays | length) >= (before.trays | length)", "trays stay")
     removal = outcome([{"op": "remove", "path": "/trays/letters"}])

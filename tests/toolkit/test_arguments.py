@@ -174,3 +174,24 @@ def test_read_only_is_no_argument_and_write_only_no_result():
     assert tool.parameters["required"] == ["name", "secret"]
     assert set(tool.result["properties"]) == {"id", "name"}
     assert tool.result["required"] == ["id", "name"]
+
+
+@pytest.mark.parametrize(
+    ("where", "name"), [("cookie", "session"), ("cookie", "theme"), ("header", "X-API-Key"), ("query", "access_token")]
+)
+def test_values_that_a_document_shows_of_credentials_go_nowhere(where, name):
+    given = {"name": name, "in": where, "example": "s3cret-1", "description": "Who asks."}
+    given["schema"] = {"type": "string", "default": "s3cret-2", "example": "s3cret-3", "minLength": 2}
+    other = {"name": name, "in": where, "examples": {"one": {"value": "s3cret-4"}}, "schema": {"type": "string"}}
+    for parameter in (given, other):
+        tool = read_one({"parameters": [parameter]})
+        assert tool.binding.places == {name: (where, name)}
+        assert "s3cret" not in repr(tool)
+    assert read_one({"parameters": [given]}).parameters["properties"] == {
+        name: {"type": "string", "minLength": 2, "description": "Who asks."}
+    }
+
+
+def test_examples_of_other_parameters_stay():
+    parameter = {"name": "page_token", "in": "query", "example": "p2", "schema": {"type": "string"}}
+    assert read_one({"parameters": [parameter]}).parameters["properties"]["page_token"]["examples"] == ["p2"]
