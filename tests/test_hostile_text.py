@@ -1,0 +1,40 @@
+"""Regular expressions over text of models and tools are linear: each of these took minutes where it was not."""
+
+from __future__ import annotations
+
+import pytest
+
+from gecko_graph.errors import ToolkitError
+from gecko_graph.masking import mask
+from gecko_graph.scenario import read_toolkit
+from gecko_graph.schemas.formats import FORMATS
+from gecko_graph.toolkit.docstrings import read_docstring
+
+SIZE = 200_000
+PIECES = [
+    "a", "1", " ", "-", ".", ":", "://a:", "a:", "token", "token: a ", "token:", 'password="', "cookie: a", "bearer ",
+    "basic a", "authorization: ", "-----BEGIN ", "eyJa.", "eyJ-", "AKIA", "?key=", "\\\"", "sk-", "api ", "secret", "@",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_masking(piece):
+    assert mask(piece * (SIZE // len(piece)))
+
+
+@pytest.mark.parametrize("piece", ["a", "1", "a.", "%41", "[", ":", "\\", "P1"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats(name, piece):
+    assert FORMATS[name](piece * SIZE) in (True, False)
+
+
+@pytest.mark.parametrize("text", ["\n" * 65_000, " " * 65_000, "\t\n" * 30_000, "{" * 65_000])
+def test_sniffing_a_file_of_tools(tmp_path, text):
+    (tmp_path / "tools.yaml").write_text(text)
+    with pytest.raises(ToolkitError):
+        read_toolkit(tmp_path / "tools.yaml")
+
+
+@pytest.mark.parametrize("line", [":param a" + "a" * SIZE, ":param " + "a " * SIZE, "Args:\n  a" + " " * SIZE + "b"])
+def test_docstrings(line):
+    assert read_docstring(line).arguments == {}
