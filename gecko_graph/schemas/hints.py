@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 MAX_CHARS = 300
+KNOWN_CHARS = 8_000
 LEAST_WORDS = 4
 """Words of a clause below which nothing is left of it once its advice is gone."""
 
@@ -37,7 +38,7 @@ def without_hints(problem: str, *, known: str) -> str:
         problem: What a model says is wrong.
         known: The call's arguments as text: what the planner has written may be named.
     """
-    known = known.casefold()
+    known = known[:KNOWN_CHARS].casefold()
 
     def masked(found: re.Match[str]) -> str:
         value = found["quoted"] or found["bare"]
