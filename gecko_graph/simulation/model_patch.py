@@ -17,6 +17,9 @@ from .rung import RungRequest
 
 _Path: TypeAlias = list[str]
 
+_ESCAPED = 3
+"""How often a model may have escaped a key."""
+
 _WHOLE = "the whole state cannot be replaced, moved or copied: change the parts that the call changes"
 _SHIFTED = "an operation before it has shifted the list's items: remove items at the end, from the highest index down"
 _MISSING = (
@@ -36,9 +39,8 @@ def view_for(request: RungRequest, refused: Patch, *focus: Json) -> View:
 def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view: View) -> Patch:
     """The patch of a reply as it can be applied to the state before the call.
 
-    Where it does not apply and only one other reading of it does, that is taken: keys whose "/" was escaped twice or
-    not at all, removals from a list by the indices of the list before. What the call's arguments name may be removed
-    unseen, and one of them may replace a scalar unseen.
+    A path that leads nowhere is read as the one that it can mean: a "/" in a key was escaped twice or not at all. What
+    the call's arguments name may be removed unseen, and one of them may replace a scalar unseen.
 
     Args:
         reply: What the model replied.
@@ -50,13 +52,14 @@ def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view:
         StateError: It holds what is not JSON.
     """
     check_json(reply.patch, what="the patch")
-    patch = _applicable(reply.patch, request.state)
+    patch, conflict = _applicable(reply.patch, request.state)
     guard = _Guard(request.state, view, request.call)
     for operation in patch:
-        problem = guard.problem(operation)
-        if problem:
+        if problem := guard.problem(operation):
             raise PatchConflict(f"{operation['op']} {cut(operation['path'], budget=200)}: {problem}")
         guard.follow(operation)
+    if conflict is not None:
+        raise PatchConflict(f"it does not apply to the state: {conflict}")
     changes = request.tool.effect == "write" or "patch" not in reply.model_fields_set
     if changes and not patch and not reply.unchanged:
         raise PatchConflict(_MISSING)
@@ -120,29 +123,24 @@ class _Guard:
         return isinstance(value, (dict, list)) or str(operation.get("value")) not in self._given
 
 
-def _applicable(patch: Patch, state: JsonObject) -> Patch:
-    """The patch, or the one other reading of it that applies."""
+def _applicable(patch: Patch, state: JsonObject) -> tuple[Patch, PatchConflict | None]:
+    """The patch, its paths read as the one existing path of the same letters where else it does not apply."""
     try:
         apply_patch(state, patch)
     except PatchConflict as conflict:
-        for reading in (_with_existing_keys(patch, state), _from_the_end(patch, state)):
-            with suppress(PatchConflict):
-                apply_patch(state, reading)
-                return reading
-        raise PatchConflict(f"it does not apply to the state: {conflict}") from None
-    return patch
-
-
-def _with_existing_keys(patch: Patch, state: JsonObject) -> Patch:
-    """The patch with each path that leads nowhere read as the one existing path of the same letters."""
-    places = ("path", "from")
-    return [{**each, **{key: _existing(each[key], state) for key in places if key in each}} for each in patch]
+        places = ("path", "from")
+        reading = [{**each, **{key: _existing(each[key], state) for key in places if key in each}} for each in patch]
+        with suppress(PatchConflict):
+            apply_patch(state, reading)
+            return reading, None
+        return patch, conflict
+    return patch, None
 
 
 def _existing(path: str, state: JsonObject) -> str:
     text = path
-    while (plain := text.replace("~1", "/").replace("~0", "~")) != text:
-        text = plain
+    for _ in range(_ESCAPED):
+        text = text.replace("~1", "/").replace("~0", "~")
     parent, _, last = text.rpartition("/")
     found = list(_matches(state, text)) or [[*each, last] for each in _matches(state, parent)]
     return pointer(found[0]) if len(found) == 1 else path
@@ -157,16 +155,6 @@ def _matches(value: Json, text: str) -> Iterator[_Path]:
             rest = text[len(str(key)) + 1 :]
             if text.startswith(f"/{key}") and rest[:1] in ("", "/"):
                 yield from ([str(key), *path] for path in _matches(inner, rest))
-
-
-def _from_the_end(patch: Patch, state: JsonObject) -> Patch:
-    """The patch with its removals from one list in falling order of their indices."""
-    items = {number: _item(tokens(each["path"]), state) for number, each in enumerate(patch) if each["op"] == "remove"}
-    known = {number: item for number, item in items.items() if item}
-    if len({pointer(above) for above, _ in known.values()}) != 1 or len({i for _, i in known.values()}) < len(known):
-        return patch
-    ordered = iter(sorted(known, key=lambda number: -known[number][1]))
-    return [patch[next(ordered)] if number in known else each for number, each in enumerate(patch)]
 
 
 def _item(path: _Path, state: JsonObject) -> tuple[_Path, int] | None:

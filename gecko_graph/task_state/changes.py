@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from ..state import Json
 from .difference import make_patch
-from .patch import pointer, tokens
+from .patch import find, pointer, tokens
 
 MANY = 20
 """Removed members of one container up to which each of them is a change of its own."""
@@ -49,7 +49,7 @@ def _changes(before: Json, after: Json) -> Iterator[Change]:
         if operation["op"] == "add":
             yield Change("add", path, None, new)
             continue
-        old = _at(before, path)
+        old = find(before, tokens(path))
         if operation["op"] == "replace" and isinstance(old, (dict, list)) and type(old) is type(new):
             yield from (Change("remove", path + pointer([key]), value) for key, value in _members(old))
             yield from (Change("add", path + pointer([key]), None, value) for key, value in _members(new))
@@ -63,7 +63,7 @@ def _folded(path: str, group: list[Change], before: Json) -> list[Change]:
     if len(lost) <= MANY:
         return group
     others = [change for change in group if change.kind != "remove"]
-    container = _at(before, path)
+    container = find(before, tokens(path))
     names = [tokens(change.path)[-1] if isinstance(container, dict) else change.old for change in lost]
     left = len(container) - len(lost) + sum(change.kind == "add" for change in others)
     return [*others, Change("shrink", path, len(container), left, tuple(names))]
@@ -71,9 +71,3 @@ def _folded(path: str, group: list[Change], before: Json) -> list[Change]:
 
 def _members(container: Json) -> list[tuple[str | int, Json]]:
     return list(container.items() if isinstance(container, dict) else enumerate(container))
-
-
-def _at(document: Json, path: str) -> Json:
-    for token in tokens(path):
-        document = document[int(token) if isinstance(document, list) else token]
-    return document
