@@ -40,8 +40,9 @@ def turns(first=DONE):
     ]
 
 
-def gecko(model, saver=None, *, simulate=None):
-    tools = Toolkit.from_tools(FUNCTIONS, effects={"find": "read", "book": "write"}, simulate=simulate or {})
+def gecko(model, saver=None, *, simulate=None, more=()):
+    effects = {"find": "read", "book": "write"}
+    tools = Toolkit.from_tools([*FUNCTIONS, *more], effects=effects, simulate=simulate or {})
     roles = ("planner", "simulator", "checklist", "judge")
     return create_gecko(tools, models=dict.fromkeys(roles, model), context=KNOBS, checkpointer=saver)
 
@@ -92,8 +93,18 @@ def test_what_was_discarded_is_nowhere_in_the_next_turn(make):
     assert not [message for message in messages if "F-7731" in message.text or "I found" in message.text]
 
 
-def test_what_a_model_wrote_to_the_state_is_supposed_for_the_rest_of_the_thread():
-    graph, thread = gecko(Listener(turns=turns()), InMemorySaver()), {"configurable": {"thread_id": "t"}}
-    for task in ("Find a flight", "Book it"):
-        graph.invoke({"messages": [("user", task)]}, thread)
-    assert graph.get_state(thread).values["supposed"] == ["/b"]
+@pytest.mark.parametrize("make", [gecko, embedded])
+def test_what_a_model_wrote_to_the_state_stays_supposed(make):
+    look = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}}
+    planner = [[{"call": "look"}, {"call": "book", "args": {"flight": "B-9"}}, {"say": "Again."}]]
+    said = [*turns()[::-1], {**turns()[0], "planner": planner}]
+    said[1] = said[2] = {**said[2], "simulator": said[0]["simulator"] * 2}
+    graph = make(Listener(turns=said), InMemorySaver(), simulate={"look": lambda state: state}, more=[look])
+    thread = {"configurable": {"thread_id": "t"}}
+    first = graph.invoke({"messages": [("user", "Book one")], "task_state": {"real": "R-1"}}, thread)
+    assert first["task_state"] == {"real": "R-1", "b": "B-9"}
+    second = graph.invoke({"messages": [("user", "Book it again")]}, thread)
+    (made,) = second["rehearsal"]["verdict"]["made_up"]
+    assert made["origin"] == {"from": "supposed", "path": "/b"}
+    given = {"messages": [("user", "Book it again")], "task_state": {"b": "B-9", "of": "the user"}}
+    assert graph.invoke(given, thread)["rehearsal"]["verdict"]["made_up"] == []

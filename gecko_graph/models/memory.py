@@ -19,12 +19,24 @@ from .telling import cut, fitting, tell_json
 NAME = "gecko"
 NOTHING_DONE = "Rehearsal failed; nothing was done."
 MOST_CALLS = 100
+MOST_PLACES = 100
+"""Supposed places that are remembered one by one; of more the whole state counts as made up."""
 SHARES = 6
 SHORTEST_SHARE = 800
 REASON_CHARS = 500
 
+_POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 
-def answer_message(answer: str, verdict: Verdict, steps: Sequence[Step], *, budget: int) -> AIMessage | None:
+
+def answer_message(
+    answer: str,
+    verdict: Verdict,
+    steps: Sequence[Step],
+    *,
+    budget: int,
+    supposed: Sequence[str] = (),
+    digest: str = "",
+) -> AIMessage | None:
     """The message that a rehearsal leaves in the conversation; None where there is nothing to say.
 
     A failed one says only that nothing was done, and why; what was called is remembered of an accepted one alone.
@@ -34,12 +46,16 @@ def answer_message(answer: str, verdict: Verdict, steps: Sequence[Step], *, budg
         verdict: The verdict on the chosen attempt.
         steps: Its steps.
         budget: Characters that the remembered calls may have, the latest first.
+        supposed: JSON Pointers to what is made up of the task state after it.
+        digest: Digest of that task state.
     """
     word = verdict["word"]
     if word == "failed":
         answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
     calls = remembered(steps, budget=budget) if word == "accepted" else []
-    told = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ())), "calls": calls}
+    told: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ())), "calls": calls}
+    if supposed:
+        told["supposed"] = {"digest": digest, "paths": [*supposed] if len(supposed) <= MOST_PLACES else [""]}
     return AIMessage(answer, name=NAME, response_metadata={NAME: told}) if answer else None
 
 
@@ -83,6 +99,14 @@ def _made(call: JsonObject, id_: str) -> ToolCall:
 def _without_calls(message: AnyMessage) -> AnyMessage:
     kept = {key: value for key, value in message.response_metadata[NAME].items() if key != "calls"}
     return message.model_copy(update={"response_metadata": {**message.response_metadata, NAME: kept}})
+
+
+def supposed_places(messages: Sequence[AnyMessage], digest: str) -> list[str]:
+    """JSON Pointers to what the last rehearsal left made up of the task state, where its digest is still this one."""
+    told = next((_metadata(message) for message in reversed(messages) if _metadata(message)), {}).get("supposed")
+    paths = told.get("paths") if isinstance(told, dict) and told.get("digest") == digest else None
+    paths = paths if isinstance(paths, list) else []
+    return [path for path in paths if isinstance(path, str) and _POINTER.fullmatch(path)]
 
 
 def rung_of(message: AnyMessage) -> str | None:

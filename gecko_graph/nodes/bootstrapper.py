@@ -14,6 +14,7 @@ from ..context import GeckoContext
 from ..errors import StateError
 from ..events import event
 from ..models.ask import Ask, Reply, Where
+from ..models.memory import supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
 from ..models.telling import cut, shared, tell_conversation, tell_json, tell_policy, tell_tools, within
@@ -94,11 +95,11 @@ def make_whole(
 
 def kept_places(state: GeckoState, given: JsonObject) -> list[str]:
     """The supposed places of earlier turns; none where the caller has given a state since, which is then his."""
-    last, supposed = state.get("rehearsal"), state.get("supposed")
-    if not last or not supposed:
-        return []
+    found, last = digest(given), state.get("rehearsal")
+    if last is None:  # embedded, where the conversation is all that is left of it
+        return supposed_places(state["messages"], found)
     chosen = next(attempt for attempt in last["attempts"] if attempt["number"] == last["chosen"])
-    return supposed if digest(given) in (chosen["start_digest"], chosen["end_digest"]) else []
+    return state.get("supposed") or [] if found in (chosen["start_digest"], chosen["end_digest"]) else []
 
 
 def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:

@@ -101,16 +101,21 @@ def finish(state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = 
         "usage": state["ledger"]["usage"],
         "origins": chosen.get("origins", {}),
     }
-    if supposed := state.get("supposed_state"):
-        rehearsal["supposed_state"] = supposed
+    if shown := state.get("supposed_state"):
+        rehearsal["supposed_state"] = shown
     update: dict[str, Any] = {"rehearsal": rehearsal}
-    if chosen["verdict"]["word"] == "accepted":
+    supposed, budget = state.get("supposed") or [], scope.context.view_chars
+    accepted = chosen["verdict"]["word"] == "accepted"
+    if accepted:
         before = state.get("task_state") or {}
         check_start(digest(before), chosen["start_digest"])
         update["task_state"] = after = apply_patch(before, chosen["change"])
-        rehearsal["changes"] = format_change(before, after, budget=scope.context.view_chars).splitlines()
-        update["supposed"] = [*(state.get("supposed") or []), *written_by_models(chosen, inventing)]
-    said = answer_message(chosen["answer"], chosen["verdict"], chosen["steps"], budget=scope.context.view_chars)
+        rehearsal["changes"] = format_change(before, after, budget=budget).splitlines()
+        update["supposed"] = supposed = list(dict.fromkeys([*supposed, *written_by_models(chosen, inventing)]))
+    now = chosen["end_digest" if accepted else "start_digest"]
+    said = answer_message(
+        chosen["answer"], chosen["verdict"], chosen["steps"], budget=budget, supposed=supposed, digest=now
+    )
     return {**update, "messages": [said]} if said else update
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph.models.memory import answer_message, recalled, rung_of
+from gecko_graph.models.memory import answer_message, recalled, rung_of, supposed_places
 from tests.any_schema import JUNK
 
 
@@ -71,7 +71,10 @@ def test_later_turns_read_calls_and_results_where_they_were_made():
     assert conversation[1].response_metadata["gecko"]["calls"]
 
 
-METADATA = JUNK | st.fixed_dictionaries({"calls": JUNK | st.lists(JUNK | st.fixed_dictionaries(
+PLACES = st.fixed_dictionaries(
+    {"supposed": JUNK | st.fixed_dictionaries({"digest": st.just("d"), "paths": JUNK | st.lists(st.text() | JUNK)})}
+)
+METADATA = JUNK | PLACES | st.fixed_dictionaries({"calls": JUNK | st.lists(JUNK | st.fixed_dictionaries(
     {"name": st.text() | JUNK, "args": st.dictionaries(st.text(), JUNK), "result": JUNK, "status": st.text(),
      "rung": st.text()},
 ))})  # fmt: skip
@@ -83,4 +86,13 @@ def test_changed_metadata_crash_nothing(metadata):
     assert [message.text for message in told if message.type == "human"] == ["a", "c"]
     made = [call["id"] for message in told if message.type == "ai" for call in message.tool_calls]
     assert made == [message.tool_call_id for message in told if message.type == "tool"]
+    assert all(path == "" or path[0] == "/" for path in supposed_places(told, "d"))
     assert all(rung_of(message) is None or isinstance(rung_of(message), str) for message in told)
+
+
+def test_supposed_places_are_remembered_for_the_state_that_they_are_of():
+    conversation = [answer_message("Done.", verdict(), [], budget=99, supposed=["/a", "/b~1c"], digest="d")]
+    assert supposed_places(conversation, "d") == ["/a", "/b~1c"]
+    assert supposed_places(conversation, "another") == []
+    many = answer_message("Done.", verdict(), [], budget=99, supposed=[f"/{n}" for n in range(200)], digest="d")
+    assert supposed_places([many], "d") == [""]
