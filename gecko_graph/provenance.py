@@ -39,6 +39,7 @@ _RELATIVE = re.compile(
 )
 _SCALE = re.compile(r"\b\d{1,2} ?(?:to|and|-|through) ?(\d{1,2})\b")
 _DEFAULT = re.compile(r"(?i)default[^.;]{0,40}")
+_RUNS = re.compile(r"[^\W\d_]+|\d+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
@@ -156,14 +157,18 @@ _Argument: TypeAlias = tuple[str, Json, list[_Mark], bool]
 """An argument's JSON path, its value, where it comes from, and whether it is made up."""
 
 
-def _search(state: JsonObject, wanted: Collection[str], supposed: set[str]) -> Iterator[tuple[str, _Mark]]:
-    """The wanted forms that the state holds outside of what was made up."""
-    plain = [form.removeprefix("=") for form in wanted if len(form) > 1]
+def _search(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, _Mark]]:
+    """The wanted forms that the state holds outside of what was made up; a large state is read once, however many."""
+    moments = any("~" in form or ":" in form for form in wanted)
     for place, value in scalars(state, keys=True):
         if value is None or isinstance(value, bool):
             continue
-        low = whole_form(value)[1:] if isinstance(value, str) else canonical(value)
-        if (low in wanted or any(form in low for form in plain)) and not supposed & {*_parents(pointer(place))}:
+        if isinstance(value, str):
+            low = whole_form(value)
+            near = low in wanted or not wanted.isdisjoint(_RUNS.findall(low)) or (moments and low[1:2].isdigit())
+        else:
+            near = canonical(value) in wanted
+        if near and not supposed & {*_parents(pointer(place))}:
             yield from ((form, _Mark("state", place)) for form in forms_of(value) if form in wanted)
 
 

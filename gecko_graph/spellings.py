@@ -103,7 +103,7 @@ def atoms_of(value: Json) -> list[Atom]:
         number = canonical(value)
         return [Atom((number, number.lstrip("-")), (f"≈{number}",))]
     atoms, text = [], value[:TEXT_CHARS]
-    for find in (_dates, _times, _long_numbers):
+    for find in (_dates, _times, _long_numbers) if any(map(str.isdigit, text)) else ():
         places: dict[tuple[int, int], tuple[str, ...]] = {}
         for (year, rest), start, end in find(text):  # 04/10/2023 is two dates, of which either will do
             places[start, end] = (*places.get((start, end), ()), year + rest, ("?" if year else "") + rest)
