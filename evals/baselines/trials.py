@@ -23,8 +23,9 @@ from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko, create_attempt
 from gecko_graph.models.ask import PlannerAsk, Reply, Where
 from gecko_graph.models.factory import Models
+from gecko_graph.models.json_text import Unreadable
 from gecko_graph.models.node import NodeFunction, NodeScope, as_node
-from gecko_graph.models.structured import Unreadable, read_reply
+from gecko_graph.models.structured import read_reply
 from gecko_graph.models.telling import cut, tell_steps
 from gecko_graph.nodes.attempt import attempt_node
 from gecko_graph.nodes.bootstrapper import bootstrapper

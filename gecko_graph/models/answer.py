@@ -14,8 +14,9 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langgraph.errors import GraphBubbleUp
 
-from .ask import AnyAsk, ModelAsk, ModelCall, PlannerAsk, Reply, Work
+from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
 from .factory import Models
+from .failure import failure_of
 from .work import Done, aperform, perform
 
 _MOST_THREADS = 16
@@ -66,26 +67,39 @@ def _answer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -> Reply
     if isinstance(ask, Work):
         return _told(perform(ask))
     dialogue, own = models.open(ask), _config(ask, config)
-    try:
-        call = next(dialogue)
-        while True:
-            call = dialogue.send(_invoke(call, own))
-    except StopIteration as done:
-        reply: Reply = done.value
-        return reply
+    call = _begin(dialogue)
+    while isinstance(call, ModelCall):
+        call = _go_on(dialogue, _invoke(call, own))
+    return call
 
 
 async def _aanswer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -> Reply:
     if isinstance(ask, Work):
         return _told(await aperform(ask))
     dialogue, own = models.open(ask), _config(ask, config)
+    call = _begin(dialogue)
+    while isinstance(call, ModelCall):
+        call = _go_on(dialogue, await _ainvoke(call, own))
+    return call
+
+
+def _begin(dialogue: Dialogue) -> ModelCall | Reply:
     try:
-        call = next(dialogue)
-        while True:
-            call = dialogue.send(await _ainvoke(call, own))
+        return next(dialogue)
     except StopIteration as done:
         reply: Reply = done.value
         return reply
+
+
+def _go_on(dialogue: Dialogue, said: Any) -> ModelCall | Reply:
+    """Hand over what a model said. Nothing that it can say raises: what no rule has foreseen is a failure, too."""
+    try:
+        return dialogue.send(said)
+    except StopIteration as done:
+        reply: Reply = done.value
+        return reply
+    except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they say becomes data
+        return Reply(None, f"the model's reply could not be read ({failure_of(error)})")
 
 
 def _invoke(call: ModelCall, config: RunnableConfig) -> Any:

@@ -45,7 +45,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to a helper role, answered with an object of class `reply`.
+    """A question to a helper role, answered with an object of class `reply`, which speaks of each of `ids`.
 
     `schema` is the reply's JSON Schema where it can say more than the class: what a tool's own result looks like.
     """
@@ -55,6 +55,7 @@ class Ask:
     reply: type[BaseModel]
     where: Where
     schema: JsonObject | None = None
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import RunFailure
 from ..masking import mask
+from .usage import is_count
 
 _LONGEST = 300
 
@@ -18,7 +19,7 @@ _STUMBLES = (AttributeError, IndexError, KeyError, TypeError)
 
 def failure_of(error: Exception) -> str:
     """An exception as one short line, without keys."""
-    text = " ".join(mask(str(error)).split())
+    text = " ".join(mask(words_of(error)).split())
     if type(error).__name__ == "LengthFinishReasonError":
         text = "the model's reply was cut off at its length limit"
     elif isinstance(error, _STUMBLES):
@@ -28,6 +29,14 @@ def failure_of(error: Exception) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
+def words_of(error: Exception) -> str:
+    """What an exception says, as text that can be kept; nothing where its own `__str__` raises."""
+    try:
+        return str(error).encode("utf-8", "replace").decode("utf-8")
+    except Exception:  # noqa: BLE001 - the boundary to models: even an error's text is somebody else's code
+        return ""
+
+
 def is_refusal(error: Exception) -> bool:
     """True if the server may take the same question when it is asked without structured output.
 
@@ -35,9 +44,10 @@ def is_refusal(error: Exception) -> bool:
     """
     if isinstance(error, NotImplementedError):
         return True
-    if getattr(error, "status_code", None) not in _REFUSALS:
+    status = getattr(error, "status_code", None)
+    if not isinstance(status, int) or status not in _REFUSALS:
         return False
-    told = f"{getattr(error, 'code', '')} {error}".lower()
+    told = f"{getattr(error, 'code', '')} {words_of(error)}".lower()
     return not ("context_length" in told or "context length" in told or "maximum context" in told)
 
 
@@ -45,4 +55,4 @@ def tokens_of(error: Exception) -> tuple[int, int]:
     """Input and output tokens of a reply that the client threw away, for example one cut off at the length limit."""
     usage: Any = getattr(getattr(error, "completion", None), "usage", None)
     given, made = getattr(usage, "prompt_tokens", 0), getattr(usage, "completion_tokens", 0)
-    return (given, made) if isinstance(given, int) and isinstance(made, int) else (0, 0)
+    return (given, made) if is_count(given) and is_count(made) else (0, 0)

@@ -3,34 +3,52 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
+import ormsgpack
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 from langchain_core.messages.tool import invalid_tool_call
 
-from .structured import MAX_REPLY_CHARS, unkeepable
+from .json_text import MAX_REPLY_CHARS
+from .structured import unkeepable
 
 
 def readable(message: AIMessage) -> tuple[AIMessage | None, str | None]:
     """The message as it can be kept, or why it cannot be used.
 
-    A call whose arguments no checkpoint can keep (an integer over 64 bits, half a surrogate pair, NaN) becomes an
-    invalid call, for the validator to refuse. A refusal that the provider tells beside an empty text becomes the text.
+    A refusal that the provider tells beside an empty text becomes the text.
     """
+    message = mended(message)
     size = _size(message)
     if size > MAX_REPLY_CHARS:
         return None, f"the reply is {size:,} characters long, {MAX_REPLY_CHARS:,} are allowed"
-    changes: dict[str, Any] = {}
-    told = {id(call): wrong for call in message.tool_calls if (wrong := unkeepable(call["args"])) is not None}
-    if told:
-        broken = [_broken(call, told[id(call)]) for call in message.tool_calls if id(call) in told]
-        changes["tool_calls"] = [call for call in message.tool_calls if id(call) not in told]
-        changes["invalid_tool_calls"] = [*message.invalid_tool_calls, *broken]
-        changes["additional_kwargs"] = {}
-    text = _refusal_or_text(message)
-    if text != message.content:
-        changes["content"] = text
-    return (message.model_copy(update=changes) if changes else message), None
+    if not message.content and not message.tool_calls and (refusal := message.additional_kwargs.get("refusal")):
+        message = message.model_copy(update={"content": str(_clean(refusal))})
+    return message, None
+
+
+def mended(message: AIMessage) -> AIMessage:
+    """The message with nothing in it that no checkpoint can keep; an orderly one is returned as it is.
+
+    A call whose arguments cannot be kept (an integer over 64 bits, half a surrogate pair, NaN) becomes an invalid
+    call, for the validator to refuse.
+    """
+    calls = [_named(call) for call in message.tool_calls or ()]
+    wrong = [_unusable(call.get("args")) for call in calls]
+    broken = [_broken(call, why) for call, why in zip(calls, wrong, strict=True) if why]
+    orderly: dict[str, Any] = {
+        "content": _content(message.content),
+        "tool_calls": [call for call, why in zip(calls, wrong, strict=True) if not why],
+        "invalid_tool_calls": [*(_clean(dict(call)) for call in message.invalid_tool_calls or ()), *broken],
+        "additional_kwargs": {} if broken else _kept(message.additional_kwargs, {}),
+        "response_metadata": _kept(message.response_metadata, {}),
+        "usage_metadata": _kept(message.usage_metadata, None),
+        "id": message.id and str(_clean(message.id)),
+        "name": message.name and str(_clean(message.name)),
+    }
+    changes = {key: value for key, value in orderly.items() if value != getattr(message, key)}
+    return message.model_copy(update=changes) if changes else message
 
 
 def _size(message: AIMessage) -> int:
@@ -38,15 +56,47 @@ def _size(message: AIMessage) -> int:
     return len(str(message.text)) + calls
 
 
-def _broken(call: ToolCall, wrong: str) -> InvalidToolCall:
+def _named(call: ToolCall) -> ToolCall:
+    said: Any = {key: _clean(value) for key, value in call.items() if key != "args"} | {"args": call.get("args")}
+    for key, missing in (("name", ""), ("id", None)):
+        said[key] = missing if said.get(key) is None else str(said[key])
+    kept: ToolCall = said
+    return kept
+
+
+def _unusable(args: Any) -> str | None:
+    return unkeepable(args) if isinstance(args, dict) else "the arguments are not an object"
+
+
+def _broken(call: ToolCall, why: str) -> InvalidToolCall:
     # escaped as ASCII the arguments are text that can be kept, whatever is in them
-    return invalid_tool_call(name=call["name"], args=json.dumps(call["args"]), id=call["id"], error=wrong)
+    args = json.dumps(call.get("args"), default=str, skipkeys=True)
+    return invalid_tool_call(name=call["name"], args=args, id=call["id"], error=why)
 
 
-def _refusal_or_text(message: AIMessage) -> Any:
-    content = message.content
-    if not isinstance(content, str):
-        return content
-    if not content and not message.tool_calls:
-        content = str(message.additional_kwargs.get("refusal") or "")
-    return content.encode("utf-8", "replace").decode("utf-8")
+def _content(content: Any) -> Any:
+    if isinstance(content, list):
+        blocks = (_clean(block) for block in content if isinstance(block, str | dict))
+        return [block for block in blocks if _packs(block)]
+    return _clean(content) if isinstance(content, str) else ""
+
+
+def _kept(value: Any, otherwise: Any) -> Any:
+    return value if isinstance(value, Mapping) and _packs(value) else otherwise
+
+
+def _packs(value: Any) -> bool:
+    try:
+        ormsgpack.packb(value, default=lambda other: None)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _clean(value: Any) -> Any:
+    """The value with half surrogate pairs replaced, at any depth: they cannot be written as UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_clean(key): _clean(each) for key, each in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list) else value

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import WithJsonSchema
 
 from ..state import ItemStatus, Json, JsonObject, Patch, Role
@@ -26,8 +27,35 @@ _OPERATION_SCHEMA: JsonObject = {
 PatchReply = Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": _OPERATION_SCHEMA})]
 
 
+_ALSO = {"success": "ok", "succeeded": "success", "passed": "success", "pass": "success", "fail": "failed"}
+_ALSO |= {"failed": "error", "failure": "error"}
+"""Words that models use for one of an enum's: each counts only where the enum has the other and not the word."""
+
+
 class _Reply(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_generously(cls, value: Any) -> Any:
+        """Leave out nulls where nothing need be said, and take the words of an enum in any letter case."""
+        if not isinstance(value, Mapping):
+            return value
+        fields = cls.model_fields
+        kept = {key: each for key, each in value.items() if each is not None or _is_required(fields.get(key))}
+        return {key: _word(each, fields[key].annotation) if key in fields else each for key, each in kept.items()}
+
+
+def _is_required(field: FieldInfo | None) -> bool:
+    return field is not None and field.is_required()
+
+
+def _word(value: Any, annotation: Any) -> Any:
+    if get_origin(annotation) is not Literal or not isinstance(value, str):
+        return value
+    words = get_args(annotation)
+    word = "_".join(value.casefold().replace("-", " ").replace("_", " ").split())
+    return next((each for each in (word, _ALSO.get(word)) if each in words), value)
 
 
 class ArgumentProblem(_Reply):
@@ -58,22 +86,29 @@ class _PatchBearing(_Reply):
         return patch
 
 
-class SimulatedEffect(_PatchBearing):
-    """The simulator's reply: result and change of the task state in one."""
-
-    model_config = ConfigDict(json_schema_extra=_all_asked_for)
-
-    status: Literal["ok", "error"]
-    result: Json
-    patch: PatchReply = Field(default_factory=list)
-    unchanged: bool = False
-
-
 class SimulatedResponse(_Reply):
     """The simulator's reply where the change is asked for separately, as the paper does (appendix A.4)."""
 
     status: Literal["ok", "error"]
     result: Json
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, value: Any) -> Any:
+        """Read an object that is the result alone, or an error alone, as what it is."""
+        if not isinstance(value, Mapping) or not value or {"status", "result", "patch"} & value.keys():
+            return value
+        error = [*value] == ["error"]
+        return {"status": "error" if error else "ok", "result": value["error"] if error else dict(value)}
+
+
+class SimulatedEffect(_PatchBearing, SimulatedResponse):
+    """The simulator's reply: result and change of the task state in one."""
+
+    model_config = ConfigDict(json_schema_extra=_all_asked_for)
+
+    patch: PatchReply = Field(default_factory=list)
+    unchanged: bool = False
 
 
 class StateChange(_PatchBearing):
@@ -116,6 +151,11 @@ class DescribedItem(_Reply):
 
     description: str = Field(min_length=1)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, value: Any) -> Any:
+        return {"description": value} if isinstance(value, str) else value
+
 
 class Checklist(_Reply):
     """The checklist writer's reply (paper, section 3.4 and appendix A.6)."""
@@ -129,9 +169,16 @@ class ItemJudgement(_Reply):
     Models write fields in this order, so the word follows from the reason.
     """
 
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
     id: str
     reason: str = ""
     status: ItemStatus
+
+    @field_validator("id")
+    @classmethod
+    def _known(cls, given: str, info: ValidationInfo) -> str:
+        return match_id(given, (info.context or {}).get("ids", ()))
 
 
 class Judgement(_Reply):
@@ -140,6 +187,14 @@ class Judgement(_Reply):
     items: list[ItemJudgement]
     ask_user: bool = False
     feedback: str = ""
+
+    @model_validator(mode="after")
+    def _whole(self, info: ValidationInfo) -> Self:
+        context = info.context or {}
+        left_out = [each for each in context.get("ids", ()) if each not in {item.id for item in self.items}]
+        if left_out and context.get("whole"):
+            raise ValueError(f"items says nothing of {', '.join(left_out[:9])}")
+        return self
 
 
 class ToolSchema(_Reply):
@@ -161,6 +216,19 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "converter": (ToolSchema,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
+
+
+def match_id(given: str, ids: Sequence[str]) -> str:
+    """The id that is meant: `Item-1`, `item_1` and `1` are item-1 if no other id can be; else it is left as given."""
+    wanted = _bare_id(given)
+    alike = [each for each in ids if _bare_id(each) == wanted]
+    if wanted.isdecimal() and not alike:
+        alike = [each for each in ids if each[len(each.rstrip("0123456789")) :].lstrip("0") == wanted.lstrip("0")]
+    return given if given in ids or len(alike) != 1 else alike[0]
+
+
+def _bare_id(text: str) -> str:
+    return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
 def _wrong_operation(operation: Any) -> str | None:

@@ -21,9 +21,11 @@ from ..state import JsonObject, RoleUsage
 from . import structured
 from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
 from .failure import failure_of, is_refusal, tokens_of
-from .planned import readable
+from .json_text import Unreadable
+from .planned import mended, readable
 from .prompts import Prompt, render
-from .structured import WAYS, Unreadable, Way
+from .structured import WAYS, Way
+from .telling import cut
 from .usage import Price, add_all, count, count_tokens
 
 _REPAIR_CHARS = 4_000
@@ -58,7 +60,8 @@ class Speaker:
             call = self._by(way, schema, strict=structured.is_closed(ask.reply))
             if call is None:
                 continue
-            said = yield call(_messages(prompt, ask, in_words=way == "text" or schema is not _schema_of(ask)))
+            in_words = way == "text" or schema is not _schema_of(ask)
+            said = _orderly((yield call(_messages(prompt, ask, in_words=in_words))))
             spent.append(self._count(said))
             if isinstance(said, Exception) and way != "text" and is_refusal(said):
                 if schema is ask.schema:
@@ -67,12 +70,12 @@ class Speaker:
             if isinstance(said, Exception):
                 return Reply(None, failure_of(said), add_all(spent))
             self._learn(ask.reply, way)
-            value, problem = _read(said, ask.reply)
+            value, problem = _read(said, ask)
             if problem is None or problem.final:
                 return Reply(value, str(problem) if problem else None, add_all(spent))
-            again = yield call(_repair(prompt, ask, said, problem))
+            again = _orderly((yield call(_repair(prompt, ask, said, problem))))
             spent.append(self._count(again))
-            return self._repaired(ask.reply, problem, again, spent)
+            return self._repaired(ask, problem, again, spent)
         raise AssertionError("plain text is a way that is always there")
 
     def plan(self, ask: PlannerAsk) -> Dialogue:
@@ -92,12 +95,12 @@ class Speaker:
         message, failure = readable(said)
         return Reply(message, failure, usage)
 
-    def _repaired(self, reply: type[BaseModel], problem: Unreadable, again: Any, spent: Sequence[RoleUsage]) -> Reply:
+    def _repaired(self, ask: Ask, problem: Unreadable, again: Any, spent: Sequence[RoleUsage]) -> Reply:
         if isinstance(again, Exception):
             return Reply(None, failure_of(again), add_all(spent))
-        value, still = _read(again, reply)
+        value, still = _read(again, ask, whole=False)
         if still is None and problem.prose:
-            self._ways[reply] = self._way = (
+            self._ways[ask.reply] = self._way = (
                 "text"  # the server overlooks what it does not know: tell the schema in words
             )
         return Reply(value, str(still) if still else None, add_all(spent))
@@ -182,19 +185,23 @@ def _instructions(ask: Ask) -> str:
 
 
 def _repair(prompt: Prompt, ask: Ask, said: Any, problem: Unreadable) -> list[BaseMessage]:
-    wrote = structured.raw_text(said) if isinstance(said, AIMessage) else ""
+    wrote = cut(structured.raw_text(said), budget=_REPAIR_CHARS)
     return [
         *_messages(prompt, ask, in_words=True),
-        *([AIMessage(wrote[:_REPAIR_CHARS])] if wrote.strip() else []),
+        AIMessage(wrote if wrote.strip() else "(nothing)"),  # two human messages in a row are refused by some models
         HumanMessage(
             f"That cannot be used: {problem}. Reply again with the whole, corrected JSON object and nothing else."
         ),
     ]
 
 
-def _read(said: Any, reply: type[BaseModel]) -> tuple[BaseModel | None, Unreadable | None]:
+def _orderly(said: Any) -> Any:
+    return mended(said) if isinstance(said, AIMessage) else said
+
+
+def _read(said: Any, ask: Ask, *, whole: bool = True) -> tuple[BaseModel | None, Unreadable | None]:
     try:
-        return structured.read_reply(said, reply), None
+        return structured.read_reply(said, ask.reply, ids=ask.ids, whole=whole), None
     except Unreadable as problem:
         return None, problem
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -13,54 +12,54 @@ from langchain_core.messages import AIMessage
 from pydantic import BaseModel, ValidationError
 
 from ..state import Json, JsonObject
+from .json_text import Unreadable, find_json
 
 Way = Literal["json_schema", "function_calling", "text"]
 
 WAYS: tuple[Way, ...] = ("json_schema", "function_calling", "text")
 
-MAX_REPLY_CHARS = 1_000_000
-_MAX_CANDIDATES = 64
 _MAX_ERRORS = 3
-
-_FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)```", re.DOTALL)
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+_WRAPPERS = frozenset(("reply", "response", "output", "arguments", "args", "parameters"))
 
 
-class Unreadable(ValueError):
-    """A reply that is not what was asked for; the message says why, in one line.
-
-    Args:
-        why: One line.
-        kind: `prose` if there was no JSON at all, `final` if asking again is of no use.
-    """
-
-    def __init__(self, why: str, *, kind: Literal["shape", "prose", "final"] = "shape") -> None:
-        super().__init__(why)
-        self.prose, self.final = kind == "prose", kind == "final"
-
-
-def read_reply(said: Any, reply: type[BaseModel]) -> BaseModel:
+def read_reply(said: Any, reply: type[BaseModel], *, ids: Sequence[str] = (), whole: bool = True) -> BaseModel:
     """Read a reply, wherever the model put it: a tool call's arguments, the text, a fenced block in the text.
 
+    Args:
+        said: The model's message, or what a parser of its own made of it.
+        reply: The class that is wanted.
+        ids: The ids that the reply is to speak of; other spellings of them are read.
+        whole: All of the ids must be there.
+
     Raises:
-        Unreadable: Empty, huge, not JSON, or of another shape.
+        Unreadable: Empty, huge, not JSON, of another shape, or several different answers.
     """
-    if isinstance(said, AIMessage):
-        return _read_message(said, reply)
-    if isinstance(said, BaseModel):
-        said = said.model_dump(by_alias=True)
-    if isinstance(said, dict):
-        return _fit(said, reply)
-    raise Unreadable(f"the model replied with {type(said).__name__}, not with a message", kind="final")
+    values = [_unwrapped(value, reply) for value in _values_in(said)]
+    own = [value for value in values if isinstance(value, dict) and names_of(reply) & value.keys()]
+    read: list[BaseModel] = []
+    problem: Unreadable | None = None
+    for value in own or values:
+        try:
+            fitted = _fit(value, reply, {"ids": tuple(ids), "whole": whole})
+        except Unreadable as wrong:
+            problem = problem or wrong
+        else:
+            read += [fitted] if fitted not in read else []
+    if len(read) > 1:
+        raise Unreadable(f"the reply holds {len(read)} different answers: give one")
+    if not read:
+        raise problem or Unreadable("the reply is empty")
+    return read[0]
 
 
-def raw_text(message: AIMessage) -> str:
-    """What the model wrote, as text: for the repair round and for nothing else."""
-    if message.tool_calls:
-        return json.dumps(message.tool_calls[0]["args"])  # escaped: half a surrogate pair could not be sent back
-    if message.invalid_tool_calls:
-        return str(message.invalid_tool_calls[0].get("args") or "")
-    return str(message.text)
+def raw_text(said: Any) -> str:
+    """What the model replied, as text that can be sent back: for the repair round and for nothing else."""
+    if not isinstance(said, AIMessage):
+        return json.dumps(said.model_dump() if isinstance(said, BaseModel) else said, default=str)
+    if calls := said.tool_calls:
+        return "\n".join(json.dumps(call["args"]) for call in calls)
+    text = said.invalid_tool_calls[0].get("args") if said.invalid_tool_calls else said.text
+    return str(text or "").encode("utf-8", "replace").decode("utf-8")
 
 
 @cache
@@ -83,15 +82,50 @@ def is_closed(reply: type[BaseModel]) -> bool:
     return not _has_free_form(_plain(source, source.get("$defs", {})))
 
 
-def _read_message(message: AIMessage, reply: type[BaseModel]) -> BaseModel:
-    for call in message.tool_calls:
-        return _fit(call["args"], reply)
+def _values_in(said: Any) -> list[Json]:
+    if isinstance(said, AIMessage):
+        return _values_of(said)
+    if isinstance(said, BaseModel):
+        said = said.model_dump(by_alias=True)
+    if isinstance(said, dict):
+        return [said]
+    raise Unreadable(f"the model replied with {type(said).__name__}, not with a message", kind="final")
+
+
+def _values_of(message: AIMessage) -> list[Json]:
+    values: list[Json] = [call["args"] for call in message.tool_calls]
     for broken in message.invalid_tool_calls:
-        return _fit(_parse(str(broken.get("args") or "")), reply)
+        values += find_json(str(broken.get("args") or ""))
+    if values:
+        return values
     text = str(message.text)
     if not text and (refusal := message.additional_kwargs.get("refusal")):
         raise Unreadable(f"the model refused: {str(refusal)[:200]}", kind="final")
-    return _read_text(text, reply)
+    return find_json(text)
+
+
+@cache
+def names_of(reply: type[BaseModel]) -> frozenset[str]:
+    """The names that a reply's fields go by, old ones too."""
+    aliases = (field.validation_alias for field in reply.model_fields.values())
+    others = {
+        name for alias in aliases for name in ([alias] if isinstance(alias, str) else getattr(alias, "choices", []))
+    }
+    return frozenset({*reply.model_fields, *others})
+
+
+def _unwrapped(value: Json, reply: type[BaseModel]) -> Json:
+    """A reply as its class has it, of one that stands in a wrapping more or in one less."""
+    name = _only_list(reply)
+    if isinstance(value, list) and name:
+        return {name: value}
+    if not isinstance(value, dict) or names_of(reply) & value.keys():
+        return value
+    wrapped = [value[key] for key in value if key in _WRAPPERS or key == reply.__name__]
+    if len(wrapped) == 1 and isinstance(wrapped[0], dict | list):
+        return _unwrapped(wrapped[0], reply)
+    items = schema_of(reply)["properties"][name].get("items", {}) if name else {}
+    return {name: [value]} if items.get("properties", {}).keys() & value.keys() else value
 
 
 def unkeepable(value: Json) -> str | None:
@@ -104,71 +138,9 @@ def unkeepable(value: Json) -> str | None:
     return None
 
 
-def _read_text(text: str, reply: type[BaseModel]) -> BaseModel:
-    if len(text) > MAX_REPLY_CHARS:
-        raise Unreadable(f"the reply is {len(text):,} characters long, {MAX_REPLY_CHARS:,} are allowed")
-    text = _THOUGHT.sub("", text).strip()
-    if not text:
-        raise Unreadable("the reply is empty")
-    first: Unreadable | None = None
-    for value in _values(text):
-        try:
-            return _fit(value, reply)
-        except Unreadable as problem:
-            first = first or problem
-    raise first or _no_json(text)
-
-
-def _no_json(text: str) -> Unreadable:
+def _fit(value: Json, reply: type[BaseModel], context: Mapping[str, Any]) -> BaseModel:
     try:
-        _parse(text)
-    except Unreadable as problem:
-        if text[0] in "{[":
-            return problem
-    return Unreadable("the reply holds no JSON object", kind="prose")
-
-
-def _values(text: str) -> Iterator[Json]:
-    """JSON values in a text, likeliest first: all of it, fenced blocks, objects between prose."""
-    for candidate in (text, *(block.strip() for block in _FENCED.findall(text))):
-        try:
-            yield _parse(candidate)
-        except Unreadable:
-            continue
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
-    start = text.find("{")
-    for _ in range(_MAX_CANDIDATES):
-        if start < 0:
-            return
-        try:
-            value, start = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            start += 1
-        else:
-            yield value
-        start = text.find("{", start)
-
-
-def _parse(text: str) -> Json:
-    if len(text) > MAX_REPLY_CHARS:
-        raise Unreadable(f"the reply is {len(text):,} characters long, {MAX_REPLY_CHARS:,} are allowed")
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError:
-        raise Unreadable("the reply is nested too deeply") from None
-    except ValueError as error:
-        raise Unreadable(f"the reply is not JSON: {error}") from None
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _fit(value: Json, reply: type[BaseModel]) -> BaseModel:
-    if isinstance(value, list) and (name := _only_list(reply)):
-        value = {name: value}
-    try:
-        fitted = reply.model_validate(value)
+        fitted = reply.model_validate(value, context=dict(context))
     except ValidationError as error:
         raise Unreadable(f"the reply does not fit {reply.__name__}: {_told(error)}") from None
     except RecursionError:

@@ -6,7 +6,7 @@ An unknown price makes a sum unknown: `None + 0.01` is None, never a bill that l
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -40,6 +40,9 @@ def nothing() -> RoleUsage:
     return {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
 
 
+MOST_TOKENS = 10**9
+"""More than any call uses: sums of what is booked stay within the 64 bits that a checkpoint can keep."""
+
 _DIGITS = 9  # rounding every sum to as many digits makes its order not matter
 
 
@@ -51,14 +54,20 @@ def count(message: BaseMessage | None, *, prices: Mapping[str, Price] = PRICES) 
         prices: Price by model name. A dated name (`gpt-4o-2024-08-06`) has the price of the name it begins with.
 
     Returns:
-        One call with its tokens, 0 where the provider does not tell. The cost is None where the model's price or the
-        tokens are unknown.
+        One call with its tokens, 0 where the provider does not tell or tells nonsense. The cost is None where the
+        model's price or the tokens are unknown.
     """
     told = message.usage_metadata if isinstance(message, AIMessage) else None
-    if message is None or told is None:
+    given, made = (told.get(key) if isinstance(told, Mapping) else None for key in ("input_tokens", "output_tokens"))
+    if message is None or not (is_count(given) and is_count(made)):
         return {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
-    name = str(message.response_metadata.get("model_name", ""))
-    return count_tokens(int(told["input_tokens"]), int(told["output_tokens"]), model_name=name, prices=prices)
+    name = str((message.response_metadata or {}).get("model_name", ""))
+    return count_tokens(given, made, model_name=name, prices=prices)
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """True for a number of tokens that one call can have used."""
+    return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
 def count_tokens(

@@ -245,6 +245,7 @@ def ask_judge(
         },
         reply=Judgement,
         where=Where(turn=human_turns(messages) - 1, attempt=attempt["number"], question=question),
+        ids=tuple(item["id"] for item in evidence.items if item["id"] not in ruled),
     )
 
 

@@ -152,11 +152,11 @@ FAULTS = {
     "empty": (lambda body: {"content": ""}, "empty"),
     "null": (lambda body: {"content": None}, "empty"),
     "prose": (lambda body: {"content": "I would rather talk."}, "no JSON"),
-    "half": (lambda body: {"content": '{"problems": ['}, "not JSON"),
+    "half": (lambda body: {"content": '{"problems": ['}, "has no end"),
     "cut off": (lambda body: {"content": '{"problems": [', "finish": "length"}, "cut off"),
     "wrong shape": (lambda body: {"content": '{"problems": 3}'}, "problems: Input should be a valid list"),
     "huge": (lambda body: {"content": '{"problems": "' + "x" * 1_000_001 + '"}'}, "1,000,01"),
-    "nested": (lambda body: {"content": '{"problems": ' + "[" * 100_000}, "too deeply"),
+    "nested": (lambda body: {"content": '{"problems": ' + "[" * 100_000}, "has no end"),
     "refusal": (lambda body: {"content": None, "refusal": "I must not"}, "refused: I must not"),
     "too long": (
         lambda body: httpx.Response(400, json={"error": {"message": "too long", "code": "context_length_exceeded"}}),

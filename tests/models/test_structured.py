@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from langchain_core.messages import AIMessage
 
+from gecko_graph.models.json_text import MAX_REPLY_CHARS, Unreadable
 from gecko_graph.models.roles import (
     Checklist,
     InitialState,
@@ -21,7 +22,7 @@ from gecko_graph.models.roles import (
     StateChange,
     ToolSchema,
 )
-from gecko_graph.models.structured import MAX_REPLY_CHARS, Unreadable, is_closed, read_reply, schema_of, unkeepable
+from gecko_graph.models.structured import is_closed, read_reply, schema_of, unkeepable
 
 ALL = (SemanticVerdict, SimulatedEffect, SimulatedResponse, StateChange, InitialState, Checklist, Judgement, ToolSchema)
 
@@ -79,9 +80,10 @@ def test_json_is_found_whatever_is_around_it(text):
         ('{"items": []}', "at least 1 item"),
         ('{"items": [{"description": 1}]}', "items.0.description"),
         ('{"items": [{}, {}, {}, {}, {}]}', "and 2 more"),
-        ('{"items": [', "not JSON"),
-        ("[" * 50_000, "too deeply"),
-        ('{"a":' * 50_000, "too deeply"),
+        ('{"items": [', "begins at character 0 has no end"),
+        ("[" * 50_000, "no end"),
+        ("[" * 50_000 + "]" * 50_000, "too deeply"),
+        ('{"a":' * 50_000 + "1" + "}" * 50_000, "too deeply"),
         ("{" * 500_000, "JSON"),
         ("x" * (MAX_REPLY_CHARS + 1), "1,000,001 characters"),
     ],
@@ -129,7 +131,7 @@ def test_a_tool_call_is_read_before_the_text():
 
 def test_a_broken_tool_call_says_that_it_is_not_json():
     broken = {"name": "Checklist", "args": '{"items": [', "id": "1", "error": None, "type": "invalid_tool_call"}
-    with pytest.raises(Unreadable, match="not JSON"):
+    with pytest.raises(Unreadable, match="has no end"):
         read_reply(AIMessage("", invalid_tool_calls=[broken]), Checklist)
 
 
