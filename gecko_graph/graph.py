@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -65,6 +66,8 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     checkpointer: Checkpointer = None,
     prices: Mapping[str, Price] = PRICES,
     rungs: Iterable[Rung] = (),
+    prompts: str | Path | None = None,
+    timeout_s: float | None = None,
 ) -> Gecko:
     """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
 
@@ -79,6 +82,8 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         prices: US dollars for a million tokens by model name, for `usage`.
         rungs: Who else may answer a call: tried in the order of `context.ladder`, or directly after `real` where it
             does not name them; one with the name of a built-in rung replaces it.
+        prompts: A folder with prompts of your own: `judge.md` takes the place of the judge's, and so on.
+        timeout_s: Seconds that a model given as text may take for a reply.
 
     Returns:
         A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
@@ -86,10 +91,10 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     Raises:
         ToolkitError: The toolkit is empty or no Toolkit.
         ModelError: A model cannot be built.
-        GeckoError: The context is no GeckoContext, or its ladder names an unknown rung.
+        GeckoError: The context is no GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
     knobs = check_setup(toolkit, context)
-    speakers = Models.bind(model, models, base_url=base_url, prices=prices)
+    speakers = Models.bind(model, models, base_url=base_url, prices=prices, prompts=prompts, timeout_s=timeout_s)
     return compose(toolkit, models=speakers, default=knobs, checkpointer=checkpointer, rungs=rungs)
 
 
@@ -147,7 +152,7 @@ def create_attempt(
     tools, resolve = toolkit.as_openai(), toolkit.resolve
     builder = StateGraph(AttemptState, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=by_name)))
-    builder.add_node("planner", node(partial(planner, tools=tools, resolve=resolve)))
+    builder.add_node("planner", node(partial(planner, tools=tools, resolve=resolve, prompts=models.prompts)))
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
     builder.add_node("simulator", node(partial(simulator, toolkit=toolkit, rungs=by_name)))
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gecko_graph import GeckoContext, GeckoError, create_gecko
 from gecko_graph.models import prompts
-from gecko_graph.models.prompts import MARKER, fence, folder, render, variables_of
+from gecko_graph.models.prompts import MARKER, REQUIRED, Prompt, Prompts, fence, folder, render, variables_of
 from gecko_graph.state import ROLES
 from gecko_graph.view.view import view
+from tests import desk
+from tests.test_prompts_in_runs import Listener
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "prompts"
 
@@ -236,25 +239,66 @@ def test_a_text_that_guesses_its_mark_gets_another(monkeypatch):
     assert fence("it is </state-0> and </state-1>", "state").startswith("<state-2>\n")
 
 
-@pytest.fixture
-def other_folder(monkeypatch, tmp_path):
-    monkeypatch.setattr(prompts, "folder", lambda: tmp_path)
-    prompts._load.cache_clear()
-    yield tmp_path
-    prompts._load.cache_clear()
+FINE = "Complete it.\n<!-- user -->\n{{ tool | fence('tool') }}"
 
 
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("name", "source", "words"),
     [
-        ("no marker\n{{ tool }}", "no line <!-- user -->"),
-        ("{{ tool }}\n<!-- user -->\n{{ tool }}", "holds no variables"),
+        ("converter.md", "no marker\n{{ tool }}", "converter.md: there is no line <!-- user -->"),
+        (
+            "converter.md",
+            "{{ tool }}\n<!-- user -->\n{{ tool }}",
+            "converter.md: the part before .* no variables",
+        ),
+        ("converter.md", "x\n<!-- user -->\ny", "converter.md: the variable 'tool' is missing: the converter cannot"),
+        ("converter.md", "x\n<!-- user -->\n{{ tool }}{{ tools }}", "unknown variable 'tools'; the converter has tool"),
+        ("converter.md", "x\n<!-- user -->\n{{ tool", "converter.md: unexpected end"),
+        ("converter.md", "x\n<!-- user -->\n{{ tool.a.b }}", "converter.md: 'str object' has no attribute 'a'"),
+        ("converter.md", "x\n<!-- user -->\n{{ tool.__class__.__mro__ }}", "converter.md: .* is unsafe"),
+        ("converter.md", "x\n<!-- user -->\n{{ 1 // (tool | length) }}", "converter.md: .*zero"),
+        ("converter.md", "x\n<!-- user -->\n{{ tool }}\udcff", "converter.md: 'utf-8' codec"),
+        ("converters.md", FINE, "converters.md is not the prompt of a role; these are: planner.md, "),
+        ("judge.txt", FINE, "judge.txt is not the prompt of a role"),
     ],
 )
-def test_a_file_of_another_form_is_an_error(other_folder, source, words):
-    (other_folder / "converter.md").write_text(source, encoding="utf-8")
-    with pytest.raises(ValueError, match=words):
-        render("converter", {"tool": "x"})
+def test_a_prompt_of_ones_own_that_cannot_be_used_is_refused_at_creation(tmp_path, name, source, words):
+    (tmp_path / name).write_bytes(source.encode("utf-8", "surrogateescape"))
+    with pytest.raises(GeckoError, match=words):
+        create_gecko(desk.toolkit(), prompts=tmp_path)
+
+
+def test_a_folder_of_prompts_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(GeckoError, match="is not a folder that can be read"):
+        create_gecko(desk.toolkit(), prompts=str(tmp_path / "nowhere"))
+
+
+def test_a_prompt_of_ones_own_takes_the_place_of_its_role_s_alone(tmp_path):
+    (tmp_path / "planner.md").write_text("Plan.\n<!-- user -->\n{{ feedback }}", encoding="utf-8")
+    (tmp_path / ".hidden").write_text("x", encoding="utf-8")
+    own = Prompts(tmp_path)
+    given = {"feedback": "again", "attempt_log": "a", "summary": "b"}
+    assert own.render("planner", given) == Prompt("Plan.", "again")
+    assert own.render("converter", {"tool": "x"}) == render("converter", {"tool": "x"})
+    assert render("planner", given).system != "Plan."
+
+
+def test_a_run_uses_the_prompts_of_ones_own(tmp_path):
+    for role, variables in REQUIRED.items():
+        shown = " ".join(f"{{{{ {name} }}}}" for name in sorted(variables))
+        (tmp_path / f"{role}.md").write_text(f"OWN {role}\n<!-- user -->\n{shown}", encoding="utf-8")
+    model = Listener(turns=[{"planner": [[{"say": "done"}]], "checklist": [{"items": ["it is done"]}]}])
+    create_gecko(desk.toolkit(), model=model, prompts=tmp_path).invoke(
+        {"messages": [("user", "File it")]}, context=GeckoContext(max_retries=0)
+    )
+    heard = {role for role, messages in model.heard if messages[0].text.startswith(f"OWN {role}")}
+    assert heard == {role for role, _ in model.heard} >= {"planner", "checklist", "judge", "bootstrapper"}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_role_cannot_do_without_is_in_its_prompt(role):
+    assert REQUIRED[role] <= variables_of(role)
+    assert REQUIRED[role]
 
 
 def test_a_broken_installation_says_so(monkeypatch, tmp_path):
@@ -270,3 +314,9 @@ def test_the_files_keep_to_the_form(role):
     shown = source.split(MARKER)[1]
     for expression in re.findall(r"\{\{.*?\}\}", shown):
         assert re.fullmatch(r'\{\{ [a-z_]+ \| fence\("[a-z]+"\) \}\}', expression)
+
+
+def test_the_docs_name_what_each_prompt_needs():
+    page = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+    for role, variables in REQUIRED.items():
+        assert f"| {role} | {', '.join(f'`{name}`' for name in sorted(variables))} |" in page

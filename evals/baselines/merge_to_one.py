@@ -19,6 +19,7 @@ from gecko_graph.graph import Gecko
 from gecko_graph.models.ask import PlannerAsk, Reply
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import NodeScope
+from gecko_graph.models.prompts import Prompts
 from gecko_graph.nodes.planner import planner
 from gecko_graph.state import JsonObject
 from gecko_graph.toolkit import Toolkit
@@ -40,14 +41,19 @@ def create_merged(
     toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None
 ) -> Gecko:
     """One attempt under the merged prompt."""
-    speaks = partial(merged, tools=toolkit.as_openai(), resolve=toolkit.resolve)
+    speaks = partial(merged, tools=toolkit.as_openai(), resolve=toolkit.resolve, prompts=models.prompts)
     nodes = {"planner": speaks}
     return create_single(toolkit, models=models, default=default, checkpointer=checkpointer, replace=nodes)
 
 
 def merged(
-    state: AttemptState, scope: NodeScope, *, tools: Sequence[JsonObject], resolve: Callable[[str], str]
+    state: AttemptState,
+    scope: NodeScope,
+    *,
+    tools: Sequence[JsonObject],
+    resolve: Callable[[str], str],
+    prompts: Prompts,
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
     """The planner, with the merged prompt behind the conversation's own system messages."""
     told: Any = {**state, "conversation": [SystemMessage(PROMPT), *state["conversation"]]}
-    return (yield from planner(told, scope, tools=tools, resolve=resolve))
+    return (yield from planner(told, scope, tools=tools, resolve=resolve, prompts=prompts))

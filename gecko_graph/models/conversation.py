@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import (
     AIMessage,
@@ -36,7 +37,7 @@ def under(instructions: str, conversation: Sequence[AnyMessage], *, budget: int)
     kept = recent(spoken, budget=budget)
     left_out = len(spoken) - len(kept)
     note = [f"(The first {left_out} messages of this conversation are left out.)"] if left_out else []
-    return [SystemMessage("\n\n".join(filter(None, [*policies, instructions, *note]))), *paired(kept)]
+    return [SystemMessage("\n\n".join(filter(None, [*policies, instructions, *note]))), *alternating(paired(kept))]
 
 
 def recent(messages: Sequence[AnyMessage], *, budget: int) -> list[AnyMessage]:
@@ -54,23 +55,49 @@ def _size(message: AnyMessage) -> int:
 
 
 def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The messages without calls that have no result, and results that have no call: providers refuse both.
+    """The messages without calls that have no result right behind them, and results of no call: providers refuse both.
 
     A parent graph that rehearses before it acts hands over just that: calls that nobody has answered yet.
     """
-    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    made = {call["id"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
     kept: list[AnyMessage] = []
-    for message in messages:
-        if isinstance(message, ToolMessage) and message.tool_call_id not in made:
+    behind: list[ToolMessage] = []
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            behind.append(message)
             continue
         if isinstance(message, AIMessage):
-            calls = [call for call in message.tool_calls if call["id"] in answered]
+            results = {result.tool_call_id: result for result in behind}
+            calls = [call for call in message.tool_calls if call["id"] in results]
+            made = {call["id"] for call in calls}
+            kept += [each for each in behind if each.tool_call_id in made and results[each.tool_call_id] is each]
             message = message if _same(message, calls) else with_calls(message, calls)
-            if not calls and not text_of(message).strip():
-                continue
-        kept.append(message)
-    return kept
+        behind = []
+        if not isinstance(message, AIMessage) or message.tool_calls or text_of(message).strip():
+            kept.append(message)
+    return kept[::-1]
+
+
+def alternating(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The messages with neighbours of one speaker made one: some models' chat templates refuse two in a row."""
+    merged: list[BaseMessage] = []
+    for message in messages:
+        last = merged[-1] if merged else None
+        if _is_neighbour(last, message, HumanMessage) or _is_neighbour(last, message, AIMessage):
+            merged[-1] = message.model_copy(update={"content": _joined(merged[-1].content, message.content)})
+        else:
+            merged.append(message)
+    return merged
+
+
+def _is_neighbour(last: BaseMessage | None, message: BaseMessage, kind: type[BaseMessage]) -> bool:
+    return isinstance(last, kind) and isinstance(message, kind) and not getattr(last, "tool_calls", None)
+
+
+def _joined(one: Any, other: Any) -> Any:
+    if isinstance(one, str) and isinstance(other, str):
+        return "\n\n".join(filter(None, [one, other]))
+    blocks = ([{"type": "text", "text": each}] if isinstance(each, str) else each for each in (one, other))
+    return [block for content in blocks for block in content]
 
 
 def with_calls(message: AIMessage, calls: list[ToolCall]) -> AIMessage:

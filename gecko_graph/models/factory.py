@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -16,7 +18,7 @@ from ..errors import ModelError
 from ..state import ROLES, Role
 from . import usage
 from .ask import Dialogue, ModelAsk, PlannerAsk, Reply
-from .prompts import load_all
+from .prompts import Prompts
 from .speaker import Speaker
 
 TIMEOUT_S = 120.0
@@ -31,8 +33,9 @@ ModelLike = str | BaseChatModel
 class Models:
     """The models of a graph, by role. Immutable; `Models.bind` makes one."""
 
-    def __init__(self, speakers: Mapping[Role, Speaker]) -> None:
+    def __init__(self, speakers: Mapping[Role, Speaker], prompts: Prompts) -> None:
         self._speakers = dict(speakers)
+        self.prompts = prompts
 
     @classmethod
     def bind(
@@ -42,6 +45,8 @@ class Models:
         *,
         base_url: str | None = None,
         prices: Mapping[str, usage.Price] | None = None,
+        prompts: str | Path | None = None,
+        timeout_s: float | None = None,
     ) -> Models:
         """Bind models to roles.
 
@@ -50,23 +55,27 @@ class Models:
             models: Models of single roles.
             base_url: Address of an OpenAI-compatible server, for models given by name.
             prices: US dollars for a million tokens by model name, beside and before the known ones.
+            prompts: A folder of prompts of one's own, as `Prompts` reads it.
+            timeout_s: Seconds that a model given by name may take for a reply; 120 for OpenAI's if left out.
 
         Raises:
             ModelError: Unknown role or provider, missing key, missing package.
+            GeckoError: A prompt of one's own that cannot be used.
         """
         unknown = sorted(set(models or {}) - set(ROLES))
         if unknown:
             raise ModelError(f"no role is called {', '.join(map(repr, unknown))}; roles: {', '.join(ROLES)}")
-        load_all()
+        own = Prompts(prompts)
         table = {**usage.PRICES, **(prices or {})}
         given = {role: (models or {}).get(role, model) for role in ROLES}
         made: dict[Any, Speaker] = {}
         for each in given.values():
             key = each if isinstance(each, str) else id(each)
             if each is not None and key not in made:
-                made[key] = Speaker(chat_model(each, base_url=base_url), prices=table)
+                chat = chat_model(each, base_url=base_url, timeout_s=timeout_s)
+                made[key] = Speaker(chat, prices=table, prompts=own)
         keys = {role: each if isinstance(each, str) else id(each) for role, each in given.items() if each is not None}
-        return cls({role: made[key] for role, key in keys.items()})
+        return cls({role: made[key] for role, key in keys.items()}, own)
 
     def get(self, role: Role) -> BaseChatModel | None:
         """The role's chat model, if it has one."""
@@ -85,15 +94,16 @@ class Models:
         return speaker.plan(ask) if isinstance(ask, PlannerAsk) else speaker.ask(ask)
 
 
-def chat_model(model: ModelLike, *, base_url: str | None = None) -> BaseChatModel:
+def chat_model(model: ModelLike, *, base_url: str | None = None, timeout_s: float | None = None) -> BaseChatModel:
     """A chat model from its name, `"provider:name"`; an object is returned as it is.
 
     Args:
         model: For example `"openai:gpt-5-mini"`.
         base_url: Address of an OpenAI-compatible server; then no key is needed.
+        timeout_s: Seconds that a reply may take; the provider's own if left out, for OpenAI's 120.
 
     Raises:
-        ModelError: Not of this form, unknown provider, missing key, missing package.
+        ModelError: Not of this form, a time that is none, unknown provider, missing key, missing package.
     """
     if isinstance(model, BaseChatModel):
         return model
@@ -104,17 +114,19 @@ def chat_model(model: ModelLike, *, base_url: str | None = None) -> BaseChatMode
         raise ModelError(f"a model is 'provider:name' or a chat model object, not {type(model).__name__}{bare}")
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         raise ModelError(f"base_url {base_url!r}: write the whole address, for example 'http://localhost:8000/v1'")
+    if timeout_s is not None and not 0 < timeout_s < math.inf:
+        raise ModelError(f"timeout_s is {timeout_s!r}: give the seconds that a reply may take")
     provider, colon, name = model.partition(":")
     if not (colon and provider and name):
         raise ModelError(
             f"model {model!r}: write 'provider:name', for example 'openai:{model.strip(':') or 'gpt-5-mini'}'"
         )
     if provider == "openai":
-        return _openai(name, base_url)
-    return _other(provider, name, base_url)
+        return _openai(name, base_url, timeout_s or TIMEOUT_S)
+    return _other(provider, name, base_url, timeout_s)
 
 
-def _openai(name: str, base_url: str | None) -> BaseChatModel:
+def _openai(name: str, base_url: str | None, timeout_s: float) -> BaseChatModel:
     from langchain_openai import ChatOpenAI  # here, because it takes a good part of a second
 
     key = os.environ.get("OPENAI_API_KEY")
@@ -128,14 +140,14 @@ def _openai(name: str, base_url: str | None) -> BaseChatModel:
         model=name,
         base_url=base_url,
         api_key=SecretStr(key or "none"),
-        timeout=TIMEOUT_S,
+        timeout=timeout_s,
         max_retries=MAX_RETRIES,
         stream_usage=True,
         **options,
     )
 
 
-def _other(provider: str, name: str, base_url: str | None) -> BaseChatModel:
+def _other(provider: str, name: str, base_url: str | None, timeout_s: float | None) -> BaseChatModel:
     if find_spec("langchain") is None:
         raise ModelError(
             f"provider {provider!r} needs two more packages: pip install langchain "
@@ -143,7 +155,8 @@ def _other(provider: str, name: str, base_url: str | None) -> BaseChatModel:
         )
     init_chat_model = import_module("langchain.chat_models").init_chat_model
 
-    options: dict[str, Any] = {"base_url": base_url} if base_url else {}
+    given = {"base_url": base_url, "timeout": timeout_s}
+    options: dict[str, Any] = {key: value for key, value in given.items() if value}
     try:
         made = init_chat_model(name, model_provider=provider, **options)
     except Exception as error:

@@ -8,17 +8,31 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import get_args
+from types import MappingProxyType
 
-from jinja2 import Environment, StrictUndefined, Template, meta
+from jinja2 import StrictUndefined, Template, meta
+from jinja2.sandbox import SandboxedEnvironment
 
-from ..state import Role
+from ..errors import GeckoError
+from ..state import ROLES, Role
 
 MARKER = "<!-- user -->"
 _DIGITS = 8
+
+REQUIRED: Mapping[Role, frozenset[str]] = {
+    "planner": frozenset({"feedback"}),
+    "validator": frozenset({"tool", "arguments", "undecided"}),
+    "simulator": frozenset({"tool", "state", "call"}),
+    "state_updater": frozenset({"tool", "state", "call", "result"}),
+    "bootstrapper": frozenset({"tools", "task", "state"}),
+    "checklist": frozenset({"task"}),
+    "judge": frozenset({"task", "items", "steps", "answer", "state"}),
+    "converter": frozenset({"tool"}),
+}
+"""The variables that a prompt of a user's own may not leave out: without them the role cannot do its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +66,44 @@ def fence(text: str, label: str) -> str:
     return f"<{mark}>\n{text}\n</{mark}>"
 
 
-def render(role: Role, variables: Mapping[str, str]) -> Prompt:
-    """Render a role's prompt.
+class Prompts:
+    """The prompts of all roles, read once: no node reads a file while an event loop runs.
 
     Args:
-        role: Whose prompt.
-        variables: Exactly the names that the prompt uses.
+        given: A folder with prompts of one's own, `NAME.md` each; roles without one keep the built-in prompt.
 
     Raises:
-        ValueError: A variable is missing, or one is given that the prompt does not use.
+        GeckoError: A file that is no role's, a variable that is unknown or missing, or a template that does not render.
     """
-    parts = _load(role)
-    if variables.keys() != parts.names:
-        missing, unused = sorted(parts.names - variables.keys()), sorted(variables.keys() - parts.names)
-        raise ValueError(f"prompt {role!r}: missing {missing}, unused {unused}")
-    return Prompt(parts.system, parts.user.render(variables).strip())
+
+    def __init__(self, given: str | Path | None = None) -> None:
+        self._parts: Mapping[Role, _Parts] = _built_in() if given is None else {**_built_in(), **_own(Path(given))}
+
+    def render(self, role: Role, variables: Mapping[str, str]) -> Prompt:
+        """Render a role's prompt.
+
+        Args:
+            role: Whose prompt.
+            variables: Exactly the names that the built-in prompt uses.
+
+        Raises:
+            ValueError: A variable is missing, or one is given that no prompt of the role uses.
+        """
+        parts = self._parts[role]
+        if variables.keys() != parts.names:
+            missing, unused = sorted(parts.names - variables.keys()), sorted(variables.keys() - parts.names)
+            raise ValueError(f"prompt {role!r}: missing {missing}, unused {unused}")
+        return Prompt(parts.system, parts.user.render(variables).strip())
+
+
+def render(role: Role, variables: Mapping[str, str]) -> Prompt:
+    """Render a role's built-in prompt, as `Prompts.render`."""
+    return Prompts().render(role, variables)
 
 
 def variables_of(role: Role) -> frozenset[str]:
-    """The names that a role's prompt uses."""
-    return _load(role).names
-
-
-def load_all() -> None:
-    """Read every prompt now, so that no node reads a file while an event loop runs."""
-    for role in get_args(Role):
-        _load(role)
+    """The names that a role's prompt may use."""
+    return _built_in()[role].names
 
 
 def folder() -> Path:
@@ -94,21 +120,51 @@ def folder() -> Path:
 
 
 @cache
-def _load(role: Role) -> _Parts:
-    source = (folder() / f"{role}.md").read_text(encoding="utf-8")
-    system, marker, user = source.partition(f"\n{MARKER}\n")
+def _built_in() -> Mapping[Role, _Parts]:
+    return MappingProxyType({role: _load(folder() / f"{role}.md") for role in ROLES})
+
+
+def _own(place: Path) -> dict[Role, _Parts]:
+    try:
+        files = sorted(path for path in place.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise GeckoError(f"prompts: {place} is not a folder that can be read ({error.strerror})") from None
+    roles = {f"{role}.md": role for role in ROLES}
+    if strange := [path for path in files if path.name not in roles]:
+        raise GeckoError(f"prompts: {strange[0]} is not the prompt of a role; these are: {', '.join(roles)}")
+    return {roles[path.name]: _checked(path, roles[path.name]) for path in files}
+
+
+def _checked(path: Path, role: Role) -> _Parts:
+    """A prompt of a user's own, tried out with short texts and with none."""
+    known = variables_of(role)
+    try:
+        parts = _load(path)
+        if unknown := sorted(parts.names - known):
+            raise ValueError(f"unknown variable {unknown[0]!r}; the {role} has {', '.join(sorted(known))}")
+        if missing := sorted(REQUIRED[role] - parts.names):
+            raise ValueError(f"the variable {missing[0]!r} is missing: the {role} cannot work without it")
+        for text in ("x", ""):
+            parts.user.render(dict.fromkeys(known, text))
+    except Exception as error:  # noqa: BLE001 - a template can raise anything
+        raise GeckoError(f"prompts: {path}: {' '.join(str(error).split())}") from None
+    return replace(parts, names=known)
+
+
+def _load(path: Path) -> _Parts:
+    system, marker, user = path.read_text(encoding="utf-8").partition(f"\n{MARKER}\n")
     if not marker:
-        raise ValueError(f"prompt {role!r}: no line {MARKER}")
+        raise ValueError(f"there is no line {MARKER}")
     environment = _environment()
     if meta.find_undeclared_variables(environment.parse(system)):
-        raise ValueError(f"prompt {role!r}: the part before {MARKER} may not change, so it holds no variables")
+        raise ValueError(f"the part before {MARKER} may not change, so it holds no variables")
     names = meta.find_undeclared_variables(environment.parse(user))
     return _Parts(system.strip(), environment.from_string(user), frozenset(names))
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True)
+def _environment() -> SandboxedEnvironment:
+    environment = SandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["fence"] = fence
     return environment
 

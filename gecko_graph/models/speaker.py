@@ -23,7 +23,7 @@ from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
 from .failure import failure_of, is_refusal, tokens_of
 from .json_text import Unreadable
 from .planned import mended, readable
-from .prompts import Prompt, render
+from .prompts import Prompt, Prompts
 from .structured import WAYS, Way
 from .telling import cut
 from .usage import Price, add_all, count, count_tokens
@@ -41,10 +41,12 @@ class Speaker:
     Args:
         model: The chat model.
         prices: Price by model name.
+        prompts: What each role is told.
     """
 
-    def __init__(self, model: BaseChatModel, *, prices: Mapping[str, Price]) -> None:
+    def __init__(self, model: BaseChatModel, *, prices: Mapping[str, Price], prompts: Prompts) -> None:
         self.model = model
+        self._prompts = prompts
         self._prices = prices
         self._way: Way = WAYS[0]
         self._ways: dict[type[BaseModel], Way] = {}
@@ -54,7 +56,7 @@ class Speaker:
 
     def ask(self, ask: Ask) -> Dialogue:
         """Ask for an object of the reply's class: down the ways until one is not refused, with one repair round."""
-        prompt = render(ask.role, ask.variables)
+        prompt = self._prompts.render(ask.role, ask.variables)
         spent: list[RoleUsage] = []
         for way, schema in self._forms(ask):
             call = self._by(way, schema, strict=structured.is_closed(ask.reply))

@@ -103,10 +103,31 @@ def shared(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
 def tell_steps(steps: Sequence[Step], *, budget: int) -> str:
     """An attempt's calls with what came of them, one line each."""
     told = shared(
-        lambda share: [f"{number}. {tell_step(step, share=share)}" for number, step in enumerate(steps, 1)],
+        lambda share: [_told_run(run, share) for run in _runs(steps)],
         budget=budget,
     )
     return told or "(no calls)"
+
+
+def _runs(steps: Sequence[Step]) -> list[tuple[int, int, Step]]:
+    """The steps with their numbers, first and last; equal calls that were refused in a row are one."""
+    runs: list[tuple[int, int, Step]] = []
+    for number, step in enumerate(steps, 1):
+        if runs and "complaints" in step and _refused(step) == _refused(runs[-1][2]):
+            runs[-1] = (runs[-1][0], number, step)
+        else:
+            runs.append((number, number, step))
+    return runs
+
+
+def _refused(step: Step) -> tuple[Any, ...]:
+    call = step["call"]
+    return call["name"], call["args"], call.get("malformed"), step.get("complaints")
+
+
+def _told_run(run: tuple[int, int, Step], share: int) -> str:
+    first, last, step = run
+    return f"{first}. {tell_step(step, share=share)}" + (f" (the same up to call {last})" if last > first else "")
 
 
 def tell_step(step: Step, *, share: int = RESULT_CHARS) -> str:

@@ -16,10 +16,11 @@ from ..context import GeckoContext
 from ..errors import ModelError
 from ..events import event
 from ..models.ask import PlannerAsk, Reply, Where
-from ..models.conversation import under, with_calls
+from ..models.conversation import alternating, under, with_calls
 from ..models.node import NodeScope
-from ..models.prompts import render
-from ..models.telling import text_of
+from ..models.prompts import Prompts, fence
+from ..models.telling import cut, text_of
+from ..simulation.rung import clock
 from ..state import Call, JsonObject
 from ..toolkit.names import valid_name
 from ..turn import spent_budget
@@ -28,12 +29,21 @@ from ..view.view import focus_words, view
 CONVERSATION_VIEWS = 10
 """The conversation may be as long as this many views of the state."""
 
+MOST_REFUSED = 3
+"""How often in a row the same call may be refused before the attempt ends."""
+
+NOW_CHARS = 80
 LONGEST_ID = 100
 LONGEST_NAME = 200
 
 
 def planner(
-    state: AttemptState, scope: NodeScope, *, tools: Sequence[JsonObject], resolve: Callable[[str], str]
+    state: AttemptState,
+    scope: NodeScope,
+    *,
+    tools: Sequence[JsonObject],
+    resolve: Callable[[str], str],
+    prompts: Prompts,
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
     """Ask for the next calls, or end the attempt with its reason.
 
@@ -44,6 +54,7 @@ def planner(
         scope: Knobs, events, models.
         tools: The toolkit as function dicts, for the model.
         resolve: From the name that the model was shown to the tool's own.
+        prompts: Whose text for the planner is used.
 
     Raises:
         ModelError: Nobody plans.
@@ -53,9 +64,11 @@ def planner(
     if spent := spent_budget(state, scope.context):
         return stop(spent)
     trace = state.get("trace", [])
+    if len(refused_in_a_row(trace)) >= MOST_REFUSED:
+        return stop(f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
     step = sum(is_planners(message) for message in trace)
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
-    (reply,) = yield [PlannerAsk(messages=sight(state, scope.context), tools=list(tools), where=where)]
+    (reply,) = yield [PlannerAsk(messages=sight(state, scope.context, prompts), tools=list(tools), where=where)]
     if not isinstance(reply.value, AIMessage):
         return stop(f"{PLANNER_FAILED}: {reply.failure}")
     message, calls = read_calls(reply.value, taken=ids_in([*state["conversation"], *trace]))
@@ -76,21 +89,58 @@ def stop(reason: str, answer: str = "") -> dict[str, Any]:
     return {"pending": [], "answer": answer, "stop_reason": reason}
 
 
-def sight(state: AttemptState, context: GeckoContext) -> list[BaseMessage]:
+def sight(state: AttemptState, context: GeckoContext, prompts: Prompts) -> list[BaseMessage]:
     """Everything the planner sees, what never changes first: providers cache prefixes."""
-    lesson = state.get("lesson")
-    instructions, taught = told(lesson["feedback"], lesson["attempt_log"]) if lesson else told()
+    lesson, now = state.get("lesson"), clock(state.get("before"))
+    taught = {"feedback": lesson["feedback"], "attempt_log": lesson["attempt_log"]} if lesson else {}
+    instructions, note = told(prompts, **taught)
+    if now:
+        instructions += "\n\nNow:\n" + fence(cut(now, budget=NOW_CHARS), "now")
     conversation = under(instructions, state["conversation"], budget=CONVERSATION_VIEWS * context.view_chars)
-    seen = [*conversation, *taught, *state.get("trace", [])]
+    seen = [*alternating([*conversation, *note]), *collapsed(state.get("trace", []))]
     if context.planner_view == "summary":
-        seen += told(summary=view(state["task_state"], focus=focus_words(state["task"]), budget=context.view_chars))[1]
+        summary = view(state["task_state"], focus=focus_words(state["task"]), budget=context.view_chars)
+        seen = alternating([*seen, *told(prompts, summary=summary)[1]])
     return seen
 
 
-def told(feedback: str = "", attempt_log: str = "", summary: str = "") -> tuple[str, list[BaseMessage]]:
+def told(
+    prompts: Prompts, feedback: str = "", attempt_log: str = "", summary: str = ""
+) -> tuple[str, list[BaseMessage]]:
     """Our instructions, and a note with the rest where there is something to say."""
-    prompt = render("planner", {"feedback": feedback, "attempt_log": attempt_log, "summary": summary})
+    prompt = prompts.render("planner", {"feedback": feedback, "attempt_log": attempt_log, "summary": summary})
     return prompt.system, [HumanMessage(prompt.user)] if prompt.user else []
+
+
+def collapsed(trace: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """The trace with equal calls that were refused in a row at its end told once, and how often they were made."""
+    run = refused_in_a_row(trace)
+    if len(run) < 2:
+        return trace
+    *first, last = trace[run[0] : run[1]]
+    told = f"{text_of(last)}\n(The same call was made {len(run)} times in a row, and refused each time.)"
+    return [*trace[: run[0]], *first, last.model_copy(update={"content": told})]
+
+
+def refused_in_a_row(trace: Sequence[AnyMessage]) -> list[int]:
+    """Where at the trace's end the planner began to make the same calls, each refused with the same words."""
+    run: list[int] = []
+    end, before = len(trace), None
+    while end:
+        start = end - 1
+        while start and type(trace[start]) is ToolMessage:
+            start -= 1
+        results = trace[start + 1 : end]
+        said = (_calls(trace[start]), [text_of(each) for each in results])
+        if not results or any(getattr(each, "status", "") != "error" for each in results) or said != (before or said):
+            break
+        before, end = said, start
+        run.insert(0, start)
+    return run
+
+
+def _calls(message: AnyMessage) -> list[tuple[str, JsonObject]]:
+    return [(call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
 
 
 def ids_in(messages: Sequence[AnyMessage]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Asking a model for what a tool's source leaves unsaid: its result schema (paper, section 3.5 and appendix A.7)."""
+"""Asking a model for what a tool's source leaves unsaid: result schema and effect (paper, sections 3.5 and A.7)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from jsonschema import Draft202012Validator, FormatChecker, SchemaError
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from ..errors import ToolkitError
+from ..generator.maker import Impossible, make_value
 from ..models import roles
 from ..models.ask import Ask, Reply, Where
 from ..state import JsonObject
@@ -23,6 +24,9 @@ Conversion: TypeAlias = Generator[list[Ask], Sequence[Reply], tuple[Toolkit, lis
 """Yields all questions at once, is sent their replies, returns the completed toolkit and what went wrong."""
 
 TOOL_CHARS = 16_000
+
+SAYS_NOTHING = frozenset({"$comment", "$id", "$schema", "default", "deprecated", "description", "examples", "title"})
+"""Keywords that are no rule."""
 
 _NO_FORMATS = FormatChecker(formats=())
 
@@ -40,16 +44,26 @@ class ToolSchema(roles.ToolSchema):
             raise ValueError(str(error)) from None
         except SchemaError as error:
             raise ValueError(f"no JSON Schema: {error.message}") from None
-        if not schema:
-            raise ValueError("the schema must say what the result is")
+        if not schema.keys() - SAYS_NOTHING:
+            raise ValueError("the schema must say what the result is: its type, properties or values")
+        try:
+            make_value(schema, seed=0, key="")
+        except Impossible as reason:
+            raise ValueError(f"no value fits the schema: {reason}") from None
         return schema
 
 
-def convert(toolkit: Toolkit) -> Conversion:
-    """Complete the tools that have no result schema.
+class ToolEffect(roles.ToolSchema):
+    """The converter's reply where the result is known."""
 
-    What a source says stays as it is; a missing description and an unclear effect are filled in as well. A tool whose
-    question fails stays as it was.
+    result: JsonObject = Field(default_factory=dict)
+
+
+def convert(toolkit: Toolkit) -> Conversion:
+    """Complete the tools that have no result schema, or of which nothing says whether they read or write.
+
+    What a source says stays as it is; a missing description is filled in as well. A tool whose question fails stays as
+    it was.
 
     Args:
         toolkit: The tools.
@@ -57,26 +71,28 @@ def convert(toolkit: Toolkit) -> Conversion:
     Returns:
         The toolkit, and one line for each tool that could not be completed.
     """
-    open_tools = [tool for tool in toolkit if tool.result is None]
+    open_tools = [tool for tool in toolkit if tool.result is None or tool.effect is None]
     if not open_tools:
         return toolkit, []
     replies = yield [
-        Ask("converter", {"tool": described(tool)}, ToolSchema, Where(question=number))
+        Ask("converter", {"tool": described(tool)}, _reply_of(tool), Where(question=number))
         for number, tool in enumerate(open_tools)
     ]
     completed: list[ToolSpec] = []
     failures: list[str] = []
     for tool, reply in zip(open_tools, replies, strict=True):
-        if isinstance(reply.value, ToolSchema):
+        if isinstance(reply.value, roles.ToolSchema):
             completed.append(_completed(tool, reply.value))
         else:
-            failures.append(f"{tool.name}: no result schema: {reply.failure or 'the model gave no answer'}")
+            missing = "result schema" if tool.result is None else "effect"
+            failures.append(f"{tool.name}: no {missing}: {reply.failure or 'the model gave no answer'}")
     return toolkit.replace(*completed), failures
 
 
 def described(tool: ToolSpec) -> str:
     """What is known of a tool, as JSON for a prompt; of very long schemas the outline."""
     known: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    known |= {} if tool.result is None else {"result": tool.result}
     if tool.effect is not None:
         known["effect"] = tool.effect
     if tool.binding is not None:
@@ -85,11 +101,15 @@ def described(tool: ToolSpec) -> str:
     return text if len(text) <= TOOL_CHARS else view(known, budget=TOOL_CHARS)
 
 
-def _completed(tool: ToolSpec, said: ToolSchema) -> ToolSpec:
+def _reply_of(tool: ToolSpec) -> type[roles.ToolSchema]:
+    return ToolSchema if tool.result is None else ToolEffect
+
+
+def _completed(tool: ToolSpec, said: roles.ToolSchema) -> ToolSpec:
     effect = said.effect if said.effect != "unknown" else None
     return replace(
         tool,
-        result=said.result,
+        result=said.result if tool.result is None else tool.result,
         description=tool.description.strip() or said.description.strip(),
         effect=tool.effect or effect,
     )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from gecko_graph.models.conversation import paired, recent, under, with_calls
+from gecko_graph.models.conversation import alternating, paired, recent, under, with_calls
 
 
 def called(*ids, text="", **more):
@@ -31,6 +35,45 @@ def test_several_system_messages_become_one_with_our_instructions_last():
     seen = under("ours", conversation, budget=1_000)
     assert kinds(seen) == ["system", "human", "ai", "human"]
     assert seen[0].text == "first\n\nsecond\n\nours"
+
+
+texts = st.sampled_from(["", "a", "b\n"]) | st.just([{"type": "text", "text": "c"}]) | st.just(["d"])
+spoken = st.one_of(
+    st.builds(HumanMessage, texts),
+    st.builds(AIMessage, texts),
+    st.builds(SystemMessage, texts),
+    st.lists(st.sampled_from("123"), min_size=1, max_size=2, unique=True).map(lambda ids: called(*ids)),
+    st.builds(lambda each: result(each), st.sampled_from("1234")),
+)
+
+
+@given(conversation=st.lists(spoken, max_size=12), budget=st.sampled_from([0, 5, 1_000]))
+@settings(max_examples=400, deadline=None)
+def test_whatever_comes_speakers_alternate_and_results_follow_their_calls(conversation, budget):
+    seen = alternating([*under("ours", conversation, budget=budget), HumanMessage("note")])
+    assert kinds(seen)[0] == "system"
+    assert "system" not in kinds(seen)[1:]
+    due = []
+    for before, message in pairwise(seen):
+        assert not (before.type == message.type == "human")
+        assert not (before.type == message.type == "ai")
+        if message.type == "tool":
+            assert message.tool_call_id in due
+            due.remove(message.tool_call_id)
+            continue
+        assert not due
+        due = [call["id"] for call in getattr(message, "tool_calls", [])]
+    assert not due
+    assert str(seen[-1].text).endswith("note")
+
+
+@given(conversation=st.lists(spoken, max_size=12))
+@settings(max_examples=200, deadline=None)
+def test_no_word_is_lost_when_neighbours_become_one(conversation):
+    said = [
+        message for message in conversation if message.type in ("human", "ai") and not getattr(message, "tool_calls", 0)
+    ]
+    assert "".join(each.text for each in alternating(said)).replace("\n\n", "") == "".join(each.text for each in said)
 
 
 def test_a_long_conversation_begins_at_a_human_turn_and_says_what_is_left_out():

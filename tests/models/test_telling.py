@@ -211,3 +211,15 @@ def test_any_step_is_one_line(args, result):
     told = tell_steps([step(args=args, result=result)], budget=12_000)
     assert len(told.split("\n")) == 1
     assert json.loads(told.split(" -> ok: ")[-1]) == result or "characters) …" in told
+
+
+def test_equal_calls_that_were_refused_in_a_row_are_told_once():
+    complaint = {"tool": "put", "path": "$.tray", "expected": "string", "got": "3", "source": "rule"}
+    refused = {"v": 1, "call": {"id": "1", "name": "put", "args": {"tray": 3}}, "complaints": [complaint]}
+    again = {**refused, "call": {**refused["call"], "id": "2"}}
+    other = {**refused, "call": {**refused["call"], "args": {"tray": 4}}}
+    lines = tell_steps([step(), step(), refused, again, again, other, again], budget=2_000).splitlines()
+    assert [line.split(" -> ")[0] for line in lines] == [
+        "1. look({})", "2. look({})", '3. put({"tray": 3})', '6. put({"tray": 4})', '7. put({"tray": 3})'
+    ]  # fmt: skip
+    assert [line.endswith("(the same up to call 5)") for line in lines] == [False, False, True, False, False]

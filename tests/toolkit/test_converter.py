@@ -33,7 +33,7 @@ def tools():
             {"name": "known", "response": {"type": "string"}},
             {"name": "book"},
         ],
-        effects={"area": "read"},
+        effects={"area": "read", "known": "read"},
     )
 
 
@@ -64,7 +64,7 @@ def test_it_asks_at_once_for_what_has_no_result():
 
 
 def test_nothing_to_ask():
-    toolkit = Toolkit.from_tools([{"name": "known", "response": {"type": "string"}}])
+    toolkit = Toolkit.from_tools([{"name": "known", "response": {"type": "string"}}], effects={"known": "read"})
     with pytest.raises(StopIteration) as done:
         next(convert(toolkit))
     assert done.value.value == (toolkit, [])
@@ -90,6 +90,33 @@ def test_what_is_missing_is_filled_in_and_what_is_said_stays():
     assert toolkit["known"] == tools()["known"]
     assert [one for one in toolkit.problems if one.kind == "result"] == []
     assert Toolkit.from_openapi(toolkit.to_openapi())["area"].result == NUMBER
+
+
+def test_a_tool_of_which_only_the_effect_is_unsaid_is_asked_about():
+    toolkit = Toolkit.from_tools([{"name": "known", "description": "Saves.", "response": {"type": "string"}}])
+    (ask,) = next(convert(toolkit))
+    assert json.loads(ask.variables["tool"])["result"] == {"type": "string"}
+    completed, failures = run(toolkit, recorded(converter=[{"description": "x", "effect": "write"}]))
+    assert failures == []
+    assert completed["known"].effect == "write"
+    assert (completed["known"].result, completed["known"].description) == ({"type": "string"}, "Saves.")
+    _, failures = run(toolkit, failing(ValueError("down")))
+    assert failures == ["known: no effect: ValueError: down"]
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ({"description": "just words"}, "must say what the result is"),
+        ({"title": "A", "examples": [1]}, "must say what the result is"),
+        ({"type": "integer", "minimum": 3, "maximum": 2}, "no value fits"),
+        ({"type": "object", "properties": {"a": False}, "required": ["a"]}, "no value fits"),
+        ({"not": {}}, "no value fits"),
+    ],
+)
+def test_a_schema_that_says_nothing_or_allows_nothing_is_refused(result, words):
+    with pytest.raises(ValidationError, match=words):
+        ToolSchema.model_validate({"description": "d", "result": result})
 
 
 def test_an_unknown_effect_stays_unclear():
