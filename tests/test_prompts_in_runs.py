@@ -72,6 +72,41 @@ def test_what_a_role_is_told_first_never_changes():
         assert after[: len(before)] == before, "what was sent before is sent again, unchanged: providers cache it"
 
 
+def test_no_role_is_ever_told_two_human_messages_in_a_row():
+    messages = [
+        ("user", "Hello"),
+        ("user", "Are you there?"),
+        ("ai", "Yes."),
+        ("user", "Well then"),
+        ("user", "File it"),
+    ]
+    for view in ("tools", "summary"):
+        model, run = listen(
+            {**desk.inputs(checklist=["it is filed"]), "messages": messages},
+            context=GeckoContext(planner_view=view, max_retries=1),
+            planner=[desk.WRONG, desk.RIGHT],
+            judge=["that went well", {"items": [{"id": "Item 1", "status": "Success"}]}],
+        )
+        assert len(run["rehearsal"]["attempts"]) == 2
+        retry = [told for told in model.told("planner") if "(A note from the rehearsal" in told[3].text]
+        assert retry[-1][3].text.startswith("Well then\n\nFile it\n\n(A note from the rehearsal")
+        for _, told in model.heard:
+            assert not [two for two in pairwise(told) if two[0].type == two[1].type == "human"]
+
+
+def test_a_loop_of_refused_calls_is_ended_and_told_once():
+    wrong = {"call": "put", "args": {"tray": 3, "paper": "invoice"}}
+    model, run = listen(desk.inputs(), planner=[[wrong] * 9, desk.RIGHT])
+    first, second = run["rehearsal"]["attempts"]
+    assert len(first["steps"]) == 3
+    assert first["stop_reason"].startswith("repeated_calls: ")
+    assert second["verdict"]["word"] == "accepted"
+    told = model.told("planner")
+    assert "made 2 times in a row" in told[2][-1].text
+    assert len(told[2]) == len(told[1])
+    assert "(the same up to call 3)" in told[3][-1].text
+
+
 def test_the_judge_hears_why_there_is_no_answer():
     model, _ = listen(
         desk.inputs(checklist=["a tray named bills"]),

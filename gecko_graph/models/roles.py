@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
-from pydantic.fields import FieldInfo
 from pydantic.json_schema import WithJsonSchema
 
 from ..state import ItemStatus, Json, JsonObject, Patch, Role
@@ -41,19 +41,22 @@ class _Reply(BaseModel):
         """Leave out nulls where nothing need be said, and take the words of an enum in any letter case."""
         if not isinstance(value, Mapping):
             return value
-        fields = cls.model_fields
-        kept = {key: each for key, each in value.items() if each is not None or _is_required(fields.get(key))}
-        return {key: _word(each, fields[key].annotation) if key in fields else each for key, each in kept.items()}
+        required, words = _shape(cls)
+        kept = {key: each for key, each in value.items() if each is not None or key in required}
+        return {key: _word(each, words[key]) if key in words else each for key, each in kept.items()}
 
 
-def _is_required(field: FieldInfo | None) -> bool:
-    return field is not None and field.is_required()
+@cache
+def _shape(reply: type[BaseModel]) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
+    """The fields that must be there, and the words of those that are enums."""
+    fields = reply.model_fields.items()
+    words = {name: get_args(field.annotation) for name, field in fields if get_origin(field.annotation) is Literal}
+    return frozenset(name for name, field in fields if field.is_required()), words
 
 
-def _word(value: Any, annotation: Any) -> Any:
-    if get_origin(annotation) is not Literal or not isinstance(value, str):
+def _word(value: Any, words: tuple[str, ...]) -> Any:
+    if not isinstance(value, str) or value in words:
         return value
-    words = get_args(annotation)
     word = "_".join(value.casefold().replace("-", " ").replace("_", " ").split())
     return next((each for each in (word, _ALSO.get(word)) if each in words), value)
 

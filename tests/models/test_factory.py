@@ -132,3 +132,12 @@ def test_one_name_is_built_once(monkeypatch):
     models = Models.bind("openai:gpt-4o", {"judge": "openai:gpt-4o", "planner": "openai:gpt-4.1"})
     assert models.get("judge") is models.get("validator")
     assert models.get("planner").model_name == "gpt-4.1"
+
+
+def test_the_time_that_a_model_may_take_can_be_given(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    assert chat_model("openai:gpt-5-mini", timeout_s=7).request_timeout == 7
+    assert Models.bind("openai:gpt-5-mini", timeout_s=600.0).get("judge").request_timeout == 600
+    for wrong in (0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ModelError, match="give the seconds that a reply may take"):
+            chat_model("openai:gpt-5-mini", timeout_s=wrong)
