@@ -12,10 +12,14 @@ from .channels import AttemptState, GeckoState
 from .context import GeckoContext
 from .contracts.expression import check_expression
 from .errors import StateError, TaskError
+from .models.ask import Where
 from .models.memory import recalled
+from .models.node import NodeScope
 from .models.telling import text_of
 from .models.usage import total
-from .state import ChecklistItem
+from .simulation.rung import RungRequest
+from .state import Call, ChecklistItem
+from .toolkit import Toolkit
 
 ITEM_KEYS = ("id", "description", "check")
 
@@ -119,3 +123,16 @@ def item_of(raw: Any, number: int) -> ChecklistItem:
         check_expression(check, where=f"checklist item {item['id']}")
         item["check"] = check
     return item
+
+
+def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
+    """The ladder's request for one call, with the state that it is answered in."""
+    return RungRequest(
+        tool=toolkit[call["name"]],
+        call=call,
+        state=state["task_state"],
+        facts=state.get("facts", {}),
+        context=scope.context,
+        where=Where(turn=state["turn"], attempt=state["number"]),
+        has_simulator=scope.has_model("simulator"),
+    )

@@ -238,12 +238,9 @@ class ContractRun:
 
     def _refused(self, clause: Clause, scope: Scope) -> Refusal:
         """The refusal by a broken clause, also where its error or effects cannot be evaluated."""
+        error: Json = "a condition of this tool does not hold"
         try:
             error = clause.error(scope)
-        except EvaluationFailed as failure:
-            self._note(failure)
-            error = "a condition of this tool does not hold"
-        try:
             return Refusal(error, self._change(clause.effects).patch)
         except EvaluationFailed as failure:
             self._note(failure)

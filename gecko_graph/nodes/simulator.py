@@ -10,14 +10,13 @@ from langchain_core.messages import ToolMessage
 from ..channels import AttemptState, Proposal
 from ..errors import ToolkitError
 from ..events import event
-from ..models.ask import AnyAsk, Reply, Where
+from ..models.ask import AnyAsk, Reply
 from ..models.node import NodeScope
 from ..simulation.facts import fact_key
 from ..simulation.ladder import RUNGS, Rungs, climb, run_concurrently
-from ..simulation.rung import RungRequest
 from ..state import Call
 from ..toolkit import Toolkit
-from ..turn import spent_budget
+from ..turn import request_of, spent_budget
 
 
 def simulator(
@@ -58,16 +57,3 @@ def simulator(
 def key_of(call: Call, toolkit: Toolkit) -> str:
     """What tells calls of one message apart: equal reads are one request, so that their answers agree."""
     return fact_key(call, "") if toolkit[call["name"]].reads else f"write {call['id']}"
-
-
-def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
-    """The ladder's request for one call."""
-    return RungRequest(
-        tool=toolkit[call["name"]],
-        call=call,
-        state=state["task_state"],
-        facts=state.get("facts", {}),
-        context=scope.context,
-        where=Where(turn=state["turn"], attempt=state["number"]),
-        has_simulator=scope.has_model("simulator"),
-    )

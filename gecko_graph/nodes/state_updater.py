@@ -11,7 +11,7 @@ from langchain_core.messages import ToolMessage
 from ..channels import AttemptState, Proposal
 from ..errors import PatchConflict, StateError
 from ..events import event
-from ..models.ask import AnyAsk, Ask, Reply, Where
+from ..models.ask import AnyAsk, Ask, Reply
 from ..models.node import NodeScope
 from ..models.roles import StateChange
 from ..models.telling import cut, fitting, tell_json
@@ -22,6 +22,7 @@ from ..simulation.model_patch import read_patch, view_for
 from ..simulation.rung import NO_ANSWER, RungRequest
 from ..state import VERSION, JsonObject, Outcome, Patch, Step, SupposedFact
 from ..toolkit import Toolkit
+from ..turn import request_of
 from ..view.view import View, focus_words, view
 
 TOOL_CHARS = 4_000
@@ -43,7 +44,7 @@ def state_updater(
     change: Patch = []
     facts: dict[str, SupposedFact] = {}
     for proposal in proposals:
-        request = request_of(proposal, state, scope, toolkit)
+        request = request_of(proposal["call"], state, scope, toolkit)
         outcome = settle_race(proposal, done, before, strict=scope.context.parallel_calls == "strict")
         booked = commit(request, outcome, invariants=toolkit.invariants, now=now)
         now = booked.state
@@ -78,18 +79,6 @@ def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
         content = fitting(result, budget=budget) or view(result, focus=focus_words(task), budget=budget)
     status = "success" if outcome["status"] == "ok" else "error"
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
-
-
-def request_of(proposal: Proposal, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
-    """The call with the state that it was answered in."""
-    return RungRequest(
-        tool=toolkit[proposal["call"]["name"]],
-        call=proposal["call"],
-        state=state["task_state"],
-        facts=state.get("facts", {}),
-        context=scope.context,
-        where=Where(turn=state["turn"], attempt=state["number"]),
-    )
 
 
 def settle_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject, *, strict: bool) -> Outcome:
@@ -132,7 +121,7 @@ def ask_change(
 
     A write whose change nobody could say becomes an error: its result would promise what the state does not hold.
     """
-    request, outcome = request_of(proposal, state, scope, toolkit), proposal["outcome"]
+    request, outcome = request_of(proposal["call"], state, scope, toolkit), proposal["outcome"]
     patch: Patch = []
     problem = told = ""
     for _ in range(2):

@@ -9,9 +9,6 @@ from ..contracts.contract import ContractRun
 from ..errors import EvaluationFailed
 from .rung import Answer, Pass, RungRequest, RungResult, clock
 
-MOST_TOLD = 3
-"""Conditions that an error names."""
-
 
 def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
     """The request with its contract opened, and the error of a call that must not run.
@@ -54,8 +51,7 @@ def contract_rung(request: RungRequest) -> RungResult:
 
 def unchecked(unclear: Sequence[str]) -> Answer:
     """The error of a call whose conditions cannot be evaluated."""
-    more = f" and {len(unclear) - MOST_TOLD} more" if len(unclear) > MOST_TOLD else ""
-    return Answer("error", f"not done: it cannot be checked: {'; '.join(unclear[:MOST_TOLD])}{more}", [])
+    return Answer("error", f"not done: it cannot be checked: {'; '.join(unclear[:3])}", [])
 
 
 def open_contract(request: RungRequest) -> ContractRun | None:

@@ -35,15 +35,12 @@ MAX_ANSWER_BYTES = 8_000_000
 CONTRACT = Rung("contract", contract_rung)
 
 RUNGS: Rungs = {
-    rung.name: rung
-    for rung in (
-        Rung("real", real_rung, simulated=False),
-        CONTRACT,
-        Rung("python", python_rung),
-        Rung("example", example_rung),
-        Rung("model", model_rung, invents=True),
-        Rung("schema", schema_rung, invents=True),
-    )
+    "real": Rung("real", real_rung, simulated=False),
+    "contract": CONTRACT,
+    "python": Rung("python", python_rung),
+    "example": Rung("example", example_rung),
+    "model": Rung("model", model_rung, invents=True),
+    "schema": Rung("schema", schema_rung, invents=True),
 }
 """The built-in rungs, by name."""
 
@@ -103,8 +100,7 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
             if is_written(rung) and (misfit := schema_misfit(request, said)):
                 request = replace(request, unclear=(*request.unclear, misfit))
             return outcome_of(said, rung, request, passed)
-        note: PassedRung = {"rung": rung.name, "reason": said.reason}
-        passed += [] if note in passed else [note]
+        passed.append({"rung": rung.name, "reason": said.reason})
         if said.final:
             return outcome_of(Answer("error", NO_ANSWER, []), rung, request, passed)
         if said.unclear:

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from ..masking import mask
 from ..models.ask import Reply, Work
-from ..state import CallStatus, Json
+from ..state import Json
 from ..task_state.digest import clone
 from .python import as_json
 from .rung import Answer, Pass, RungRequest, RungResult
@@ -33,33 +33,27 @@ def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungRe
 
 
 def as_answer(value: Any) -> Answer:
-    """What a real function returned, plain or as a message of LangChain's.
-
-    Of a message counts what an MCP server sent as `structured_content`, else its content, else its artifact.
-    """
+    """What a real function returned, plain or as a message of LangChain's."""
     if isinstance(value, Command):
         update = value.update if isinstance(value.update, Mapping) else {}
         value = next((each for each in update.get("messages", ()) if isinstance(each, ToolMessage)), None)
-    status: CallStatus = "ok"
-    if isinstance(value, ToolMessage):
-        status = "error" if value.status == "error" else "ok"
-        value = message_value(value)
-    said = as_json(value)
+    is_error = isinstance(value, ToolMessage) and value.status == "error"
+    said = as_json(message_value(value) if isinstance(value, ToolMessage) else value)
     if isinstance(said, Pass):
         return Answer("error", said.reason, [])
-    return Answer(status, mask(said.result) if status == "error" and isinstance(said.result, str) else said.result, [])
+    if not is_error:
+        return said
+    return Answer("error", mask(said.result) if isinstance(said.result, str) else said.result, [])
 
 
 def message_value(message: ToolMessage) -> Any:
-    """What a tool message holds."""
-    artifact = message.artifact
+    """What an MCP server sent as `structured_content`, else the content, else the artifact."""
+    content, artifact = message.content, message.artifact
     if message.status != "error" and isinstance(artifact, Mapping) and artifact.get("structured_content") is not None:
         return artifact["structured_content"]
-    if not message.content:
-        return message.content if artifact is None else artifact
-    if isinstance(message.content, str):
-        return message.content
-    blocks = [block_value(block) for block in message.content]
+    if not content and artifact is not None:
+        return artifact
+    blocks = [block_value(block) for block in content] if isinstance(content, list) else [content]
     return blocks[0] if len(blocks) == 1 else blocks
 
 
@@ -67,11 +61,10 @@ def block_value(block: Any) -> Json:
     """A content block: of a text what it spells, if that is an object or a list; of others all but a random id."""
     if not isinstance(block, Mapping):
         return block
-    if block.get("type") != "text" or not isinstance(block.get("text"), str):
+    text = block.get("text")
+    if block.get("type") != "text" or not isinstance(text, str):
         return {key: value for key, value in block.items() if key != "id" or not str(value).startswith("lc_")}
-    text: str = block["text"]
     try:
-        spelled = json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
+        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
     except (ValueError, RecursionError):
         return text
-    return spelled

@@ -93,11 +93,9 @@ class Rung:
     simulated: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise GeckoError(f"Rung: name must be a text, not {self.name!r}")
-        if not callable(self.answer):
-            raise GeckoError(f"Rung {self.name!r}: answer must be a function, not {type(self.answer).__name__}")
-        if inspect.iscoroutinefunction(self.answer) or inspect.isasyncgenfunction(self.answer):
+        if not isinstance(self.name, str) or not self.name or not callable(self.answer):
+            raise GeckoError(f"Rung({self.name!r}, {self.answer!r}): expected a name and a function")
+        if inspect.iscoroutinefunction(self.answer):
             raise GeckoError(f"Rung {self.name!r}: answer must not be async: yield [Work(function=...)]")
 
 

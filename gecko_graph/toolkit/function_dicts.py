@@ -83,12 +83,13 @@ def as_parameters(schema: Any, *, where: str) -> JsonObject:
 
 
 def hinted(annotations: Any) -> Effect | None:
-    """The effect that MCP's hints tell, in the protocol's spelling or in Python's."""
-    for name in ("readOnlyHint", "read_only_hint"):
-        hint = annotations.get(name) if isinstance(annotations, Mapping) else None
-        if isinstance(hint, bool):
-            return "read" if hint else "write"
-    return None
+    """The effect that MCP's hints tell, in the protocol's spelling or Python's; also of metadata that holds them."""
+    if not isinstance(annotations, Mapping):
+        return None
+    hint = annotations.get("readOnlyHint", annotations.get("read_only_hint"))
+    if isinstance(hint, bool):
+        return "read" if hint else "write"
+    return next((found for key in ("annotations", "tool", "mcp") if (found := hinted(annotations.get(key)))), None)
 
 
 def tool_descriptions(document: Any, *, where: str) -> list[JsonObject]:

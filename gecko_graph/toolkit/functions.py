@@ -22,7 +22,7 @@ from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .docstrings import Docstring, read_docstring
 from .function_dicts import as_parameters, as_schema, hinted, spec_of_dict, tool_descriptions
-from .spec import Effect, ToolSpec
+from .spec import ToolSpec
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -203,21 +203,9 @@ def _of_langchain(tool: BaseTool, where: str) -> ToolSpec:
         description=tool.description,
         parameters=parameters,
         result=_langchain_result(tool, where=shown),
-        effect=_langchain_effect(tool.metadata),
+        effect=hinted(tool.metadata),
         real=None if _injected(tool) else _runner(tool),
     )
-
-
-def _langchain_effect(metadata: Any) -> Effect | None:
-    """The effect by the hints of an MCP tool: flat, or where `langchain.mcp` keeps them."""
-    places = ((), ("annotations",), ("mcp", "tool", "annotations"))
-    return next((effect for path in places if (effect := hinted(_inside(metadata, path)))), None)
-
-
-def _inside(value: Any, path: Iterable[str]) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _injected(tool: BaseTool) -> bool:

@@ -57,8 +57,8 @@ def test_every_own_rung_is_tried_once_and_the_named_keep_their_order(ladder):
     [
         (lambda: rungs_of([cached]), "rungs: expected a Rung, got function"),
         (lambda: rungs_of([Rung("a", cached), Rung("a", cached)]), "rungs: two rungs are called 'a'"),
-        (lambda: Rung("", cached), "Rung: name must be a text, not ''"),
-        (lambda: Rung("a", "answer"), "Rung 'a': answer must be a function, not str"),
+        (lambda: Rung("", cached), r"Rung\('', .*\): expected a name and a function"),
+        (lambda: Rung("a", "answer"), r"Rung\('a', 'answer'\): expected a name and a function"),
         (lambda: names([], ("contracts",)), "ladder: unknown rung 'contracts'; the rungs are real, contract, python"),
         (lambda: ladder_of(GeckoContext.model_construct(ladder=()), RUNGS), "ladder: it is empty"),
         (

@@ -75,7 +75,7 @@ def test_an_error_that_cannot_be_filled_in_still_refuses(question, told):
     outcome = told(climb(question(contract=contract, unclear="pass"))).value
     assert (outcome["status"], outcome["result"]) == ("error", "a condition of this tool does not hold")
     assert outcome["patch"] == []
-    assert len(outcome["unclear"]) == 2
+    assert len(outcome["unclear"]) == 1
 
 
 def test_a_clause_that_uses_up_its_budget_leaves_the_next_one_its_own(question, told):
