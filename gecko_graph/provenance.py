@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -28,6 +29,8 @@ Place: TypeAlias = tuple[str | int, ...]
 
 INVENTING = frozenset(name for name, rung in RUNGS.items() if rung.invents)
 MOST_ORIGINS = 4
+MOST_VALUES = 100_000
+"""Values of one result that are read; a planner is shown far fewer."""
 PROSE_WORDS = 4
 """A text of so many words is prose: single digits in it need no source."""
 LARGEST_SCALE = 10
@@ -223,7 +226,7 @@ class _Trace:
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
         rung = outcome["rung"]
         invented = rung in self.sources.inventing
-        for place, value in scalars(outcome["result"], keys=True):
+        for place, value in islice(scalars(outcome["result"], keys=True), MOST_VALUES):
             self._add(value, _Mark("result", place, number, rung, attempt), invented=invented)
         for operation in (outcome["patch"] or ()) if invented else ():
             for _, value in scalars(operation.get("value"), keys=True):

@@ -12,12 +12,13 @@ from typing import NamedTuple, TypeAlias
 
 from .state import Json
 
-TEXT_CHARS = 200_000
+TEXT_CHARS = 50_000
 """Characters of one text that are read, half from its start and half from its end."""
 
 SHORT_CHARS = 80
 """Texts up to here are found as a whole too; their forms are kept, since names of members return in every result."""
 
+_PLAIN = re.IGNORECASE | re.ASCII  # else "ſep" is a month too
 _ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred")
 _NUMERALS = {
@@ -33,7 +34,7 @@ _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?:[ ,]{1,2}(?P<year>\d{4}))?(?!\d)"
 _DATES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    re.compile(pattern, _PLAIN)
     for pattern in (
         r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
         r"(?<!\d)(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
@@ -42,13 +43,11 @@ _DATES = tuple(
         rf"\b{_MONTH}[ .-]{{0,2}}(?:the )?{_DAY}{_YEAR}",
     )
 )
-_MONTH_NAME = re.compile(rf"\b{_MONTH}\b", re.IGNORECASE)
-_TIME = re.compile(
-    r"(?<![\d:.,])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::\d\d)?)?(?P<half> ?[ap]\.?m\b)?", re.IGNORECASE
-)
+_MONTH_NAME = re.compile(rf"\b{_MONTH}\b", _PLAIN)
+_TIME = re.compile(r"(?<![\d:.,])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::\d\d)?)?(?P<half> ?[ap]\.?m\b)?", _PLAIN)
 _GROUPED = r"(?<![\d.])\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?(?!\d)"
 _LONG_NUMBER = re.compile(_GROUPED)
-_NUMBER = re.compile(rf"(?P<number>{_GROUPED}|\d+(?:\.\d+)?)(?: ?(?P<times>{'|'.join(_TIMES)})\b)?", re.IGNORECASE)
+_NUMBER = re.compile(rf"(?P<number>{_GROUPED}|\d+(?:\.\d+)?)(?: ?(?P<times>{'|'.join(_TIMES)})\b)?", _PLAIN)
 _TOKEN = re.compile(r"[^\W_](?:[\w@.+\-/:#&']*[^\W_])?")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
 
@@ -107,10 +106,12 @@ def atoms_of(value: Json) -> list[Atom]:
         places: dict[tuple[int, int], tuple[str, ...]] = {}
         for (year, rest), start, end in find(text):  # 04/10/2023 is two dates, of which either will do
             places[start, end] = (*places.get((start, end), ()), year + rest, ("?" if year else "") + rest)
+        left = list(text)
         for (start, end), forms in places.items():
-            if text[start:end].strip():
+            if "".join(left[start:end]).strip():
                 atoms.append(Atom(forms))
-                text = text[:start] + " " * (end - start) + text[end:]
+                left[start:end] = " " * (end - start)
+        text = "".join(left)
     return atoms + [_atom(token) for token in _TOKEN.findall(text) if len(token) > 1 or token.isdigit()]
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from gecko_graph import format_run
 from gecko_graph.display import words
-from gecko_graph.display.live import show
+from gecko_graph.display.live import LiveTree, PlainLines, show
 from gecko_graph.display.story import Story, events_of
 from gecko_graph.display.tree import as_text, attempt_tree
 from tests.runs_to_show import NASTY, attempt, printable, rehearsal, step, verdict
@@ -112,6 +112,20 @@ def test_the_live_view_draws_the_same_from_events():
     for event in events_of(ATTEMPT):
         draft = story.take(event)
     assert as_text(attempt_tree(draft), width=200) == as_text(attempt_tree(ATTEMPT), width=200)
+
+
+def test_what_is_of_the_whole_turn_is_shown_before_its_attempts():
+    state = {"v": 1, "type": "gecko.state", "attempt": 0, "supposed": ["/a"], "state": {"a": [1]}, "unclear": ["why"]}
+    items = [{"id": "i", "description": "it is paid"}]
+    checklist = {"v": 1, "type": "gecko.checklist", "attempt": 0, "items": items, "failure": "no reply"}
+    for progress, start in ((PlainLines, "[-] "), (LiveTree, "")):
+        out = io.StringIO()
+        with progress(Console(file=out, width=200)) as shown:
+            for event in (state, checklist):
+                shown.take(event)
+        text = "\n".join(" ".join(line.split()) for line in out.getvalue().splitlines())
+        for line in ("supposed a: [1]", "unclear why", "expected it is paid", "expected nobody can say: no reply"):
+            assert f"{start}{line}" in text
 
 
 def test_names_and_notes_that_others_wrote_are_harmless():

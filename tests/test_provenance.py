@@ -51,6 +51,7 @@ def source(*steps, **more):
         ("On 2024-05-15", "05/15/2024"),
         ("On 10.4.2023", "10/04/2023"),
         ("At 3 pm", "15:00"),
+        ("\u017fep 5 and 5 m\u0130llion", "5"),
         ("It is 2024-05-15; book for tomorrow", "2024-05-16"),
         ("Write to ann@example.org", "Ann@Example.org"),
         ("Move final_report.pdf to the temp folder", "temp/final_report.pdf"),

@@ -161,7 +161,7 @@ class PlainLines:
     def take(self, event: Mapping[str, Any]) -> None:
         """Print one event."""
         for word, text in event_lines(event):
-            self._say(f"[{event['attempt']}] {word:<8} {words.clean(text)}")
+            self._say(f"[{event['attempt'] or '-'}] {word:<8} {words.clean(text)}")
 
     def sum_up(self, rehearsal: Rehearsal) -> None:
         """Print what it has come to."""
@@ -194,6 +194,13 @@ def event_lines(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _state(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from words.tell_supposed({"supposed_state": event})
+
+
+def _checklist(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for item in event["items"]:
+        yield "expected", words.prose(item["description"])
+    if event.get("failure"):
+        yield "expected", f"nobody can say: {words.prose(event['failure'])}"
 
 
 def _attempt(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -244,6 +251,7 @@ def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 _LINES = {
     "gecko.state": _state,
+    "gecko.checklist": _checklist,
     "gecko.attempt": _attempt,
     "gecko.call": _call,
     "gecko.complaint": _complaint,
