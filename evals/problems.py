@@ -151,7 +151,7 @@ class ScenarioProblem:
     def _to_ask(self, turn: int) -> set[str]:
         """The items that wait for the user, by the scenario's own judge."""
         said: Any = self.scenario.turns[turn].replies.get("judge", [])
-        return {item["id"] for each in said if each.get("ask_user") for item in each["items"]}
+        return {item["id"] for each in said if each.get("stopping_was_right") for item in each["items"]}
 
 
 def _again(call: Call) -> JsonObject:

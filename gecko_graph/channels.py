@@ -12,7 +12,6 @@ from typing import Annotated, Any, NotRequired, cast, get_type_hints
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.channels.ephemeral_value import EphemeralValue
-from langgraph.channels.topic import Topic
 from langgraph.graph.message import add_messages
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -28,6 +27,7 @@ from .state import (
     Patch,
     Rehearsal,
     Step,
+    Stop,
     SupposedFact,
     SupposedState,
     UnjudgedAttempt,
@@ -41,12 +41,6 @@ SNAPSHOT_EVERY_TURNS = 10
 SNAPSHOT_EVERY_CALLS = 400
 """Writes of an attempt between two whole values: it writes a small part at each call, and whole values of long attempts
 are what makes a checkpoint large (1,000 calls: 41 MB at 50, 20 MB at 400, and read three times as fast)."""
-
-PLANNER_FAILED = "the planner did not answer"
-"""How the stop reason of an attempt begins whose planner gave no reply; such an attempt is never accepted."""
-
-ATTEMPT_BROKE = "the attempt broke"
-"""How the stop reason of an attempt begins that ended in an exception; nothing of it is judged."""
 
 
 def delta(
@@ -192,8 +186,8 @@ class GeckoState(TypedDict, total=False):
     """`decide`: True where no further round follows."""
     number: int
     """Of the attempt, where several run at once; only in what is sent to them."""
-    unjudged: Annotated[list[UnjudgedAttempt], Topic(UnjudgedAttempt)]
-    """`attempt`: the attempts of this round, for `judge` alone: gone after its superstep."""
+    unjudged: Annotated[list[UnjudgedAttempt], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
+    """`attempt`: the attempts of this round, for `judge`; `start_round` clears."""
     attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
     """`judge` appends; `bootstrapper` clears."""
     facts: Annotated[dict[str, SupposedFact], delta(gather_facts, dict, SNAPSHOT_EVERY_TURNS)]
@@ -246,6 +240,8 @@ class AttemptState(TypedDict, total=False):
     answer: str
     """`planner`."""
     stop_reason: str
+    """`planner`."""
+    stop: Stop
     """`planner`."""
 
 

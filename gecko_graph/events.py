@@ -5,6 +5,7 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | type | further keys | when |
 | --- | --- | --- |
 | `gecko.state` | `supposed`, `state`, `unclear` | what is made up of the state, before all attempts (`attempt` 0) |
+| `gecko.checklist` | `items`, `failure` | the turn's checklist is known (attempt 0) |
 | `gecko.attempt` | `digest`, `feedback` | an attempt begins, from the state with this digest |
 | `gecko.call` | `call` | the planner made a call |
 | `gecko.complaint` | `call`, `complaints` | the validator refused it |
@@ -21,7 +22,14 @@ from typing import Any, Literal, TypeAlias
 from .state import VERSION
 
 EventType = Literal[
-    "gecko.state", "gecko.attempt", "gecko.call", "gecko.complaint", "gecko.result", "gecko.change", "gecko.verdict"
+    "gecko.state",
+    "gecko.checklist",
+    "gecko.attempt",
+    "gecko.call",
+    "gecko.complaint",
+    "gecko.result",
+    "gecko.change",
+    "gecko.verdict",
 ]
 
 Emit: TypeAlias = Callable[[dict[str, Any]], None]

@@ -25,6 +25,7 @@ from typing import Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
+from langgraph.channels.named_barrier_value import NamedBarrierValue
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Send
@@ -52,6 +53,9 @@ from .world import check_setup
 
 Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 Model: TypeAlias = str | BaseChatModel
+
+OLD_JOIN = "join:bootstrapper+checklist:start_round"
+"""What led to `start_round` before 0.2. Nothing writes it now: a thread that an older version left there goes on."""
 
 NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
@@ -134,7 +138,10 @@ def compose(
     builder.add_edge("judge", "decide")
     builder.add_conditional_edges("decide", Router(after_decide), {"retry": "start_round", "finish": "finish"})
     builder.add_edge("finish", END)
-    return builder.compile(checkpointer=checkpointer, name="gecko")
+    gecko = builder.compile(checkpointer=checkpointer, name="gecko")
+    gecko.channels[OLD_JOIN] = NamedBarrierValue(str, {"bootstrapper", "checklist"})
+    gecko.nodes["start_round"].triggers.append(OLD_JOIN)
+    return gecko.validate()
 
 
 def create_attempt(

@@ -31,7 +31,11 @@ ROLES: tuple[Role, ...] = (
 )  # fmt: skip
 
 VerdictWord = Literal["accepted", "needs_user", "failed"]
-ItemStatus = Literal["success", "failed", "unknown"]
+ItemStatus = Literal["success", "failed", "unknown", "not_asked_for"]
+"""`not_asked_for`: the judge has struck an item that the task does not ask for; it does not count in the score."""
+StopCode = Literal[
+    "answered", "empty_reply", "planner_failed", "max_steps", "token_budget", "time_budget", "repeated_calls", "broken"
+]
 CallStatus = Literal["ok", "error"]
 
 
@@ -148,6 +152,11 @@ class Verdict(TypedDict):
     score: float
     items: list[JudgedItem]
     feedback: str
+    """What the judge has to say, also where it accepts; after a failure what the next attempt is told."""
+    unclear: NotRequired[list[str]]
+    """Conditions of contracts that could not be evaluated, each with its call."""
+    unasked_changes: NotRequired[list[str]]
+    """Changes that nobody asked for: by rule where every item is a check, else in the judge's words."""
     made_up: NotRequired[list[MadeUp]]
     """What the plan rests on that a model made up."""
 
@@ -188,6 +197,13 @@ class SupposedState(TypedDict):
     """Why contracts cannot be evaluated on it, after a repair."""
 
 
+class Stop(TypedDict):
+    """Why an attempt ended, for programs and for people."""
+
+    code: StopCode
+    message: str
+
+
 class UnjudgedAttempt(TypedDict):
     """From one start to the planner's final answer."""
 
@@ -201,7 +217,8 @@ class UnjudgedAttempt(TypedDict):
     """The net change of the task state, from the attempt's start to its end."""
     usage: Usage
     stop_reason: str
-    """`answered`, or why the attempt ended before the planner's answer."""
+    """`answered`, or why the attempt ended before the planner's answer: the message of `stop`."""
+    stop: NotRequired[Stop]
 
 
 class Attempt(UnjudgedAttempt):
@@ -221,6 +238,7 @@ class Rehearsal(TypedDict):
     verdict: Verdict
     answer: str
     attempts: list[Attempt]
+    checklist: NotRequired[list[ChecklistItem]]
     chosen: int
     """Number of the attempt that plan, verdict and answer come from."""
     usage: Usage

@@ -18,7 +18,7 @@ from .models.node import NodeScope
 from .models.telling import text_of
 from .models.usage import total
 from .simulation.rung import RungRequest
-from .state import Call, ChecklistItem
+from .state import Call, ChecklistItem, Stop
 from .toolkit import Toolkit
 
 ITEM_KEYS = ("id", "description", "check")
@@ -70,17 +70,18 @@ def check_start(found: str, expected: str) -> None:
         )
 
 
-def spent_budget(state: AttemptState, context: GeckoContext) -> str | None:
-    """Which budget of the turn an attempt has spent, in words; attempts that run at once share the tokens equally."""
+def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
+    """Which budget of the turn an attempt has spent; attempts that run at once share the tokens equally."""
     tokens = total(state.get("usage", {}))
     used = tokens["input_tokens"] + tokens["output_tokens"]
     if context.token_budget is not None:
         share = (context.token_budget - state.get("spent_tokens", 0)) // state.get("width", 1)
         if used >= share:
-            return f"token_budget: {used} tokens were used, of {max(share, 0)} that were left of {context.token_budget}"
+            left = f"{max(share, 0)} that were left of {context.token_budget}"
+            return {"code": "token_budget", "message": f"token_budget: {used} tokens were used, of {left}"}
     deadline = state.get("deadline")
     if deadline is not None and time.time() >= deadline:
-        return f"time_budget_s: the {context.time_budget_s:g} seconds are over"
+        return {"code": "time_budget", "message": f"time_budget_s: the {context.time_budget_s:g} seconds are over"}
     return None
 
 

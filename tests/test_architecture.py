@@ -19,7 +19,7 @@ FLOORS = [
     {"toolkit"},
     {"simulation"},
     {"provenance"},
-    {"channels"},
+    {"channels", "checks"},
     {"turn"},
     {"nodes"},
     {"world"},

@@ -163,3 +163,47 @@ def test_a_state_that_is_edited_in_the_middle_of_a_turn_is_refused_and_the_messa
     run = gecko.invoke(None, gecko.update_state(first.config, edited, as_node="bootstrapper"))
     assert words(run) == ["failed", "accepted"]
     assert run["task_state"]["trays"] == {"letters": ["from dad"], "bills": ["invoice"]}
+
+
+def starts_of(gecko, thread):
+    """The snapshots before each round, the first one first; found as `turn.check_start` says."""
+    return [each for each in gecko.get_state_history(thread) if each.next == ("start_round",)][::-1]
+
+
+def test_a_fork_before_any_round_rehearses_from_there():
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    gecko.invoke(desk.inputs(), thread)
+    first, second = starts_of(gecko, thread)
+    edited = {"trays": {"letters": []}, "runtime_state": {}}
+    fork = gecko.update_state(first.config, {"task_state": edited}, as_node="bootstrapper")
+    run = gecko.invoke(None, fork)
+    assert words(run) == ["failed", "accepted"]
+    assert run["task_state"]["trays"] == {"letters": [], "bills": ["invoice"]}
+    again = gecko.invoke(None, second.config)
+    assert words(again) == ["failed", "accepted"]
+    late = gecko.update_state(second.config, {"task_state": edited}, as_node="decide")
+    with pytest.raises(GeckoError, match="changed in the middle of a turn"):
+        gecko.invoke(None, late)
+
+
+def test_a_fork_may_have_a_checklist_of_its_own_and_the_judge_can_be_asked_anew():
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    gecko.invoke(desk.inputs(), thread)
+    bill = [{"id": "bill", "description": "a tray named bill", "check": "'bill' in state.trays"}]
+    fork = gecko.update_state(starts_of(gecko, thread)[0].config, {"items": bill}, as_node="bootstrapper")
+    assert words(gecko.invoke(None, fork)) == ["accepted"]
+    gecko.invoke(desk.inputs(), thread)
+    judging = [each for each in gecko.get_state_history(thread) if each.next == ("judge",)]
+    fork = gecko.update_state(judging[-1].config, {"items": bill}, as_node="attempt")
+    assert words(gecko.invoke(None, fork)) == ["accepted"]
+
+
+def test_interrupt_before_stops_before_each_round():
+    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    for inputs in (desk.inputs(), None):
+        gecko.invoke(inputs, thread, interrupt_before=["start_round"])
+        assert gecko.get_state(thread).next == ("start_round",)
+    assert words(gecko.invoke(None, thread)) == ["failed", "accepted"]

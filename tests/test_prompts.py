@@ -113,7 +113,7 @@ CASES = {
         "bootstrapper",
         {"task": TASK, "conversation": CONVERSATION, "policy": POLICY, "tools": TOOLS, "state": VIEW, **NO_CONTRACTS},
     ),
-    "checklist": ("checklist", {"task": TASK, "conversation": CONVERSATION, "tools": TOOLS}),
+    "checklist": ("checklist", {"task": TASK, "conversation": CONVERSATION, "policy": POLICY, "tools": TOOLS}),
     "judge": (
         "judge",
         {

@@ -134,7 +134,7 @@ WRONG = {
         "turns": turn(replies={"planner": [[{"calls": ["put"]}]]})
     },
     "s: turns[0].replies.judge[0]: no Judgement: items: is missing": {"turns": turn(replies={"judge": [{}]})},
-    "s: turns[0].replies.judge[0]: no Judgement: items[0].status: should be 'success', 'failed' or 'unknown'": {
+    "s: turns[0].replies.judge[0]: no Judgement: items[0].status: should be 'success', 'failed'": {
         "turns": turn(replies={"judge": [{"items": [{"id": "x", "status": "good"}]}]})
     },
     "s: turns[0].replies.state_updater[0]: no StateChange: patch: value error, operation 0: add needs 'value'": {

@@ -95,7 +95,7 @@ def test_events_are_told_while_it_runs():
     run_scenario(Scenario.from_dict(case(turns=TURNS)), on_event=events.append)
     kinds = [event["type"].removeprefix("gecko.") for event in events]
     first = ["attempt", "call", "result", "change", "verdict"]
-    assert kinds == [*first, "attempt", "verdict", *first]
+    assert kinds == ["checklist", *first, "checklist", "attempt", "verdict", *first]
 
 
 def test_nobody_plans():

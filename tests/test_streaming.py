@@ -76,6 +76,7 @@ def test_a_tracer_sees_each_attempt_under_its_number():
 
     desk.gecko(desk.WRONG, desk.RIGHT).invoke(desk.inputs(), {"callbacks": [Tracer()], "run_name": "mine"})
     assert [name for name in names if name.startswith(("mine", "attempt "))] == ["mine", "attempt 1", "attempt 2"]
+    assert names.count("attempt") == 2, "the node's own run, and none between it and its attempt"
 
 
 def test_attempts_can_be_read_from_the_checkpoints_of_a_finished_run():

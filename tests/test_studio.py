@@ -145,6 +145,24 @@ def test_a_scenario_runs_over_the_api_and_can_be_looked_into_afterwards(server):
     assert any(snapshot["next"] == ["attempt"] for snapshot in history)
 
 
+def test_a_thread_stops_before_a_round_and_is_forked_there(server):
+    thread = ask(f"{server}/threads", {})["thread_id"]
+    body = {"assistant_id": "gecko", "input": inputs(), "interrupt_before": ["start_round"]}
+    ask(f"{server}/threads/{thread}/runs/wait", body)
+    assert ask(f"{server}/threads/{thread}/state")["next"] == ["start_round"]
+    body = {"assistant_id": "gecko", "input": None}
+    first = ask(f"{server}/threads/{thread}/runs/wait", body)["rehearsal"]
+    history = ask(f"{server}/threads/{thread}/history", {"limit": 50})
+    starts = [snapshot for snapshot in history if snapshot["next"] == ["start_round"]]
+    assert len(starts) == len(first["attempts"]) == 2, "the snapshot before each round has a next"
+    for snapshot, again in zip(reversed(starts), (2, 2), strict=True):
+        place = {"checkpoint": snapshot["checkpoint"], "as_node": "bootstrapper"}
+        kept = {"task_state": snapshot["values"]["task_state"]}
+        fork = ask(f"{server}/threads/{thread}/state", {"values": kept, **place})
+        run = ask(f"{server}/threads/{thread}/runs/wait", {**body, "checkpoint": fork["checkpoint"]})
+        assert len(run["rehearsal"]["attempts"]) == again
+
+
 def test_the_form_s_knobs_reach_the_run(server):
     thread = ask(f"{server}/threads", {})["thread_id"]
     body = {"assistant_id": "gecko", "input": inputs(), "context": {"max_retries": 0}}

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Checkpointer
+from langgraph.types import Checkpointer, Overwrite
 from pydantic import BaseModel
 
 from gecko_graph.channels import GeckoInput, GeckoOutput, GeckoState, Over
@@ -151,7 +151,7 @@ def trial(
 def unjudged(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """The trials with a verdict that says nothing: no baseline has a judge of the task state."""
     nothing: Verdict = {"word": "failed", "score": 0.0, "items": [], "feedback": ""}
-    return {"attempts": [{**each, "verdict": nothing} for each in state["unjudged"]]}
+    return {"attempts": [{**each, "verdict": nothing} for each in state["unjudged"]], "unjudged": Overwrite([])}
 
 
 def start(state: GeckoState, scope: NodeScope) -> dict[str, Any]:

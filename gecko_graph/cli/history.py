@@ -168,7 +168,8 @@ def _open_attempts(snapshot: StateSnapshot) -> list[Draft]:
         inner = task.state
         if isinstance(inner, StateSnapshot):
             drafts += [_draft(inner.values)] if "number" in inner.values else _open_attempts(inner)
-    return drafts + list(snapshot.values.get("unjudged", []))
+    judged = {attempt["number"] for attempt in snapshot.values.get("attempts", [])}
+    return drafts + [each for each in snapshot.values.get("unjudged", []) if each["number"] not in judged]
 
 
 def _draft(values: JsonObject) -> Draft:

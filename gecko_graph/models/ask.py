@@ -80,13 +80,15 @@ class Reply:
         value: An object of the reply class, or the planner's message; None after a failure.
         failure: Why there is no value, in one short line; None otherwise. For `Work`, what the function raised.
         usage: What the question cost, repairs included.
-        absent: True where nobody could be asked: the role has no model; or where the work was not over in time.
+        absent: True where nobody could be asked: the role has no model.
+        late: True where work was not over in time.
     """
 
     value: Any
     failure: str | None
     usage: RoleUsage = field(default_factory=usage.nothing)
     absent: bool = False
+    late: bool = False
 
     def __post_init__(self) -> None:
         """Mask the failure: whatever models and users' functions raise comes through here."""

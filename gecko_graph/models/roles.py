@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import WithJsonSchema
 
 from ..state import ItemStatus, Json, JsonObject, Patch, Role
@@ -161,9 +161,9 @@ class DescribedItem(_Reply):
 
 
 class Checklist(_Reply):
-    """The checklist writer's reply (paper, section 3.4 and appendix A.6)."""
+    """The checklist writer's reply (paper, section 3.4 and appendix A.6); empty where the user asks for nothing."""
 
-    items: list[DescribedItem] = Field(min_length=1)
+    items: list[DescribedItem]
 
 
 class ItemJudgement(_Reply):
@@ -188,7 +188,8 @@ class Judgement(_Reply):
     """The judge's reply (paper, appendix A.6)."""
 
     items: list[ItemJudgement]
-    ask_user: bool = False
+    unasked_changes: list[str] = Field(default_factory=list)
+    stopping_was_right: bool = Field(default=False, validation_alias=AliasChoices("stopping_was_right", "ask_user"))
     feedback: str = ""
 
     @model_validator(mode="after")

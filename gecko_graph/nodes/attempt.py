@@ -14,7 +14,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 
-from ..channels import ATTEMPT_BROKE, AttemptState, GeckoState
+from ..channels import AttemptState, GeckoState
 from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..events import event
@@ -23,7 +23,7 @@ from ..models.node import NodeScope
 from ..models.telling import cut
 from ..models.usage import total
 from ..simulation.ladder import RUNGS, Rungs, ladder_of
-from ..state import VERSION, UnjudgedAttempt
+from ..state import VERSION, Stop, UnjudgedAttempt
 from ..task_state.digest import clone, digest
 from ..task_state.patch import make_patch
 from ..turn import check_start, human_turns, task_of
@@ -74,7 +74,19 @@ def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoCo
                 boundary.seen = values
         return result(given, boundary.attempt(), boundary.seen)
 
-    return RunnableLambda(run, afunc=arun, name="attempt")
+    return _AttemptNode(run, afunc=arun, name="attempt")
+
+
+class _AttemptNode(RunnableLambda[Any, Any]):
+    """LangGraph finds the graph in a RunnableLambda's function, and has opened a run for the node: no second one."""
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        run: Any = self.func
+        return run(input, config)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        run: Any = self.afunc
+        return await run(input, config)
 
 
 class Boundary:
@@ -182,12 +194,18 @@ def record(state: AttemptState) -> UnjudgedAttempt:
         "change": make_patch(state["before"], state["task_state"]),
         "usage": state.get("usage", {}),
         "stop_reason": state.get("stop_reason", ""),
+        "stop": state.get("stop") or stopped(state),
     }
+
+
+def stopped(state: AttemptState) -> Stop:
+    """Why an attempt ended whose planner has stopped under an older version, which kept the message alone."""
+    return {"code": "answered" if state.get("answer") else "planner_failed", "message": state.get("stop_reason", "")}
 
 
 def broken(given: AttemptState, seen: AttemptState, error: Exception) -> UnjudgedAttempt:
     """The record of an attempt that broke, with the steps it made: a bad attempt is data, not a crash."""
-    reason = cut(f"{ATTEMPT_BROKE}: {type(error).__name__}: {error}", budget=LONGEST_REASON)
+    reason = cut(f"the attempt broke: {type(error).__name__}: {error}", budget=LONGEST_REASON)
     return {
         "v": VERSION,
         "number": given["number"],
@@ -198,4 +216,5 @@ def broken(given: AttemptState, seen: AttemptState, error: Exception) -> Unjudge
         "change": [],
         "usage": seen.get("usage", {}),
         "stop_reason": reason,
+        "stop": {"code": "broken", "message": reason},
     }

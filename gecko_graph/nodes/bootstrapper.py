@@ -41,7 +41,8 @@ def bootstrapper(
         ContractError: A `check` of the given checklist cannot be parsed.
     """
     task = task_of(state.get("messages", []))
-    items = numbered(state["checklist"]) if state.get("checklist") else None
+    given_items = state.get("checklist")
+    items = None if given_items is None else numbered(given_items)
     given = state.get("task_state")
     given = {} if given is None else given
     if not isinstance(given, dict):
@@ -58,6 +59,8 @@ def bootstrapper(
     }
     if supposed:
         scope.emit(event("gecko.state", attempt=0, supposed=supposed, state=shown["state"], unclear=unclear))
+    if items is not None:
+        scope.emit(event("gecko.checklist", attempt=0, items=items, failure=""))
     ledger: Ledger = {"turn": next_turn(state), "started_at": time.time(), "usage": {}, "asked": {}}
     return {
         "task_state": whole,

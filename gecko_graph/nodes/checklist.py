@@ -7,13 +7,16 @@ from typing import Any
 
 from ..channels import GeckoState
 from ..errors import StateError
+from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
 from ..models.roles import Checklist
-from ..models.telling import cut, tell_conversation, tell_tools
+from ..models.telling import cut, tell_conversation, tell_policy, text_of
 from ..state import ChecklistItem
 from ..toolkit import Toolkit
+from ..toolkit.brief import format_tools
 from ..turn import earlier, human_turns, task_of
+from ..view.view import focus_words
 
 MOST_ITEMS = 40
 ITEM_CHARS = 1_000
@@ -23,6 +26,8 @@ def checklist(
     state: GeckoState, scope: NodeScope, *, toolkit: Toolkit
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Ask the model for a checklist, beside the first attempt. One that nobody writes is never a success.
+
+    The model may write an empty one, for a task that asks for nothing: "thanks!".
 
     Raises:
         StateError: The thread was interrupted by a version in which this node ran before the first attempt.
@@ -35,19 +40,22 @@ def checklist(
     task = task_of(state["messages"])
     (reply,) = yield [ask_checklist(state, task, toolkit, budget=scope.context.view_chars)]
     items = written(reply.value) if isinstance(reply.value, Checklist) else []
-    failure = "" if items else f"there is no checklist: {reply.failure or 'the model wrote an empty one'}"
+    failure = "" if isinstance(reply.value, Checklist) else f"there is no checklist: {reply.failure}"
+    scope.emit(event("gecko.checklist", attempt=0, items=items, failure=failure))
     return {"items": items, "items_failure": failure}
 
 
 def ask_checklist(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
     """The question what must hold at the end."""
     messages = state["messages"]
+    focus = focus_words(task, *(text_of(each) for each in earlier(messages)[-2:]))
     return Ask(
         role="checklist",
         variables={
             "task": cut(task, budget=budget),
             "conversation": tell_conversation(earlier(messages), budget=budget // 2),
-            "tools": tell_tools(((tool.name, tool.description) for tool in toolkit), budget=budget),
+            "policy": tell_policy(messages, budget=budget // 2),
+            "tools": format_tools(toolkit, focus=focus),
         },
         reply=Checklist,
         where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),

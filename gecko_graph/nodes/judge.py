@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from ..channels import ATTEMPT_BROKE, PLANNER_FAILED, GeckoState
-from ..contracts.expression import Scope, check_expression
-from ..errors import EvaluationFailed
+from ..channels import GeckoState
+from ..checks import judge_by_rule, unasked_changes
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.memory import recalled
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
-from ..models.telling import cut, format_change, tell_conversation, tell_json, tell_policy, tell_steps, tell_tools
+from ..models.telling import cut, format_change, tell_conversation, tell_json, tell_policy, tell_steps
 from ..models.usage import add_usage
 from ..provenance import INVENTING, Sources, trace
 from ..state import (
@@ -31,18 +30,23 @@ from ..state import (
     JudgedItem,
     MadeUp,
     Origins,
-    Step,
+    StopCode,
     UnjudgedAttempt,
     Verdict,
     VerdictWord,
 )
 from ..task_state.patch import apply_patch
+from ..toolkit.brief import format_tools
 from ..toolkit.spec import ToolSpec
 from ..turn import earlier, human_turns, task_of
 from ..view.view import focus_words, view
 
-STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success")
-DOUBT = (False, "")
+STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_for")
+NOT_EVALUATED = (False, "")
+ANSWER_ALONE = "by the answer alone: no call was made"
+NOTHING_TO_CHECK = "there was nothing to check"
+NOBODY_JUDGED = "there is no item left to judge by: nobody judged the calls and changes"
+MOST_NAMED = 20
 
 ANSWER_CHARS = 4_000
 ITEM_CHARS = 1_000
@@ -61,6 +65,8 @@ class Evidence:
         items: The checklist.
         items_failure: Why there is no checklist.
         messages: The conversation, which ends with the task.
+        ruled: Item id to whether its check holds, with the reason where it does not.
+        unasked: Changes that no check reads.
     """
 
     attempt: UnjudgedAttempt
@@ -69,6 +75,17 @@ class Evidence:
     items: Sequence[ChecklistItem]
     items_failure: str = ""
     messages: Sequence[AnyMessage] = ()
+    ruled: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
+    unasked: Sequence[str] = ()
+
+    def stopped(self, *codes: StopCode) -> bool:
+        """Whether the attempt ended for one of these reasons."""
+        return "stop" in self.attempt and self.attempt["stop"]["code"] in codes
+
+    @property
+    def calls(self) -> bool:
+        """Whether any call was answered."""
+        return any("outcome" in step for step in self.attempt["steps"])
 
 
 def judge(
@@ -86,19 +103,16 @@ def judge(
         toolkit: What could be called: whether no tool fits can only be told by who knows the tools.
         inventing: Names of the rungs that make things up.
     """
-    tried = [evidence_of(state, each) for each in sorted(state.get("unjudged") or [], key=lambda each: each["number"])]
-    ruled = [judge_by_rule(each) for each in tried]
+    unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
+    tried = [evidence_of(state, each, inventing) for each in unjudged]
     first = state["ledger"]["asked"].get("judge", 0)
-    asked = [index for index, each in enumerate(tried) if needs_model(each, ruled[index])]
-    replies = yield [
-        ask_judge(tried[index], scope, ruled[index], toolkit=toolkit, question=first + number)
-        for number, index in enumerate(asked)
-    ]
-    by_index = dict(zip(asked, replies, strict=True))
-    traced = [origins_of(each, state, toolkit, inventing) for each in tried]
+    doubtful = [each for each in tried if needs_model(each)]
+    asks = [ask_judge(each, scope, toolkit=toolkit, question=first + index) for index, each in enumerate(doubtful)]
+    replies = yield asks
+    by_number = {each.attempt["number"]: reply for each, reply in zip(doubtful, replies, strict=True)}
     judged = [
-        judged_attempt(each, ruled[index], by_index.get(index), traced=traced[index])
-        for index, each in enumerate(tried)
+        judged_attempt(each, by_number.get(each.attempt["number"]), origins_of(each, state, toolkit, inventing))
+        for each in tried
     ]
     for attempt in judged:
         told = {key: attempt[key] for key in ("verdict", "answer", "stop_reason")}
@@ -106,34 +120,31 @@ def judge(
     return {"attempts": judged}
 
 
-def evidence_of(state: GeckoState, attempt: UnjudgedAttempt) -> Evidence:
-    """The attempt with the states that it began from and came to, and the turn's checklist."""
-    before = state.get("task_state") or {}
+def evidence_of(state: GeckoState, attempt: UnjudgedAttempt, inventing: Collection[str]) -> Evidence:
+    """The attempt with the states that it began from and came to, the turn's checklist, and what its checks decide."""
+    before, items = state.get("task_state") or {}, state["items"] or []
+    after, steps = apply_patch(before, attempt["change"]), attempt["steps"]
     return Evidence(
         attempt=attempt,
         before=before,
-        after=apply_patch(before, attempt["change"]),
-        items=state["items"] or [],
+        after=after,
+        items=items,
         items_failure=state["items_failure"],
         messages=state["messages"],
+        ruled=judge_by_rule(items, before=before, after=after, steps=steps, answer=attempt["answer"]),
+        unasked=unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing),
     )
 
 
-def judged_attempt(
-    evidence: Evidence,
-    ruled: Mapping[str, tuple[bool, str]],
-    reply: Reply | None,
-    *,
-    traced: tuple[Origins, list[MadeUp]] = ({}, []),
-) -> Attempt:
+def judged_attempt(evidence: Evidence, reply: Reply | None, traced: tuple[Origins, list[MadeUp]]) -> Attempt:
     """The attempt with its verdict; what the judge has cost is the attempt's."""
     attempt = evidence.attempt
     judgement = reply.value if reply is not None and isinstance(reply.value, Judgement) else None
-    failure = reply.failure if reply is not None else attempt["stop_reason"] if is_silent(attempt) else None
-    verdict = pronounce(settle(evidence.items, ruled, judgement, failure), evidence, judgement)
+    failure = reply.failure if reply is not None else attempt["stop_reason"]
     usage = attempt["usage"]
     if reply is not None and not reply.absent:
         usage = add_usage(usage, {"judge": reply.usage})
+    verdict = build_verdict(evidence, judgement, failure)
     verdict["made_up"] = traced[1]
     return {**attempt, "verdict": verdict, "usage": usage, "origins": traced[0]}
 
@@ -155,97 +166,48 @@ def origins_of(
     return trace(evidence.attempt["steps"], sources, lambda name: schemas.get(name, {}))
 
 
-def judge_by_rule(evidence: Evidence) -> dict[str, tuple[bool, str]]:
-    """Item id to whether its check holds, with the reason where it does not."""
-    scope = Scope(
-        {
-            "state": evidence.after,
-            "before": evidence.before,
-            "calls": calls_of(evidence.attempt["steps"]),
-            "answer": evidence.attempt["answer"],
-        }
-    )
-    ruled: dict[str, tuple[bool, str]] = {}
-    for item in evidence.items:
-        if "check" not in item:
-            continue
-        try:
-            holds = check_expression(item["check"], where=f"checklist item {item['id']}").holds(scope)
-            ruled[item["id"]] = (holds, "" if holds else "its check does not hold")
-        except EvaluationFailed as error:
-            ruled[item["id"]] = (False, f"its check cannot be evaluated: {error}")
-    return ruled
-
-
-def calls_of(steps: Sequence[Step]) -> list[JsonObject]:
-    """The calls that ran, as checks see them: name, args, status, result."""
-    return [
-        {
-            "name": step["call"]["name"],
-            "args": step["call"]["args"],
-            "status": step["outcome"]["status"],
-            "result": step["outcome"]["result"],
-        }
-        for step in steps
-        if "outcome" in step
-    ]
-
-
-def needs_model(evidence: Evidence, ruled: Mapping[str, tuple[bool, str]]) -> bool:
+def needs_model(evidence: Evidence) -> bool:
     """True where an item has no check, or where a rule failed but the answer may rightly be a question to the user.
 
     An attempt that broke, or whose planner never spoke, is not worth a question: it can be nothing but failed.
     """
     attempt = evidence.attempt
-    if is_broken(attempt) or (is_silent(attempt) and not attempt["steps"]):
+    if evidence.stopped("broken") or (evidence.stopped("planner_failed") and not attempt["steps"]):
         return False
-    if any(item["id"] not in ruled for item in evidence.items):
+    if any(item["id"] not in evidence.ruled for item in evidence.items):
         return True
-    if all(holds for holds, _ in ruled.values()):
+    if all(holds for holds, _ in evidence.ruled.values()):
         return False
     return bool(attempt["answer"]) and (not attempt["change"] or "?" in attempt["answer"])
 
 
-def is_silent(attempt: UnjudgedAttempt) -> bool:
-    """True where the attempt ended because the planner gave no reply."""
-    return attempt["stop_reason"].startswith(PLANNER_FAILED)
+def ask_judge(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpec], question: int) -> Ask:
+    """The question: the items that no rule has found to hold, and the evidence.
 
-
-def is_broken(attempt: UnjudgedAttempt) -> bool:
-    """True where the attempt ended in an exception."""
-    return attempt["stop_reason"].startswith(ATTEMPT_BROKE)
-
-
-def ask_judge(
-    evidence: Evidence,
-    scope: NodeScope,
-    ruled: Mapping[str, tuple[bool, str]],
-    *,
-    toolkit: Iterable[ToolSpec] = (),
-    question: int = 0,
-) -> Ask:
-    """The question: the items that no rule has found to hold, and the evidence."""
+    Where nothing has changed the final state is the one from the start: a quarter of the view then shows what items of
+    the kind "the file is there" need.
+    """
     budget, attempt, messages = scope.context.view_chars, evidence.attempt, evidence.messages
     task = cut(task_of(messages), budget=budget)
+    items = [item for item in evidence.items if not evidence.ruled.get(item["id"], NOT_EVALUATED)[0]]
     words = focus_words(task, [item["description"] for item in evidence.items])
+    called = [step["call"]["name"] for step in attempt["steps"]]
     return Ask(
         role="judge",
         variables={
-            "items": "\n".join(
-                tell_item(item, ruled) for item in evidence.items if not ruled.get(item["id"], DOUBT)[0]
-            ),
+            "items": "\n".join(tell_item(item, evidence.ruled) for item in items),
             "task": task,
-            "tools": tell_tools(((tool.name, tool.description) for tool in toolkit), budget=budget // 2),
+            "tools": format_tools(toolkit, called=called, focus=words),
             "conversation": tell_conversation(earlier(messages), budget=budget // 2),
             "policy": tell_policy(messages, budget=budget // 2),
             "steps": tell_steps(attempt["steps"], budget=budget),
             "answer": tell_answer(attempt),
             "change": format_change(evidence.before, evidence.after, budget=budget // 2),
-            "state": view(evidence.after, focus=words, budget=budget),
+            "state": view(evidence.after, focus=words, budget=budget if attempt["change"] else budget // 4),
         },
         reply=Judgement,
         where=Where(turn=human_turns(messages) - 1, attempt=attempt["number"], question=question),
-        ids=tuple(item["id"] for item in evidence.items if item["id"] not in ruled),
+        ids=tuple(item["id"] for item in evidence.items if item["id"] not in evidence.ruled),
     )
 
 
@@ -268,40 +230,74 @@ def tell_answer(attempt: UnjudgedAttempt) -> str:
     return tell_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {attempt['stop_reason'] or 'no reason'})"
 
 
-def settle(
-    items: Sequence[ChecklistItem],
-    ruled: Mapping[str, tuple[bool, str]],
-    judgement: Judgement | None,
-    failure: str | None,
+def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str | None) -> Verdict:
+    """The verdict: `accepted`, `needs_user` or `failed`, with its score, its feedback and what it rests on.
+
+    Args:
+        evidence: The attempt.
+        judgement: What the model says; None where it was not asked, or could not be read.
+        failure: Why no model has judged.
+    """
+    unasked = [*evidence.unasked, *(cut(each, budget=REASON_CHARS) for each in named_by(judgement)[:MOST_NAMED])]
+    items = merge_judgements(evidence, judgement, failure, excusable=not unasked or not evidence.attempt["change"])
+    word, score = grade(items, evidence, judgement)
+    return {
+        "word": word,
+        "score": score,
+        "items": items,
+        "feedback": format_feedback(word, items, evidence, judgement, unasked),
+        "unclear": [
+            f"{step['call']['name']}: {each}"
+            for step in evidence.attempt["steps"]
+            if "outcome" in step
+            for each in step["outcome"].get("unclear", [])
+        ],
+        "unasked_changes": unasked,
+    }
+
+
+def named_by(judgement: Judgement | None) -> Sequence[str]:
+    """The changes that the judge says nobody asked for."""
+    return judgement.unasked_changes if judgement is not None else ()
+
+
+def merge_judgements(
+    evidence: Evidence, judgement: Judgement | None, failure: str | None, *, excusable: bool = True
 ) -> list[JudgedItem]:
     """Every item with its status: by rule where there is a check, by the model otherwise, by nobody where that failed.
 
-    An item whose check does not hold is unknown, not failed, where the judge agrees that the user must be asked.
+    An item whose check does not hold is unknown, not failed, where the judge agrees that the agent rightly stopped; of
+    an attempt that has changed something the judge must say so of the item itself.
     """
+    if evidence.stopped("broken"):
+        return []
     spoken = worst(judgement.items) if judgement else {}
-    asks = judgement is not None and judgement.ask_user
-    settled: list[JudgedItem] = []
-    for item in items:
-        said: JudgedItem = {**nobody_judged(item), "reason": failure or "the judge did not speak of it"}
-        if item["id"] in ruled:
-            said = judged_by_rule(item, *ruled[item["id"]], asks=asks)
-        elif item["id"] in spoken:
-            word = spoken[item["id"]]
-            said |= {"status": word.status, "reason": cut(word.reason, budget=REASON_CHARS), "by": "model"}
-        settled.append(said)
-    return settled
+    stopped = judgement is not None and judgement.stopping_was_right and excusable
+    merged: list[JudgedItem] = []
+    for item in evidence.items:
+        word = spoken.get(item["id"])
+        judged: JudgedItem = {**nobody_judged(item), "reason": failure or "the judge did not speak of it"}
+        if item["id"] in evidence.ruled:
+            not_done = word.status == "unknown" if word else not evidence.attempt["change"]
+            judged = judged_by_rule(item, *evidence.ruled[item["id"]], excused=stopped and not_done)
+        elif word:
+            judged |= {"status": word.status, "reason": cut(word.reason, budget=REASON_CHARS), "by": "model"}
+        if judged["by"] == "model" and judged["status"] == "success" and not evidence.calls:
+            judged["reason"] = ANSWER_ALONE
+        merged.append(judged)
+    return merged
 
 
 def nobody_judged(item: ChecklistItem) -> JudgedItem:
-    """An item that nobody has spoken of: failed."""
+    """The default judgement of an item without a verdict: failed."""
     return {"id": item["id"], "description": item["description"], "status": "failed", "reason": "", "by": "nobody"}
 
 
-def judged_by_rule(item: ChecklistItem, holds: bool, reason: str, *, asks: bool) -> JudgedItem:
-    """An item with a check; where the user must be asked first, one that does not hold is unknown."""
-    status: ItemStatus = "success" if holds else "unknown" if asks else "failed"
+def judged_by_rule(item: ChecklistItem, holds: bool, reason: str, *, excused: bool) -> JudgedItem:
+    """An item with a check; where the agent rightly stopped, one that does not hold is unknown."""
+    status: ItemStatus = "success" if holds else "unknown" if excused else "failed"
     if status == "unknown":
-        reason = "not done; the user must be asked first"
+        reason = "not done; the agent rightly stopped"
     return {**nobody_judged(item), "status": status, "reason": reason, "by": "rule"}
 
 
@@ -313,39 +309,50 @@ def worst(said: Sequence[ItemJudgement]) -> dict[str, ItemJudgement]:
     return spoken
 
 
-def pronounce(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> Verdict:
-    """The verdict: `accepted`, `needs_user` or `failed`, with its score and feedback."""
-    attempt = evidence.attempt
-    if is_broken(attempt):
-        return {"word": "failed", "score": 0.0, "items": [], "feedback": attempt["stop_reason"]}
-    statuses = [item["status"] for item in items]
-    word: VerdictWord = "failed"
-    silent = is_silent(attempt)
-    if items and not silent:
-        if all(status == "success" for status in statuses):
-            word = "accepted"
-        elif "failed" not in statuses and judgement is not None and judgement.ask_user:
-            word = "needs_user"
-    counted = {"success", "unknown"} if word == "needs_user" else {"success"}
-    score = sum(status in counted for status in statuses) / len(items) if items and not silent else 0.0
-    feedback = "" if word == "accepted" else feedback_of(items, evidence, judgement)
-    return {"word": word, "score": score, "items": list(items), "feedback": feedback}
+def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> tuple[VerdictWord, float]:
+    """The verdict's word and score. Items that the judge has struck do not count; where none is left, nobody judged.
+
+    A checklist that is empty on purpose is met by an answer alone: calls or changes would have to be judged.
+    """
+    statuses = [item["status"] for item in items if item["status"] != "not_asked_for"]
+    if evidence.stopped("broken", "planner_failed"):
+        return "failed", 0.0
+    if not items and not evidence.items_failure:
+        idle = bool(evidence.attempt["answer"]) and not evidence.calls and not evidence.attempt["change"]
+        return ("accepted", 1.0) if idle else ("failed", 0.0)
+    if not statuses:
+        return "failed", 0.0
+    if all(status == "success" for status in statuses):
+        return "accepted", 1.0
+    if "failed" not in statuses and judgement is not None and judgement.stopping_was_right:
+        return "needs_user", 1.0
+    return "failed", statuses.count("success") / len(statuses)
 
 
-def feedback_of(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> str:
-    """What the next attempt's planner is told: what is missing and why. Never how to do it, as a check would say."""
+def format_feedback(
+    word: VerdictWord,
+    items: Sequence[JudgedItem],
+    evidence: Evidence,
+    judgement: Judgement | None,
+    unasked: Sequence[str],
+) -> str:
+    """What the next attempt's planner is told: what is missing and why. Never how to do it, as a check would say.
+
+    Of an accepted attempt only what the judge has to say beside it. Nothing is told twice.
+    """
+    said = judgement.feedback.strip() if judgement is not None else ""
+    if word == "accepted":
+        return cut(said, budget=FEEDBACK_CHARS) if items else NOTHING_TO_CHECK
     goals = {item["id"]: goal_of(item) for item in evidence.items}
-    lines = [
-        f"- {goals.get(item['id'], item['description'])}: {item['status']}"
-        + (f" ({item['reason']})" if item["reason"] and item["by"] != "rule" else "")
-        for item in items
-        if item["status"] != "success"
-    ]
-    if not items:
-        lines.append(evidence.items_failure or "there is no checklist")
-    reason = evidence.attempt["stop_reason"]
-    if reason != "answered":
-        lines.append(f"The attempt ended early: {reason}")
-    if judgement is not None and judgement.feedback:
-        lines.append(judgement.feedback)
-    return cut("\n".join(lines), budget=FEEDBACK_CHARS)
+    ended = evidence.attempt["stop_reason"]
+    lines = []
+    for item in items:
+        if item["status"] in ("failed", "unknown"):
+            reason = "" if item["by"] == "rule" or item["reason"] in (ended, *said.splitlines()) else item["reason"]
+            lines.append(f"- {goals[item['id']]}: {item['status']}" + (f" ({reason})" if reason else ""))
+    if not lines and not evidence.stopped("broken", "planner_failed"):
+        lines.append(evidence.items_failure or NOBODY_JUDGED)
+    lines += [f"Not asked for: {change}" for change in unasked]
+    if not evidence.stopped("answered"):
+        lines.append(ended if evidence.stopped("broken") else f"The attempt ended early: {ended}")
+    return cut("\n".join([*lines, *([said] if said else [])]), budget=FEEDBACK_CHARS)

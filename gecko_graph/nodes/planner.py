@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
-from ..channels import PLANNER_FAILED, AttemptState
+from ..channels import AttemptState
 from ..context import GeckoContext
 from ..errors import ModelError
 from ..events import event
@@ -21,7 +21,7 @@ from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence
 from ..models.telling import cut, text_of
 from ..simulation.rung import clock
-from ..state import Call, JsonObject
+from ..state import Call, JsonObject, Stop, StopCode
 from ..toolkit.names import valid_name
 from ..turn import spent_budget
 from ..view.view import focus_words, view
@@ -62,31 +62,33 @@ def planner(
     if not scope.has_model("planner"):
         raise ModelError("nobody plans: give create_gecko a model, or models={'planner': ...}")
     if spent := spent_budget(state, scope.context):
-        return stop(spent)
+        return stop(spent["code"], spent["message"])
     trace = state.get("trace", [])
     if len(refused_in_a_row(trace)) >= MOST_REFUSED:
-        return stop(f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
+        return stop("repeated_calls", f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
     step = sum(is_planners(message) for message in trace)
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
     (reply,) = yield [PlannerAsk(messages=sight(state, scope.context, prompts), tools=list(tools), where=where)]
     if not isinstance(reply.value, AIMessage):
-        return stop(f"{PLANNER_FAILED}: {reply.failure}")
+        return stop("planner_failed", f"the planner did not answer: {reply.failure}")
     message, calls = read_calls(reply.value, taken=ids_in([*state["conversation"], *trace]))
     if not calls:
         answer = text_of(message).strip()
-        return {"trace": [message], **stop("answered" if answer else "the planner's reply was empty", answer)}
+        ended = stop("answered", "answered", answer) if answer else stop("empty_reply", "the planner's reply was empty")
+        return {"trace": [message], **ended}
     room = scope.context.max_steps - len(state.get("steps", []))
     if room <= 0:
-        return stop(f"max_steps: {scope.context.max_steps} calls were made")
+        return stop("max_steps", f"max_steps: {scope.context.max_steps} calls were made")
     pending: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls[:room]]
     for call in pending:
         scope.emit(event("gecko.call", attempt=state["number"], call=call))
     return {"trace": [with_calls(message, message.tool_calls[:room])], "pending": pending}
 
 
-def stop(reason: str, answer: str = "") -> dict[str, Any]:
+def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:
     """The update that ends an attempt."""
-    return {"pending": [], "answer": answer, "stop_reason": reason}
+    ended: Stop = {"code": code, "message": message}
+    return {"pending": [], "answer": answer, "stop_reason": message, "stop": ended}
 
 
 def sight(state: AttemptState, context: GeckoContext, prompts: Prompts) -> list[BaseMessage]:

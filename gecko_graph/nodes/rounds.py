@@ -6,6 +6,8 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from langgraph.types import Overwrite
+
 from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
 from ..models.memory import answer_message
@@ -31,7 +33,7 @@ def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     for attempt in attempts:
         check_start(start, attempt["start_digest"])
     lesson = lesson_of(best(attempts[-width:]), budget=scope.context.view_chars) if attempts else None
-    return {"round": number, "width": width, "lesson": lesson, "start_digest": start}
+    return {"round": number, "width": width, "lesson": lesson, "start_digest": start, "unjudged": Overwrite([])}
 
 
 def lesson_of(attempt: Attempt, *, budget: int) -> Lesson:
@@ -48,13 +50,17 @@ def decide(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
 
 
 def best(attempts: Sequence[Attempt]) -> Attempt:
-    """Accepted before asking the user before failed, then the highest score, fewest complaints, the earliest."""
+    """Accepted before asking the user before failed, then the highest score, a plan before none, fewest complaints.
+
+    Of equal ones the earliest. Where the user must be asked, a plan is worth nothing more.
+    """
     words = ("accepted", "needs_user", "failed")
     return min(
         attempts,
         key=lambda attempt: (
             words.index(attempt["verdict"]["word"]),
             -attempt["verdict"]["score"],
+            attempt["verdict"]["word"] != "needs_user" and not plan_of(attempt),
             sum(len(step.get("complaints", [])) for step in attempt["steps"]),
             attempt["number"],
         ),
@@ -96,6 +102,7 @@ def finish(state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = 
         "plan": plan_of(chosen),
         "verdict": chosen["verdict"],
         "answer": chosen["answer"],
+        "checklist": state["items"] or [],
         "attempts": attempts,
         "chosen": chosen["number"],
         "usage": state["ledger"]["usage"],

@@ -93,7 +93,7 @@ def violated_postcondition(request: RungRequest, outcome: Outcome, after: JsonOb
 
 
 def violated_invariant(invariants: Sequence[Invariant], before: JsonObject, after: JsonObject) -> str | None:
-    """The first invariant that the new state breaks; a state that did not change is not looked at."""
+    """The first invariant that the new state breaks and the one before did not; no change, no look."""
     if after is before:
         return None
     started = thread_time()
@@ -104,9 +104,17 @@ def violated_invariant(invariants: Sequence[Invariant], before: JsonObject, afte
             broken = invariant.broken(before, after)
         except EvaluationFailed as failure:
             return f"an invariant cannot be evaluated: {failure}"
-        if broken:
+        if broken and not is_broken_already(invariant, before):
             return broken
     return None
+
+
+def is_broken_already(invariant: Invariant, before: JsonObject) -> bool:
+    """Whether the state before a call breaks an invariant: then the call is not to blame for it."""
+    try:
+        return invariant.broken(before, before) is not None
+    except EvaluationFailed:
+        return False
 
 
 def race_of(others: Sequence[tuple[Call, Patch]], patch: Patch, *, state: JsonObject) -> list[str]:

@@ -31,7 +31,7 @@ def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], Rung
         then=as_json,
     )
     (reply,) = yield [work]
-    if reply.absent:
+    if reply.late:
         return Pass(f"the simulate function {reply.failure}")
     if reply.failure is not None:
         return Answer("error", reply.failure, [])

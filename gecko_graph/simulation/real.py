@@ -27,7 +27,7 @@ def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungRe
     args, timeout_s = clone(request.call["args"]), request.context.tool_timeout_s
     (reply,) = yield [Work(function=tool.real, kwargs=args, timeout_s=timeout_s, then=as_answer)]
     if reply.failure is not None:
-        return Answer("error", f"the real function {reply.failure}" if reply.absent else reply.failure, [])
+        return Answer("error", f"the real function {reply.failure}" if reply.late else reply.failure, [])
     said: Answer = reply.value
     return said
 

@@ -70,7 +70,7 @@ async def test_work_that_raises_or_hangs_is_a_reply(answer_all):
         [Work(function=bad), Work(function=threading.Event().wait, args=(0.5,), timeout_s=0.05)], models
     )
     assert (broken.value, broken.failure, broken.absent) == (None, "OSError: disk on fire", False)
-    assert late.absent
+    assert (late.late, late.absent) == (True, False)
     assert "did not answer within 0.05 s" in late.failure
 
 

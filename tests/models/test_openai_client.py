@@ -72,7 +72,7 @@ async def test_the_schema_is_named_after_the_class_and_strict_only_where_every_s
     judgement, effect = formats["Judgement"]["json_schema"], formats["SimulatedEffect"]["json_schema"]
     assert judgement["strict"] is True
     assert judgement["schema"]["additionalProperties"] is False
-    assert sorted(judgement["schema"]["required"]) == ["ask_user", "feedback", "items"]
+    assert sorted(judgement["schema"]["required"]) == ["feedback", "items", "stopping_was_right", "unasked_changes"]
     assert effect["strict"] is False
     assert effect["schema"]["properties"]["result"] == {}
 

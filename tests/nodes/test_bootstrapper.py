@@ -48,6 +48,9 @@ def test_the_caller_s_checklist_is_the_turn_s_and_without_one_the_model_is_to_wr
     assert boot({**stale, **given}).update["items"] is None
     mine = boot({**stale, "checklist": ["it is filed"]}).update
     assert (mine["items"], mine["items_failure"]) == ([{"id": "item-1", "description": "it is filed"}], "")
+    none = boot({**stale, "checklist": []})
+    assert none.update["items"] == [], "an empty one is the caller's word too"
+    assert [each["type"] for each in none.events] == ["gecko.checklist"]
 
 
 @pytest.mark.parametrize("given", [{}, None])

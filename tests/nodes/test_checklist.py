@@ -44,11 +44,19 @@ def test_the_model_writes_it(turn):
     ("reply", "failure"),
     [
         (Reply(None, "the server is down"), "there is no checklist: the server is down"),
-        ({"items": [{"description": "  "}]}, "there is no checklist: the model wrote an empty one"),
+        (ValueError("unreadable"), "there is no checklist: unreadable"),
     ],
 )
 def test_a_checklist_that_nobody_writes_is_a_failure_with_its_reason(turn, reply, failure):
     assert write(turn(), reply).update == {"items": [], "items_failure": failure}
+
+
+@pytest.mark.parametrize("reply", [{"items": []}, {"items": [{"description": "  "}]}])
+def test_a_task_that_asks_for_nothing_has_an_empty_checklist(turn, reply):
+    driven = write(turn(messages=[HumanMessage("thanks!")]), reply)
+    assert driven.update == {"items": [], "items_failure": ""}
+    (event,) = driven.events
+    assert (event["type"], event["attempt"], event["items"]) == ("gecko.checklist", 0, [])
 
 
 def test_a_model_s_checklist_is_bounded(turn):

@@ -6,50 +6,16 @@ import itertools
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from gecko_graph import GeckoContext
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.prompts import render
 from gecko_graph.models.roles import Judgement
 from gecko_graph.nodes.attempt import record
-from gecko_graph.nodes.judge import Evidence, judge, pronounce, settle
+from gecko_graph.nodes.judge import judge
 from gecko_graph.testing import drive
 from tests import desk
-
-SAID = [{"id": "a", "description": "the tray is there"}, {"id": "b", "description": "the user was told"}]
-FILED = {"trays": {"letters": ["from mum"], "bills": ["invoice"]}, "runtime_state": {}}
-
-
-def round_of(state):
-    """The outer graph's state behind an attempt that has ended like this."""
-    asked = state.pop("asked", {})
-    return {
-        "messages": state["conversation"],
-        "task_state": state["before"],
-        "items": state.pop("items", desk.CHECKLIST),
-        "items_failure": state.pop("items_failure", ""),
-        "ledger": {"turn": 1, "started_at": 1.0, "usage": {}, "asked": asked},
-        "unjudged": [record(state)],
-    }
-
-
-def judged(state, *replies, **context):
-    driven = drive(judge, round_of(state), replies, context=GeckoContext(**context))
-    (attempt,) = driven.update["attempts"]
-    return attempt["verdict"], driven
-
-
-def said(*statuses, **more):
-    items = [{"id": identifier, "status": status} for identifier, status in zip("ab", statuses, strict=False)]
-    return {"items": items, **more}
-
-
-def statuses(verdict):
-    return [(item["status"], item["by"]) for item in verdict["items"]]
-
+from tests.judging import FILED, SAID, judged, round_of, said, statuses
 
 # by rule
 
@@ -64,7 +30,7 @@ def test_checks_that_hold_are_accepted_without_a_question(attempt):
 
 
 def test_a_check_that_does_not_hold_fails(attempt):
-    half = {"trays": {"letters": [], "bills": []}, "runtime_state": {}}
+    half = {"trays": {"letters": ["from mum"], "bills": []}, "runtime_state": {}}
     verdict, driven = judged(attempt(task_state=half, answer="Done.", stop_reason="answered"))
     assert (verdict["word"], verdict["score"]) == ("failed", 0.5)
     assert statuses(verdict) == [("success", "rule"), ("failed", "rule")]
@@ -92,7 +58,8 @@ def test_a_check_that_cannot_be_evaluated_fails_and_the_planner_does_not_read_it
     verdict, _ = judged(attempt(items=[item], task_state=FILED, answer="Done", stop_reason="answered"))
     assert verdict["word"] == "failed"
     assert verdict["items"][0]["reason"].startswith("its check cannot be evaluated: ")
-    assert verdict["feedback"] == "- the secret is kept: failed"
+    assert verdict["feedback"].splitlines()[0] == "- the secret is kept: failed"
+    assert "secret value" not in verdict["feedback"]
 
 
 def test_no_items_are_never_accepted(attempt):
@@ -172,7 +139,6 @@ def test_a_judge_that_fails_to_answer_is_no_success(attempt):
         ({"answer": "There is no tool for this."}, True),
         ({"answer": ""}, False),
         ({"answer": "Done.", "task_state": {"trays": {}}}, False),
-        ({"answer": "I took one away. Which next?", "task_state": {"trays": {}}}, True),
     ],
 )
 def test_where_all_items_are_by_rule_the_model_is_asked_only_if_the_user_may_have_to_be(attempt, state, asked):
@@ -225,8 +191,8 @@ def test_an_attempt_that_broke_is_not_judged(attempt):
 def test_the_attempts_of_a_round_are_judged_at_once_and_each_by_its_own_reply(attempt):
     ended = [attempt(number=n, answer=f"answer {n}", stop_reason="answered", usage={}) for n in (4, 2, 3)]
     state = round_of({**ended[0], "items": SAID, "asked": {"judge": 1}})
-    state["unjudged"] = [record(each) for each in ended]
-    state["unjudged"][1]["stop_reason"] = "the planner did not answer: x"
+    state["unjudged"] = [record(each | {"stop": {"code": "answered", "message": "answered"}}) for each in ended]
+    state["unjudged"][1]["stop"] = {"code": "planner_failed", "message": "x"}
     usage = {"calls": 1, "input_tokens": 7, "output_tokens": 3, "cost": None}
     answers = [Reply(Judgement.model_validate(said("success", word)), None, usage) for word in ("failed", "success")]
     driven = drive(judge, state, answers)
@@ -298,47 +264,3 @@ def test_what_the_judge_writes_is_bounded(attempt):
     verdict, _ = judged(attempt(items=SAID, answer="x", stop_reason="answered"), reply)
     assert len(verdict["items"][0]["reason"]) <= 500
     assert len(verdict["feedback"]) <= 4_000
-
-
-# properties
-
-STATUS = st.sampled_from(["success", "failed", "unknown"])
-IDS = st.sampled_from(["a", "b", "c", "d", " a "])
-ITEMS = st.lists(st.sampled_from("abc"), unique=True, max_size=3).map(
-    lambda ids: [{"id": identifier, "description": identifier} for identifier in ids]
-)
-JUDGEMENTS = st.none() | st.builds(
-    Judgement,
-    items=st.lists(st.fixed_dictionaries({"id": IDS, "status": STATUS}), max_size=5),
-    ask_user=st.booleans(),
-    feedback=st.text(max_size=3),
-)
-RULED = st.dictionaries(st.sampled_from("abc"), st.tuples(st.booleans(), st.just("why")), max_size=3)
-REASONS = st.sampled_from(["answered", "max_steps: x", "the planner did not answer: x"])
-
-
-@given(ITEMS, RULED, JUDGEMENTS, REASONS)
-def test_the_verdict_s_laws(items, ruled, judgement, reason):
-    settled = settle(items, ruled, judgement, None)
-    attempt = {"stop_reason": reason, "answer": "", "steps": [], "change": []}
-    verdict = pronounce(settled, Evidence(attempt, {}, {}, items), judgement)
-    found = [item["status"] for item in verdict["items"]]
-    assert [item["id"] for item in verdict["items"]] == [item["id"] for item in items]
-    assert 0 <= verdict["score"] <= 1
-    if verdict["word"] == "accepted":
-        assert items
-        assert set(found) == {"success"}
-        assert (verdict["score"], verdict["feedback"]) == (1.0, "")
-    else:
-        assert verdict["feedback"]
-    if verdict["word"] == "needs_user":
-        assert "failed" not in found
-        assert "unknown" in found
-        assert judgement.ask_user
-    if judgement is None and len(ruled.keys() & {item["id"] for item in items}) < len(items):
-        assert verdict["word"] == "failed"
-    if reason.startswith("the planner did not answer"):
-        assert (verdict["word"], verdict["score"]) == ("failed", 0.0)
-    for item in verdict["items"]:
-        if item["id"] in ruled:
-            assert (item["status"] == "success") == ruled[item["id"]][0]

@@ -12,7 +12,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from gecko_graph import GeckoContext
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.prompts import Prompts
-from gecko_graph.nodes.planner import planner, read_calls
+from gecko_graph.nodes.planner import planner, read_calls, stop
 from gecko_graph.testing import drive
 
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "", "parameters": {"type": "object"}}}]
@@ -58,7 +58,9 @@ def test_an_empty_reply_ends_the_attempt_with_its_reason(attempt, content):
 
 def test_a_planner_that_fails_ends_the_attempt(attempt):
     update = plan(attempt(), Reply(None, "the server is down")).update
-    assert update == {"pending": [], "answer": "", "stop_reason": "the planner did not answer: the server is down"}
+    message = "the planner did not answer: the server is down"
+    assert update == stop("planner_failed", message)
+    assert update["stop"] == {"code": "planner_failed", "message": update["stop_reason"]}
 
 
 def test_names_are_resolved_and_the_message_keeps_what_the_model_was_shown(attempt):
@@ -165,7 +167,7 @@ def test_equal_refused_calls_are_shown_once_and_counted(attempt):
 
 def test_a_loop_of_refused_calls_ends_the_attempt(attempt):
     state = attempt(trace=tried(refusal("0", status="success"), refusal("1"), refusal("2"), refusal("3")))
-    assert plan(state).update["stop_reason"] == "repeated_calls: the same call was refused 3 times in a row"
+    assert plan(state).update == stop("repeated_calls", "repeated_calls: the same call was refused 3 times in a row")
 
 
 @pytest.mark.parametrize(
@@ -265,7 +267,7 @@ def test_after_the_last_call_the_planner_may_still_answer(attempt, step):
     spent = attempt(steps=[step()] * 5)
     assert plan(spent, {"say": "done"}, max_steps=5).update["stop_reason"] == "answered"
     update = plan(spent, {"call": "look"}, max_steps=5).update
-    assert update == {"pending": [], "answer": "", "stop_reason": "max_steps: 5 calls were made"}
+    assert update == stop("max_steps", "max_steps: 5 calls were made")
 
 
 def usage(tokens):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
+from langgraph.types import Overwrite
 
 from gecko_graph import GeckoContext
 from gecko_graph.errors import StateError
@@ -46,6 +47,7 @@ def run(node, state, **context):
 
 def test_the_first_round_starts_without_a_lesson(turn):
     update = run(start_round, turn(round=-1), parallel_attempts=3)
+    assert isinstance(update.pop("unjudged"), Overwrite)
     assert update == {"round": 0, "width": 3, "lesson": None, "start_digest": START}
 
 

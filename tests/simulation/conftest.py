@@ -74,4 +74,4 @@ def told():
 
 def _worked(work):
     done = perform(work)
-    return Reply(done.value, done.failure, absent=done.late)
+    return Reply(done.value, done.failure, late=done.late)

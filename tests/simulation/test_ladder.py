@@ -207,7 +207,7 @@ def rounds(generator, answer):
 def test_climbs_ask_together_and_get_their_own_answers(question):
     def answer(request):
         if isinstance(request, Work):
-            return Reply(None, "did not answer", absent=True)
+            return Reply(None, "did not answer", late=True)
         wrong = request.variables["problems"] == "" and "USD" in request.variables["call"]
         value = "much" if wrong else float(request.where.question)
         return Reply(request.reply(status="ok", result={"rate": value}), None)

@@ -1,0 +1,128 @@
+"""What checks decide: which items hold, and what has changed that none of them looks at. No model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from .contracts.expression import Scope, check_expression
+from .contracts.reads import Place, Reads, reads_of
+from .errors import EvaluationFailed
+from .models.telling import format_one
+from .provenance import INVENTING
+from .state import ChecklistItem, Json, JsonObject, Step
+from .task_state.changes import net_changes
+from .task_state.patch import tokens
+
+CHANGE_CHARS = 160
+CIRCUMSTANCES = ("runtime_state", "now")
+"""Keys of the state whose changes nobody need ask for: runtime variables, the clock."""
+
+
+def judge_by_rule(
+    items: Iterable[ChecklistItem], *, before: JsonObject, after: JsonObject, steps: Sequence[Step], answer: str
+) -> dict[str, tuple[bool, str]]:
+    """Item id to whether its check holds, with the reason where it does not.
+
+    Each check has a budget of its own: what another one has used is not its fault.
+    """
+    values = {"state": after, "before": before, "calls": calls_of(steps), "answer": answer}
+    ruled: dict[str, tuple[bool, str]] = {}
+    for item in items:
+        if "check" not in item:
+            continue
+        try:
+            holds = check_expression(item["check"], where=f"checklist item {item['id']}").holds(Scope(values))
+            ruled[item["id"]] = (holds, "" if holds else "its check does not hold")
+        except EvaluationFailed as error:
+            ruled[item["id"]] = (False, f"its check cannot be evaluated: {error}")
+    return ruled
+
+
+def calls_of(steps: Sequence[Step]) -> list[JsonObject]:
+    """The calls that ran, as checks see them: name, args, status, result."""
+    return [
+        {
+            "name": step["call"]["name"],
+            "args": step["call"]["args"],
+            "status": step["outcome"]["status"],
+            "result": step["outcome"]["result"],
+        }
+        for step in steps
+        if "outcome" in step
+    ]
+
+
+def unasked_changes(
+    items: Sequence[ChecklistItem],
+    *,
+    before: JsonObject,
+    after: JsonObject,
+    steps: Sequence[Step],
+    inventing: Collection[str] = INVENTING,
+) -> list[str]:
+    """The net changes at places that no check reads, in words; nothing where an item has no check.
+
+    A call that the checks ask for, by its name or by one of its effects, may have all effects that its tool has; where
+    a rung has invented them (`inventing`), only those that a check reads.
+    """
+    if not items or any("check" not in item for item in items):
+        return []
+    reads = [reads_of(item["check"]) for item in items]
+    asked = {place for each in reads for place in _places(each, (before, after))}
+    left = [change for change in net_changes(before, after) if not _is_asked(tuple(tokens(change.path)), asked)]
+    made = {step["call"]["name"] for step in steps}
+    effects = (
+        {place for step in steps for place in _own_effects(step, reads, asked, made, inventing)} if left else set()
+    )
+    excused = {_above_lists(place, (before, after)) for place in effects}
+    return [
+        format_one(change, share=CHANGE_CHARS) for change in left if not _meets(tuple(tokens(change.path)), excused)
+    ]
+
+
+def _places(reads: Reads, states: Sequence[JsonObject]) -> set[Place]:
+    """The places that are read: of `'a' in place` the member a, where the place is an object."""
+    return {
+        (*place, member)
+        if member is not None and any(isinstance(_at(state, place), dict) for state in states)
+        else place
+        for place, member in reads.places
+    }
+
+
+def _at(value: Json, place: Place) -> Json:
+    for key in place:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _above_lists(place: Place, states: Sequence[JsonObject]) -> Place:
+    """A place, or the list that it lies in: positions in lists shift."""
+    lists = (n for n in range(len(place)) if any(isinstance(_at(state, place[:n]), list) for state in states))
+    return place[: next(lists, len(place))]
+
+
+def _meets(place: Place, others: Iterable[Place]) -> bool:
+    """True if a place is one of the others, or in one, or around one."""
+    return any(place[: len(other)] == other[: len(place)] for other in others)
+
+
+def _is_asked(place: Place, asked: Iterable[Place]) -> bool:
+    return place[:1] in {(key,) for key in CIRCUMSTANCES} or _meets(place, asked)
+
+
+def _own_effects(
+    step: Step, reads: Sequence[Reads], asked: set[Place], made: set[str], inventing: Collection[str]
+) -> set[Place]:
+    """The places that a call has changed which the checks ask for: by its name, or by one of its effects.
+
+    A check that reads the calls and names none of those made may ask for any of them.
+    """
+    outcome = step.get("outcome")
+    if outcome is None or not outcome["patch"]:
+        return set()
+    patch = outcome["patch"]
+    places = {tuple(tokens(operation[key])) for operation in patch for key in ("path", "from") if key in operation}
+    named = any(each.calls and (step["call"]["name"] in each.texts or not each.texts & made) for each in reads)
+    own = outcome["rung"] not in inventing and any(_meets(place, asked) for place in places)
+    return places if named or own else set()

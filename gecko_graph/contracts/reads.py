@@ -1,0 +1,93 @@
+"""What a checklist item's check looks at, as far as its source says: which places of the state, which calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from jinja2 import nodes
+
+from .syntax import parse_expression
+
+Place = tuple[str, ...]
+
+
+class Reads(NamedTuple):
+    """What one expression looks at.
+
+    Attributes:
+        places: Places of the state, each with the member that it is asked for, as in `'bills' in state.trays`, or with
+            None for all of it. A key that is computed ends a place: everything below counts as read.
+        calls: Whether it looks at the calls.
+        texts: The texts that stand in it.
+    """
+
+    places: frozenset[tuple[Place, str | None]]
+    calls: bool
+    texts: frozenset[str]
+
+
+@lru_cache(maxsize=8192)
+def reads_of(source: str) -> Reads:
+    """What an expression reads of `state` and `before`, whether of `calls`, and the texts that stand in it."""
+    tree = parse_expression(source)
+    names = {node.name for node in tree.find_all(nodes.Name)} | {getattr(tree, "name", None)}
+    texts = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
+    return Reads(frozenset(_reads(tree)), "calls" in names, frozenset(texts))
+
+
+def _reads(node: nodes.Node) -> Iterator[tuple[Place, str | None]]:
+    member = None
+    if isinstance(node, nodes.Compare) and [one.op for one in node.ops] in (["in"], ["notin"]):
+        member = _text(node.expr)
+    inner = node.ops[0].expr if member is not None and isinstance(node, nodes.Compare) else node
+    place = _place(inner)
+    if place is not None:
+        yield place[0], member
+    children = node.iter_child_nodes() if place is None else _beside(inner)
+    for child in children:
+        yield from _reads(child)
+
+
+def _place(node: nodes.Node) -> tuple[Place, bool] | None:
+    """The literal keys from the state to a value, and whether more may follow; None for what is no part of it."""
+    if isinstance(node, nodes.Name):
+        return ((), True) if node.name in ("state", "before") else None
+    owner = _owner(node)
+    found = None if owner is None else _place(owner)
+    if found is None:
+        return None
+    keys, whole = found
+    for key in _keys(node):
+        whole = whole and key is not None
+        keys = (*keys, key) if whole and key is not None else keys
+    return keys, whole
+
+
+def _owner(node: nodes.Node) -> nodes.Node | None:
+    """Whose part a part is: of `a.b` and `a['b']` and `at(a, path)` it is `a`."""
+    if isinstance(node, nodes.Getattr | nodes.Getitem):
+        return node.node
+    if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name == "at":
+        return node.args[0] if node.args else None
+    return None
+
+
+def _keys(node: Any) -> list[str | None]:
+    """The keys of one part, None for one that is computed or the position in a list."""
+    if isinstance(node, nodes.Call):
+        path = node.args[1] if len(node.args) > 1 else None
+        return [_text(item) for item in path.items] if isinstance(path, nodes.List) else [None]
+    return [node.attr if isinstance(node, nodes.Getattr) else _text(node.arg)]
+
+
+def _text(node: nodes.Node) -> str | None:
+    return node.value if isinstance(node, nodes.Const) and isinstance(node.value, str) else None
+
+
+def _beside(node: nodes.Node) -> Iterator[nodes.Node]:
+    """The expressions in a place besides its owners: computed keys, a path, a default."""
+    while (owner := _owner(node)) is not None:
+        yield from (child for child in node.iter_child_nodes() if child is not owner)
+        node = owner

@@ -1,0 +1,103 @@
+"""Checks: each with a budget of its own, and what has changed that none of them reads."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gecko_graph.checks import judge_by_rule, unasked_changes
+from gecko_graph.contracts.reads import reads_of
+from gecko_graph.task_state.digest import clone
+from gecko_graph.task_state.patch import apply_patch, pointer
+
+ORDERS = {"orders": {f"o{n}": {"total": n} for n in range(50_000)}}
+
+
+def checked(*checks):
+    return [{"id": str(n), "description": check, "check": check} for n, check in enumerate(checks)]
+
+
+def made(name, *patch, rung="contract"):
+    outcome = {"status": "ok", "result": None, "patch": list(patch), "rung": rung, "simulated": True, "passed": []}
+    return {"v": 1, "call": {"id": name, "name": name, "args": {}}, "outcome": outcome}
+
+
+def test_what_one_check_uses_is_not_taken_from_another_in_any_order():
+    items = checked(*["state.orders | values | length > 0"] * 30, "state.orders | length == 3")
+    for seed in (0, 1, 2):
+        random.Random(seed).shuffle(items)
+        ruled = judge_by_rule(items, before=ORDERS, after=ORDERS, steps=[], answer="")
+        assert {item["id"]: ruled[item["id"]][0] for item in items} == {str(n): n < 30 for n in range(31)}
+
+
+def test_a_limit_that_stops_a_check_fails_it_and_says_so():
+    (item,) = checked("(state.orders | values) + (state.orders | values) | length >= 0 and answer * 99999999 != ''")
+    holds, reason = judge_by_rule([item], before=ORDERS, after=ORDERS, steps=[], answer="x")["0"]
+    assert not holds
+    assert reason.startswith("its check cannot be evaluated: ")
+
+
+@pytest.mark.parametrize(
+    ("check", "places"),
+    [
+        ("'bills' in state.trays", {(("trays",), "bills")}),
+        ("at(before.trays, ['bills', 0, 'x'], '') == 'a'", {(("trays", "bills"), None)}),
+        (
+            "state.trays[state.cur].x == before.a['b'].c",
+            {(("trays",), None), (("cur",), None), (("a", "b", "c"), None)},
+        ),
+        ("at(state.tree, answer | list) == 1", {(("tree",), None)}),
+        ("state.orders | values | length > 0", {(("orders",), None)}),
+        ("state == before", {((), None)}),
+        ("answer == 'Done.'", set()),
+    ],
+)
+def test_what_a_check_reads(check, places):
+    assert reads_of(check).places == places
+
+
+BEFORE = {"trays": {"letters": ["a"]}, "diary": {"1": "x"}, "log": [], "runtime_state": {}, "now": 1}
+ADD = {"op": "add", "path": "/trays/bills", "value": []}
+LOG = {"op": "add", "path": "/log/-", "value": "made bills"}
+BURN = {"op": "remove", "path": "/diary/1"}
+CLOCK = [{"op": "replace", "path": "/now", "value": 2}, {"op": "add", "path": "/runtime_state/cwd", "value": "/"}]
+
+
+@pytest.mark.parametrize(
+    ("checks", "steps", "unasked"),
+    [
+        (["'bills' in state.trays"], [made("add", ADD)], []),
+        (["'bills' in state.trays"], [made("add", ADD, *CLOCK)], []),
+        (["'bills' in state.trays"], [made("add", ADD), made("burn", BURN)], ['remove /diary/1 "x"']),
+        (["'bills' in state.trays"], [made("add", ADD, LOG)], []),
+        (["'bills' in state.trays"], [made("add", ADD, LOG, rung="model")], ['add /log/0 "made bills"']),
+        (["calls[0].name == 'burn'"], [made("burn", BURN)], []),
+        (["calls[0].name == 'add'"], [made("add", ADD), made("burn", BURN)], ['remove /diary/1 "x"']),
+        (["calls | length == 2"], [made("add", ADD), made("burn", BURN)], []),
+        (["state.diary | length == 0"], [made("burn", BURN)], []),
+        (["answer == 'x'"], [made("burn", BURN)], ['remove /diary/1 "x"']),
+        ([], [made("burn", BURN)], []),
+    ],
+)
+def test_what_nobody_asked_for(checks, steps, unasked):
+    after = apply_patch(BEFORE, [operation for step in steps for operation in step["outcome"]["patch"]])
+    assert unasked_changes(checked(*checks), before=BEFORE, after=after, steps=steps) == unasked
+    mixed = [*checked(*checks), {"id": "said", "description": "the user was told"}]
+    assert unasked_changes(mixed, before=BEFORE, after=after, steps=steps) == [], "there the judge names them"
+
+
+KEYS = st.sampled_from(["a", "b", "c"])
+
+
+@settings(max_examples=60)
+@given(st.lists(KEYS, min_size=1, max_size=3), st.lists(KEYS, min_size=1, max_size=3))
+def test_a_change_is_asked_for_if_what_is_read_lies_on_its_way(read, changed):
+    before = {one: {two: {three: 0 for three in "abc"} for two in "abc"} for one in "abc"}
+    after = apply_patch(clone(before), [{"op": "replace", "path": pointer(changed), "value": 1}])
+    items = checked(f"state.{'.'.join(read)} is defined")
+    steps = [made("set", {"op": "replace", "path": pointer(changed), "value": 1}, rung="model")]
+    along = all(one == other for one, other in zip(read, changed, strict=False))
+    assert bool(unasked_changes(items, before=before, after=after, steps=steps)) is not along
