@@ -172,6 +172,8 @@ class GeckoState(TypedDict, total=False):
     """`bootstrapper`: the caller's checklist, or None; then `checklist`: the model's, empty where there is none."""
     items_failure: str
     """`bootstrapper`, `checklist`: why there is no checklist."""
+    checklist_digest: str
+    """`bootstrapper`: digest of the checklist that a parent graph gave."""
     ledger: Annotated[Ledger, book]
     """`bootstrapper` opens it; every node that asks a model books on it."""
     round: int

@@ -165,6 +165,58 @@ def test_a_state_that_is_edited_in_the_middle_of_a_turn_is_refused_and_the_messa
     assert run["task_state"]["trays"] == {"letters": ["from dad"], "bills": ["invoice"]}
 
 
+class Checked(RehearsalState):
+    checklist: list
+
+
+def parent_of(gecko, **options):
+    builder = StateGraph(Checked)
+    builder.add_node("rehearse", gecko)
+    builder.add_edge(START, "rehearse")
+    return builder.compile(checkpointer=InMemorySaver(), **options)
+
+
+IDLE = [{"say": "Done."}]
+MOVE = {"messages": [("user", "Now move the letter into bills")]}
+
+
+@pytest.mark.parametrize("own", [None, True])
+def test_a_parent_s_checklist_cannot_accept_its_next_task(own):
+    turns = [turn([desk.RIGHT]), turn([IDLE] * 4), turn([IDLE] * 4)]
+    graph = parent_of(desk.gecko(turns=turns, checkpointer=own))
+    thread = {"configurable": {"thread_id": "p"}}
+    assert words(graph.invoke(desk.inputs(), thread)) == ["accepted"]
+    for task in (MOVE, {"messages": [("user", "and the other one")]}):
+        stale = graph.invoke(task, thread)
+        assert words(stale) == ["failed"]
+        assert "the given checklist was used for an earlier task" in stale["rehearsal"]["verdict"]["feedback"]
+        assert stale["checklist"] == desk.CHECKLIST, "nobody has cleared it"
+
+
+def test_a_model_writes_the_checklist_where_the_parent_s_is_an_earlier_one():
+    roles = {"checklist": [{"items": [{"description": "the letter is in bills"}]}]}
+    judge = [{"items": [{"id": "item-1", "status": "failed", "reason": "it is not"}]}] * 4
+    turns = [turn([desk.RIGHT]), turn([IDLE] * 4, judge=judge, **roles)]
+    graph = parent_of(desk.gecko(turns=turns))
+    thread = {"configurable": {"thread_id": "p"}}
+    graph.invoke(desk.inputs(), thread)
+    run = graph.invoke(MOVE, thread)
+    assert run["rehearsal"]["checklist"] == [{"id": "item-1", "description": "the letter is in bills"}]
+    assert words(run) == ["failed"] * 4
+
+
+def test_the_same_checklist_serves_the_same_task_again_and_whoever_gives_it_in_a_call():
+    graph = parent_of(desk.gecko(*[desk.RIGHT] * 2))
+    thread = {"configurable": {"thread_id": "p"}}
+    graph.invoke(desk.inputs(), thread)
+    again = graph.invoke({"task_state": desk.start()}, thread)
+    assert words(again) == ["accepted"], "the same human turn, rehearsed again"
+    gecko = desk.gecko(turns=[turn([desk.RIGHT]), turn([IDLE])], checkpointer=InMemorySaver())
+    gecko.invoke(desk.inputs(), thread)
+    run = gecko.invoke({**MOVE, "checklist": desk.CHECKLIST}, thread)
+    assert words(run) == ["accepted"], "given anew, in so many words"
+
+
 def starts_of(gecko, thread):
     """The snapshots before each round, the first one first; found as `turn.check_start` says."""
     return [each for each in gecko.get_state_history(thread) if each.next == ("start_round",)][::-1]

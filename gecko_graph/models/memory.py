@@ -18,6 +18,7 @@ from .telling import cut, fitting, tell_json
 
 NAME = "gecko"
 NOTHING_DONE = "Rehearsal failed; nothing was done."
+NO_ANSWER = "The rehearsal ended without an answer."
 MOST_CALLS = 100
 MOST_PLACES = 100
 """Supposed places that are remembered one by one; of more the whole state counts as made up."""
@@ -36,6 +37,7 @@ def answer_message(
     budget: int,
     supposed: Sequence[str] = (),
     digest: str = "",
+    checklist: str = "",
 ) -> AIMessage | None:
     """The message that a rehearsal leaves in the conversation; None where there is nothing to say.
 
@@ -48,15 +50,27 @@ def answer_message(
         budget: Characters that the remembered calls may have, the latest first.
         supposed: JSON Pointers to what is made up of the task state after it.
         digest: Digest of that task state.
+        checklist: Digest of the checklist that a parent gave, so that it cannot serve its next task too.
     """
     word = verdict["word"]
     if word == "failed":
         answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
     calls = remembered(steps, budget=budget) if word == "accepted" else []
     told: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ())), "calls": calls}
+    if checklist:
+        told["checklist"], answer = checklist, answer or NO_ANSWER
     if supposed:
         told["supposed"] = {"digest": digest, "paths": [*supposed] if len(supposed) <= MOST_PLACES else [""]}
     return AIMessage(answer, name=NAME, response_metadata={NAME: told}) if answer else None
+
+
+def last_checklist(messages: Sequence[AnyMessage]) -> str:
+    """Digest of the checklist that the last rehearsal in a conversation was given; nothing where it is not known."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and message.name == NAME:
+            told = message.response_metadata.get(NAME)
+            return str(told.get("checklist", "")) if isinstance(told, dict) else ""
+    return ""
 
 
 def remembered(steps: Sequence[Step], *, budget: int) -> list[JsonObject]:

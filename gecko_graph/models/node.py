@@ -28,11 +28,13 @@ class NodeScope:
         context: The run's knobs.
         emit: Sends an event to the custom stream.
         has_model: True if a role has a model that can be asked.
+        embedded: True in a run that another graph's node has begun, whose input is that graph's state.
     """
 
     context: GeckoContext
     emit: Emit
     has_model: Callable[[Role], bool]
+    embedded: bool = False
 
 
 @dataclass(slots=True)
@@ -153,19 +155,20 @@ class _Node(Runnable[Any, Any]):
         self.fn, self.models, self.default, self.book = fn, models, default, book
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return run_node(self.fn, input, self._scope(), models=self.models, book=self.book, config=config)
+        return run_node(self.fn, input, self._scope(config), models=self.models, book=self.book, config=config)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return await arun_node(self.fn, input, self._scope(), models=self.models, book=self.book, config=config)
+        return await arun_node(self.fn, input, self._scope(config), models=self.models, book=self.book, config=config)
 
-    def _scope(self) -> NodeScope:
+    def _scope(self, config: RunnableConfig | None) -> NodeScope:
         try:
             runtime = get_runtime()
         except RuntimeError:  # called outside of a graph: a test, a notebook
             runtime = None
         if runtime is None:
             return NodeScope(self.default, silent, self.models.has)
-        return NodeScope(context_of(runtime.context, self.default), runtime.stream_writer, self.models.has)
+        embedded = "|" in (config or {}).get("configurable", {}).get("checkpoint_ns", "")
+        return NodeScope(context_of(runtime.context, self.default), runtime.stream_writer, self.models.has, embedded)
 
 
 class Router(RunnableLambda[Any, Any]):

@@ -14,12 +14,12 @@ from ..context import GeckoContext
 from ..errors import StateError
 from ..events import event
 from ..models.ask import Ask, Reply, Where
-from ..models.memory import supposed_places
+from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
 from ..models.telling import cut, shared, tell_conversation, tell_json, tell_policy, tell_tools, within
 from ..simulation.trial import misfits
-from ..state import JsonObject, SupposedState
+from ..state import ChecklistItem, JsonObject, SupposedState
 from ..task_state.digest import check_json, clone, digest
 from ..task_state.patch import pointer
 from ..toolkit import Toolkit, ToolSpec
@@ -41,8 +41,7 @@ def bootstrapper(
         ContractError: A `check` of the given checklist cannot be parsed.
     """
     task = task_of(state.get("messages", []))
-    given_items = state.get("checklist")
-    items = None if given_items is None else numbered(given_items)
+    items, mark, used = given_checklist(state, embedded=scope.embedded)
     given = state.get("task_state")
     given = {} if given is None else given
     if not isinstance(given, dict):
@@ -70,10 +69,24 @@ def bootstrapper(
         "round": -1,
         "lesson": None,
         "items": items,
-        "items_failure": "",
+        "items_failure": used,
+        "checklist_digest": mark,
         "attempts": Overwrite([]),
         "semantic": Overwrite([]),
     }
+
+
+def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[ChecklistItem] | None, str, str]:
+    """The caller's checklist or None, its digest where a parent graph gave it, and why it is not used.
+
+    A parent's keys live as long as its thread: what was given for an earlier human turn would still be there, and hold.
+    """
+    given = state.get("checklist")
+    items = None if given is None else numbered(given)
+    mark = digest(items) if embedded and items is not None else ""
+    if mark and mark == last_checklist(earlier(state["messages"])):
+        return None, mark, "the given checklist was used for an earlier task: write one for this task"
+    return items, mark, ""
 
 
 def make_whole(

@@ -40,7 +40,8 @@ def checklist(
     task = task_of(state["messages"])
     (reply,) = yield [ask_checklist(state, task, toolkit, budget=scope.context.view_chars)]
     items = written(reply.value) if isinstance(reply.value, Checklist) else []
-    failure = "" if isinstance(reply.value, Checklist) else f"there is no checklist: {reply.failure}"
+    reasons = "; ".join(filter(None, [reply.failure, state.get("items_failure")]))
+    failure = "" if isinstance(reply.value, Checklist) else f"there is no checklist: {reasons}"
     scope.emit(event("gecko.checklist", attempt=0, items=items, failure=failure))
     return {"items": items, "items_failure": failure}
 

@@ -121,7 +121,13 @@ def finish(state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = 
         update["supposed"] = supposed = list(dict.fromkeys([*supposed, *written_by_models(chosen, inventing)]))
     now = chosen["end_digest" if accepted else "start_digest"]
     said = answer_message(
-        chosen["answer"], chosen["verdict"], chosen["steps"], budget=budget, supposed=supposed, digest=now
+        chosen["answer"],
+        chosen["verdict"],
+        chosen["steps"],
+        budget=budget,
+        supposed=supposed,
+        digest=now,
+        checklist=state.get("checklist_digest", ""),
     )
     return {**update, "messages": [said]} if said else update
 
