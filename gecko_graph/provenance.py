@@ -215,7 +215,9 @@ class _Trace:
                 for call in message.tool_calls:
                     self._look(call["name"], call["args"])
             mark = _Mark("task") if message in humans[-1:] else _Mark("conversation", message.id or "", rung=rung or "")
-            self._add(text_of(message), mark, invented=isinstance(message, ToolMessage) and rung in sources.inventing)
+            invented = isinstance(message, ToolMessage) and rung in sources.inventing
+            trusted = rung is None and not isinstance(message, AIMessage)
+            self._add(text_of(message), mark, invented=invented, trusted=trusted)
         for number, step in enumerate(sources.lesson["steps"] if sources.lesson else (), 1):
             self._book(step, number, sources.lesson["number"] if sources.lesson else None)
 
@@ -233,13 +235,13 @@ class _Trace:
                 self._add(value, _Mark("supposed", operation["path"], rung=rung), invented=True)
         return arguments
 
-    def _add(self, value: Json, mark: _Mark, *, invented: bool) -> None:
-        """Make a scalar known; what repeats an invention is one, whoever repeats it."""
+    def _add(self, value: Json, mark: _Mark, *, invented: bool, trusted: bool = False) -> None:
+        """Make a scalar known; what repeats an invention is one, unless the user or a real tool does (`trusted`)."""
         supposed = mark._replace(kind="supposed")
         for form in forms_of(value):
             if form in self.real:
                 self.real[form] += [] if invented or len(self.real[form]) >= MOST_ORIGINS else [mark]
-            elif form in self.made and (invented or _is_telling(form)):
+            elif form in self.made and not trusted and (invented or _is_telling(form)):
                 self.made[form] += [] if len(self.made[form]) >= MOST_ORIGINS else [supposed]
             elif invented:
                 self.made[form] = [supposed]

@@ -152,7 +152,7 @@ def test_only_the_plan_is_reported():
 
 
 def test_the_conversation_is_a_source_and_earlier_inventions_stay_inventions():
-    def turn(rung):
+    def turn(rung, task="Book it."):
         return [
             SystemMessage("Refunds over 250 need a manager."),
             HumanMessage("Find a flight."),
@@ -163,12 +163,13 @@ def test_the_conversation_is_a_source_and_earlier_inventions_stay_inventions():
             ),
             ToolMessage('{"id": "F-7731"}', tool_call_id="c1", id="r1", response_metadata={"gecko": {"rung": rung}}),
             AIMessage("I found F-7731."),
-            HumanMessage("Book it."),
+            HumanMessage(task),
         ]
 
     book = step("book", {"id": "F-7731"})
     assert {"from": "conversation", "path": "r1", "rung": "contract"} in source(book, conversation=turn("contract"))
     assert marked(book, conversation=turn("model")) == [("$.id", "F-7731")]
+    assert marked(book, conversation=turn("model", "Book F-7731.")) == [], "the user has confirmed it"
     assert marked(step("pay", {"x": 250}), conversation=turn("model")) == []
 
 

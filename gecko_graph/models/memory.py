@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
@@ -41,7 +42,8 @@ def answer_message(
 ) -> AIMessage | None:
     """The message that a rehearsal leaves in the conversation; None where there is nothing to say.
 
-    A failed one says only that nothing was done, and why; what was called is remembered of an accepted one alone.
+    A failed one says only that nothing was done, and why; what it called is forgotten. Of one that asks the user only
+    the calls before its first change are remembered: they hold in the state that is kept.
 
     Args:
         answer: The planner's answer.
@@ -55,7 +57,8 @@ def answer_message(
     word = verdict["word"]
     if word == "failed":
         answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
-    calls = remembered(steps, budget=budget) if word == "accepted" else []
+    lasting = {"accepted": steps, "needs_user": before_changes(steps), "failed": []}[word]
+    calls = remembered(lasting, budget=budget)
     told: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ())), "calls": calls}
     if checklist:
         told["checklist"], answer = checklist, answer or NO_ANSWER
@@ -71,6 +74,11 @@ def last_checklist(messages: Sequence[AnyMessage]) -> str:
             told = message.response_metadata.get(NAME)
             return str(told.get("checklist", "")) if isinstance(told, dict) else ""
     return ""
+
+
+def before_changes(steps: Sequence[Step]) -> list[Step]:
+    """The steps before the first that changed the task state."""
+    return list(takewhile(lambda step: "outcome" not in step or not step["outcome"]["patch"], steps))
 
 
 def remembered(steps: Sequence[Step], *, budget: int) -> list[JsonObject]:

@@ -46,8 +46,14 @@ def test_a_failed_rehearsal_says_only_that_nothing_was_done():
     message = said([FIND], word="failed", feedback="- the flight is booked: failed")
     assert message.text == "Rehearsal failed; nothing was done.\n- the flight is booked: failed"
     assert message.response_metadata["gecko"]["calls"] == []
-    assert said([FIND], word="needs_user").response_metadata["gecko"]["calls"] == []
     assert answer_message("", verdict(), [FIND], budget=100) is None
+
+
+def test_of_one_that_asks_the_user_the_calls_before_its_first_change_are_remembered():
+    wrote = step("hold")
+    wrote["outcome"]["patch"] = [{"op": "add", "path": "/a", "value": 1}]
+    calls = said([REFUSED, FIND, wrote, step("look")], word="needs_user").response_metadata["gecko"]["calls"]
+    assert [call["name"] for call in calls] == ["find"]
 
 
 @pytest.mark.parametrize("budget", [500, 2_000, 6_000])
