@@ -259,6 +259,15 @@ def test_no_part_of_the_prompt_is_unbounded(attempt, step):
     assert all(size <= 6_000 for name, size in sizes.items() if name != "items")
 
 
+def test_where_nothing_has_changed_a_quarter_of_the_state_is_shown(attempt):
+    large = {"files": {f"f{n}": "x" * 500 for n in range(200)}}
+    sizes = []
+    for after in (large, {**large, "more": 1}):
+        ended = attempt(items=SAID, before=large, task_state=after, answer="x", stop_reason="answered")
+        sizes.append(len(judged(ended, said("success", "success"))[1].asks[0].variables["state"]))
+    assert sizes[0] <= 1_500 < sizes[1]
+
+
 def test_what_the_judge_writes_is_bounded(attempt):
     reply = {"items": [{"id": "a", "status": "failed", "reason": "r" * 99_000}], "feedback": "f" * 99_000}
     verdict, _ = judged(attempt(items=SAID, answer="x", stop_reason="answered"), reply)

@@ -91,6 +91,12 @@ def test_the_best_attempt_is_chosen(turn, attempts, chosen):
     assert run(decide, turn(attempts=attempts))["chosen"] == chosen
 
 
+@pytest.mark.parametrize(("word", "chosen"), [("accepted", 2), ("failed", 2), ("needs_user", 1)])
+def test_an_empty_plan_wins_no_tie_but_where_the_user_must_be_asked(step, word, chosen):
+    attempts = [tried(1, word, 1.0), tried(2, word, 1.0, steps=[step("look")])]
+    assert best(attempts)["number"] == chosen
+
+
 ATTEMPTS = st.lists(
     st.builds(
         tried,
