@@ -108,3 +108,27 @@ def test_what_a_model_wrote_to_the_state_stays_supposed(make):
     assert made["origin"] == {"from": "supposed", "path": "/b"}
     given = {"messages": [("user", "Book it again")], "task_state": {"b": "B-9", "of": "the user"}}
     assert graph.invoke(given, thread)["rehearsal"]["verdict"]["made_up"] == []
+
+
+def test_what_was_bootstrapped_is_made_up_whoever_reads_it():
+    state = {"domain": {"invoices": [{"number": "INV-1042", "amount": 1240.5}]}, "runtime_state": {"user": "ann"}}
+    pay = {"number": {"type": "string"}, "amount": {"type": "number"}, "reference": {"type": "string"}}
+    tools = Toolkit.from_tools(
+        [
+            {"name": "invoices", "description": "List.", "parameters": {"type": "object", "properties": {}}},
+            {"name": "pay", "description": "Pay.", "parameters": {"type": "object", "properties": pay}},
+        ],
+        effects={"invoices": "read", "pay": "write"},
+        simulate={"invoices": lambda state: state["invoices"], "pay": lambda state, **args: "paid"},
+    )
+    args = {"number": "INV-1042", "amount": 1240.5, "reference": "Miller, May"}
+    planner = [[{"call": "invoices"}, {"call": "pay", "args": args}, {"say": "Paid."}]]
+    model = Listener(turns=[{"planner": planner, "bootstrapper": [state]}])
+    graph = create_gecko(tools, models=dict.fromkeys(("planner", "bootstrapper"), model), context=KNOBS)
+    asked = {"messages": [("user", "Pay Miller's invoice of May")], "checklist": [{"id": "a", "check": "answer"}]}
+    verdict = graph.invoke(asked)["rehearsal"]["verdict"]
+    assert verdict["word"] == "accepted"
+    assert [each["argument"] for each in verdict["made_up"]] == ["$.number", "$.amount"]
+    assert verdict["made_up"][0]["origin"] == {"from": "supposed", "path": "/invoices/0/number"}
+    given = {**asked, "task_state": {**state["domain"], "runtime_state": {}}}
+    assert graph.invoke(given)["rehearsal"]["verdict"]["made_up"] == []
