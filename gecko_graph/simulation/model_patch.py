@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -109,8 +109,10 @@ class _Guard:
         return any(end and _is_index(end[0]) and int(end[0]) >= first for end, first in ends)
 
     def _is_lost_unseen(self, path: _Path, operation: Operation) -> bool:
-        for source, target in self._moves:
-            path = source + path[len(target) :] if path[: len(target)] == target else path
+        return any(self._is_hidden(each, operation) for each in _origins(path, self._moves))
+
+    def _is_hidden(self, path: _Path, operation: Operation) -> bool:
+        """Whether a value of the state before the patch was not shown, and the call's arguments do not name it."""
         try:
             value = find(self._state, path)
         except PatchConflict:  # the patch itself has put it there
@@ -121,6 +123,16 @@ class _Guard:
             members = value.values() if isinstance(value, dict) else ()
             return not ({path[-1], *(str(each) for each in members if isinstance(each, (str, int)))} & self._named)
         return isinstance(value, (dict, list)) or str(operation.get("value")) not in self._given
+
+
+def _origins(path: _Path, moves: Sequence[tuple[_Path, _Path]]) -> Iterator[_Path]:
+    """Where what stands at a path, and in it, stood before these moves, the latest first."""
+    for number, (source, target) in enumerate(moves, 1):
+        if path[: len(target)] == target:
+            path = source + path[len(target) :]
+        elif target[: len(path)] == path:
+            yield from _origins(source, moves[number:])
+    yield path
 
 
 def _applicable(patch: Patch, state: JsonObject) -> tuple[Patch, PatchConflict | None]:

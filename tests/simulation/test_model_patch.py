@@ -105,6 +105,13 @@ def test_what_means_one_thing_passes(patch):
         [{"op": "move", "from": "/n", "path": "/users"}],
         [{"op": "move", "from": "/users", "path": "/old"}, op("remove", "/old")],
         [{"op": "move", "from": "/users", "path": "/old"}, op("replace", "/old/0", 1)],
+        [op("add", "/b", {}), {"op": "move", "from": "/users", "path": "/b/c"}, op("remove", "/b")],
+        [
+            {"op": "move", "from": "/users", "path": "/x"},
+            op("add", "/b", {}),
+            {"op": "move", "from": "/x", "path": "/b/c"},
+            op("replace", "/b", {}),
+        ],
         [op("remove", "/users/0")],
     ],
 )
