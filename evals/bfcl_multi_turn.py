@@ -6,24 +6,31 @@ import json
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gecko_graph.state import JsonObject
 
 from . import datasets
-from .bfcl import ALL_MULTI_TURN, MULTI_TURN, package
+from .bfcl import ALL_MULTI_TURN, MULTI_TURN, agreement, package
 from .bfcl.arms import by_model, by_record, by_record_first, by_truth, spoilt
 from .bfcl.replay import UNEXPLAINED
 from .bfcl.sabotage import KINDS
+from .bfcl.simulated import LADDERS, Stage
 from .bfcl.single_results import folder_name
 from .bfcl.tasks import FILE, Task, read_tasks, task_of
 from .figures import Measured, Table, mean, rate, rungs_of, share
 from .options import Options
-from .suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
+from .suite import Case, EvalError, Expectation, Record, Suite, Summary, Tools, by_group
 
 RECORDED = "bfcl_multiturn_recorded.jsonl.gz"
 WANTED = 0.99
+
+JUDGED_BY_RULE = (
+    "where no model judged, rule checks from the real end state did: an attempt is accepted where the simulation ends "
+    "as the real tools end after the ground truth. That measures the simulation, and is no accuracy of the method"
+)
 
 _ORACLE = "Judged by rule checks from the real classes' end state: never an accuracy of the method."
 
@@ -31,10 +38,16 @@ _ORACLE = "Judged by rule checks from the real classes' end state: never an accu
 class MultiTurn(Suite):
     """BFCL's multi-turn tasks: each user turn a rehearsal on one thread, checked by the official checker.
 
-    The benchmark's executable classes answer (the rung `python`, on a copy of the task state). The planner is the
-    ground truth, its first attempts spoilt with --sabotage, a file of recorded trajectories, or a model. Plans are left
-    in the official result format as `result/*_result.json` in the run's folder. With --then MODEL a recorded trajectory
-    is the first attempt at each turn, a model judges it (--model), and MODEL plans what comes after the feedback.
+    With --tools real the benchmark's executable classes answer (the rung `python`, on a copy of the task state). With
+    contract, model or schema the planner works on simulated tools, as in the paper: the file system by its contracts
+    and the rest by a model, or by made-up values where none is given; all by a model; all by made-up values. Either way
+    the plan that comes out runs on the real classes and is scored officially, and beside the score stands whether the
+    verdict agrees with it, by rung and by class, and where it does not, why.
+
+    The planner is the ground truth, its first attempts spoilt with --sabotage, a file of recorded trajectories, or a
+    model. Plans are left in the official result format as `result/*_result.json` in the run's folder. With --then MODEL
+    a recorded trajectory is the first attempt at each turn, a model judges it (--model), and MODEL plans what comes
+    after the feedback.
     """
 
     name = "bfcl-multi-turn"
@@ -47,6 +60,7 @@ class MultiTurn(Suite):
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED} --then openai:gpt-5-mini "
         "--model openai:gpt-5-mini --limit 20",
         "--category multi_turn_base --model openai:gpt-5-mini --limit 20",
+        "--category multi_turn_base --tools contract --model openai:gpt-5-mini --limit 20",
     )
 
     @classmethod
@@ -55,6 +69,8 @@ class MultiTurn(Suite):
         add = parser.add_argument
         told = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all three ({MULTI_TURN[0]})"
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=told)
+        told = "real, contract (the file system's; the rest by model or made up), model, schema (made up)"
+        add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {told} (real)")
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
         add("--unchecked", action="store_true", help="recorded calls: any tool of the classes, any arguments")
         add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
@@ -69,6 +85,8 @@ class MultiTurn(Suite):
             raise EvalError("--sabotage spoils the ground truth: leave out --planner and --model")
         if (options.own.unchecked or options.own.recorded_model) and options.planner.kind != "recorded":
             raise EvalError("--unchecked and --recorded-model are for recorded calls: --planner recorded:FILE")
+        if options.own.tools != "real" and (options.own.sabotage or options.own.unchecked):
+            raise EvalError("--sabotage and --unchecked are for the real classes: leave out --tools")
         _check_models(options)
 
     def cases(self) -> Iterator[Case]:
@@ -77,7 +95,7 @@ class MultiTurn(Suite):
             yield from self._recorded()
             return
         for number, task in enumerate(read_tasks(self.options.data, self._categories)):
-            yield Case(task.id, (task, number), group=task.category)
+            yield Case(task.id, (task, number), group=task.category, tools=self._whose)
 
     def _recorded(self) -> Iterator[Case]:
         rows = {row["id"]: row for row in datasets.read_jsonl(self.options.dataset(FILE))}
@@ -94,36 +112,55 @@ class MultiTurn(Suite):
                 if self.options.own.then and not task.playable:
                     continue  # whoever plans, the tools that the task wants are gone
                 facts = {"model": row["model"]}
-                yield Case(f"{task.id}:{row['model']}", (task, row), group=category, facts=facts, unit=task.id)
+                name = f"{task.id}:{row['model']}"
+                yield Case(name, (task, row), group=category, facts=facts, unit=task.id, tools=self._whose)
         if unknown := sorted(set(wanted) - models):
             raise EvalError(f"--recorded-model {','.join(unknown)}: there are calls of {', '.join(sorted(models))}")
 
     async def run_case(self, case: Case) -> JsonObject:
         """Play a task."""
         task: Task = case.data[0]
+        stage = Stage(task, self.options.own.tools)
         match self.options.planner.kind:
             case "recorded" if self.options.own.then:
-                return await by_record_first(task, self.options, row=case.data[1])
+                return await by_record_first(stage, self.options, row=case.data[1])
             case "recorded":
-                return await by_record(task, self.options, row=case.data[1], unchecked=self.options.own.unchecked)
+                return await by_record(stage, self.options, row=case.data[1], unchecked=self.options.own.unchecked)
             case "model":
-                return await by_model(task, self.options)
+                return await by_model(stage, self.options)
         if self.options.own.sabotage:
             return await spoilt(task, self.options, first=case.data[1])
-        return await by_truth(task, self.options)
+        return await by_truth(stage, self.options)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """The planner's tables; the plans are written out."""
+        """The planner's tables, and the verdict's agreement with the official score; the plans are written out."""
+        made = self._summary(records)
+        if self.options.own.sabotage:
+            return made
+        return replace(made, figures=[*made.figures, *agreement.tables(records)])
+
+    def _summary(self, records: Sequence[Record]) -> Summary:
         if self.options.own.then:
             for name, some in by_group(records, key="model").items():
                 write_results(some, self.options.out / "result" / folder_name(name))
             return retried_summary(records)
         if self.options.planner.kind == "recorded":
-            return recorded_summary(records, unchecked=self.options.own.unchecked)
+            if self._whose == "real":
+                return recorded_summary(records, unchecked=self.options.own.unchecked)
+            return Summary([by_recorded_model(records), *official_errors(records)], notes=[JUDGED_BY_RULE])
         write_results(records, self.options.out / "result")
         if self.options.planner.kind == "model":
             return model_summary(records)
-        return sabotage_summary(records) if self.options.own.sabotage else truth_summary(records)
+        return sabotage_summary(records) if self.options.own.sabotage else self._of_truth(records)
+
+    def _of_truth(self, records: Sequence[Record]) -> Summary:
+        if self._whose == "real":
+            return truth_summary(records)
+        return Summary([*official_errors(records)], notes=[JUDGED_BY_RULE])
+
+    @property
+    def _whose(self) -> Tools:
+        return "real" if self.options.own.tools == "real" else "simulated"
 
     def others(self) -> Mapping[str, str]:
         """Who plans on after recorded trajectories."""
@@ -135,6 +172,9 @@ class MultiTurn(Suite):
         turns = "".join("+" if each else "-" for each in values["accepted"])
         word = "valid" if values["valid"] else values["official"]
         causes = [values[key] for key in ("state_cause", "verdict_cause", "recorded_cause") if values.get(key)]
+        causes += [
+            f"turn {number}: {turn['cause']}" for number, turn in enumerate(values["by_turn"], 1) if turn["cause"]
+        ]
         return "; ".join([f"{word}, turns {turns}, {values['tool_calls']} calls", *causes])
 
 
@@ -149,10 +189,12 @@ def _check_models(options: Options) -> None:
         raise EvalError("--then: it goes on after recorded calls: give --planner recorded:FILE")
     if then and not {"judge", "checklist"} <= set(names):
         raise EvalError("--then plans again what a judge refuses: give --model MODEL, who judges by a checklist")
-    if names and not then and options.planner.kind != "model":
+    if options.own.tools == "model" and "simulator" not in names:
+        raise EvalError("--tools model: nobody simulates: give --model MODEL or --role-model simulator=MODEL")
+    if names and not then and options.planner.kind != "model" and options.own.tools == "real":
         raise EvalError(
             f"planner {options.planner}: rule checks judge it and no model is asked; leave out --planner to let "
-            "--model plan, or give --then MODEL with recorded calls"
+            "--model plan, give --then MODEL with recorded calls, or simulated --tools"
         )
 
 
@@ -220,6 +262,14 @@ def recorded_summary(records: Sequence[Record], *, unchecked: bool) -> Summary:
             notes.append(f"{word}: {cause}: {', '.join(ids)}")
             open_ones += len(ids) if cause == UNEXPLAINED else 0
     return Summary([table, causes], [Expectation("every disagreement is explained", open_ones == 0)], notes)
+
+
+def by_recorded_model(records: Sequence[Record]) -> Table:
+    """Recorded plans on simulated tools: what is left of them, scored officially."""
+    table = Table("Recorded plans on simulated tools", ["model", "officially valid", "all turns accepted"])
+    for name, some in [*by_group(records, key="model").items(), ("all", records)]:
+        table.add(name, valid(some), rate(some, _all_accepted))
+    return table
 
 
 def model_summary(records: Sequence[Record]) -> Summary:

@@ -55,13 +55,13 @@ def tell_tick(value: float, form: Form) -> str:
 
 
 def significant(value: float) -> str:
-    """Three significant digits, without an exponent where a reader does not need one."""
+    """Two or three significant digits, without an exponent where a reader does not need one."""
     size = abs(value)
     if value == 0 or not isfinite(value):
         return "0" if value == 0 else str(value)
     if size >= 1000:
         return f"{value:,.0f}" if size < 1e9 else f"{value:.3g}"
-    if size < 0.001:
+    if size < 0.1:  # by decimals, 0.0015 would be written as 0.002
         return f"{value:.2g}"
     digits = 2 if size >= 1 else 3
     return f"{value:.{max(0, digits - (size >= 10) - (size >= 100))}f}"

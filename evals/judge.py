@@ -5,21 +5,20 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
 
-from gecko_graph.state import ChecklistItem, Json, JsonObject, Role
+from gecko_graph.state import JsonObject, Role
 
 from . import datasets
 from .bfcl import package
-from .bfcl.arms import knobs, recorded_steps, ruled_by_record, speaker
+from .bfcl.arms import judging, knobs, recorded_steps, ruled_by_record, speaker
 from .bfcl.official import check
-from .bfcl.oracle import NOTHING, truth_of
 from .bfcl.rehearse import Player, play
 from .bfcl.replay import our_verdict
-from .bfcl.simulated import checks_of, laid_out, simulated
+from .bfcl.simulated import Kind, Stage, ruled
 from .bfcl.tasks import FILE, Task, task_of
 from .bfcl_multi_turn import RECORDED
 from .figures import Measured, Published, Table, rate
@@ -125,14 +124,9 @@ class Judge(Suite):
             checks = None if by_model else ruled_by_record(given.task)
             # nothing is refused: it is the verdict on what was done that is measured, not the validator
             return Player(models, context, cache(given.task.unchecked), checks)
-        tools = cache(partial(simulated, given.task, contracts=not self.options.own.without_contracts))
-        truth = truth_of(given.task)
-
-        def ruled(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-            return checks_of(truth, turn, before, seen) if given.task.turns[turn].truth else [NOTHING]
-
-        start = laid_out(given.task.real.initial_state)
-        return Player(models, context, tools, None if by_model else ruled, start)
+        kind: Kind = "model" if self.options.own.without_contracts else "contract"
+        stage = Stage(given.task, kind)
+        return Player(models, context, cache(stage.toolkit), None if by_model else ruled(given.task), stage.start)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Table 2: one table for real, one for simulated tools."""
@@ -185,15 +179,6 @@ def arms_of(text: str) -> list[Arm]:
     if not named or set(named) - set(PAPER):
         raise EvalError(f"--tools {text}: write real, simulated or real,simulated")
     return [arm for arm in PAPER if arm in named]
-
-
-def judging(options: Options) -> dict[Role, BaseChatModel]:
-    """Who judges: a judge without a checklist's model writes its own."""
-    models = options.speakers()
-    models.pop("planner", None)
-    if "judge" in models:
-        models.setdefault("checklist", models["judge"])
-    return models
 
 
 def positives(records: Sequence[Record]) -> Measured:

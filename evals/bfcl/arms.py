@@ -1,25 +1,30 @@
-"""How a multi-turn task is played: by the truth, by the truth spoilt, by a recorded model, by a live one."""
+"""How a multi-turn task is played: by the truth, by the truth spoilt, by a recorded model, by a live one.
+
+Each but the spoilt truth on real or on simulated tools (`Stage`); the plan that comes out runs on the real classes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from gecko_graph import GeckoContext
+from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.state import ChecklistItem, Json, JsonObject, Role
 
 from ..options import Options
 from ..rehearsed import rehearsed
+from .agreement import by_turn
 from .label import really_done
 from .official import check
 from .oracle import NOTHING, Truth, checklist, public, truth_of
 from .rehearse import Checklist, Played, Player, plan_of, play, written
 from .replay import compare
 from .sabotage import Calls, Scene, spoil
+from .simulated import Stage, ruled
 from .tasks import Task
 from .written_first import WrittenFirst
 
@@ -29,12 +34,17 @@ MOST_CALLS = 100
 _DONE = {"say": "Done."}
 
 
-async def by_truth(task: Task, options: Options) -> JsonObject:
-    """The ground truth plans; rule checks of the real end state judge."""
-    turns = [{"planner": [[*map(task.read, turn.truth), _DONE]]} for turn in task.turns]
-    player = _ruled(task, turns, options, oracle=truth_of(task), max_retries=0)
+async def by_truth(stage: Stage, options: Options) -> JsonObject:
+    """The ground truth plans; rule checks of the real end state judge; on simulated tools a model, if one is given."""
+    task, turns = stage.task, truth_turns(stage.task)
+    player = _written(stage, turns, options, stage.truthful, lambda: _strict(task, truth_of(task)))
     played = await play(task, player)
-    return {**_told(task, played), "errata": list(task.errata())}
+    return {**_told(stage, played, options), "errata": list(task.errata())}
+
+
+def truth_turns(task: Task) -> list[JsonObject]:
+    """What the ground truth says, by turn."""
+    return [{"planner": [[*map(task.read, turn.truth), _DONE]]} for turn in task.turns]
 
 
 async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
@@ -47,61 +57,86 @@ async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
     """
     truth = truth_of(task)
     turns, kinds = _sabotage(task, truth, first=first, seed=f"{options.seed}:{task.id}")
-    player = _ruled(task, turns, options, oracle=truth, max_retries=1)
+    player = Player(speaker(turns), knobs(options, 1), task.truthful, _strict(task, truth))
     played = await play(task, player)
-    return {**_told(task, played), "turns": _labelled(task, played, kinds)}
+    return {**_told(Stage(task), played, options), "turns": _labelled(task, played, kinds)}
 
 
-async def by_record(task: Task, options: Options, *, row: Mapping[str, Any], unchecked: bool = False) -> JsonObject:
+async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any], unchecked: bool = False) -> JsonObject:
     """A recorded model plans: its calls as they were, one attempt a turn.
 
     Args:
-        task: The task in the form that the model was given.
+        stage: The task in the form that the model was given, and whose tools answer.
         options: The knobs.
         row: The recorded trajectory.
         unchecked: Offer all tools at any turn and allow any arguments, so that the validator refuses nothing.
     """
+    task = stage.task
     turns = [{"planner": [recorded_steps(task, turn)]} for turn in row["turns"]]
-    toolkit = cache(task.unchecked) if unchecked else task.toolkit
-    player = Player(speaker(turns), knobs(options, 0), toolkit, ruled_by_record(task))
-    played = await play(task.begin(len(turns)), player)
-    told = _told(task, played)
-    return {**told, **compare(task, row, played)}
+    toolkit = cache(task.unchecked) if unchecked else stage.toolkit
+    played = await play(task.begin(len(turns)), _written(stage, turns, options, toolkit, lambda: ruled_by_record(task)))
+    told = _told(stage, played, options)
+    return {**told, **compare(task, row, played)} if stage.kind == "real" else told
 
 
-async def by_model(task: Task, options: Options) -> JsonObject:
+async def by_model(stage: Stage, options: Options) -> JsonObject:
     """A live model plans; who writes the checklist and judges is said by the options."""
-    player = Player(options.speakers(), options.context(), task.toolkit)
-    return _told(task, await play(task, player), live=True)
+    player = Player(options.speakers(), options.context(**stage.knobs), cache(stage.toolkit), start=stage.start)
+    return _told(stage, await play(stage.task, player), options, live=True)
 
 
-async def by_record_first(task: Task, options: Options, *, row: Mapping[str, Any]) -> JsonObject:
+async def by_record_first(stage: Stage, options: Options, *, row: Mapping[str, Any]) -> JsonObject:
     """A recorded model's trajectory is the first attempt at each turn, and after feedback a live model plans.
 
     Nobody but the options' models judges: what the ground truth knows is asked only of the plan that came out.
 
     Args:
-        task: The task in the form that the recorded model was given.
+        stage: The task in the form that the recorded model was given, and whose tools answer.
         options: Who plans on (`--then`), writes the checklist and judges.
         row: The recorded trajectory.
     """
+    task = stage.task
     turns = [{"planner": [recorded_steps(task, turn)]} for turn in row["turns"]]
     first = RecordedModel(turns=turns)
     then = options.chat(options.own.then)
     planner = WrittenFirst(first=first, then=then, messages=None, turns=len(turns))
-    context = options.context(max_steps=MOST_CALLS)
-    played = await play(task, Player(options.speakers(planner=planner), context, task.toolkit))
+    context = options.context(max_steps=MOST_CALLS, **stage.knobs)
+    models = options.speakers(planner=planner)
+    played = await play(task, Player(models, context, cache(stage.toolkit), start=stage.start))
     recorded = check(task, [turn["steps"] for turn in row["turns"]])
-    return {**_told(task, played, live=True), "planned": recorded.valid}
+    return {**_told(stage, played, options, live=True), "planned": recorded.valid}
 
 
-def _ruled(task: Task, turns: Sequence[JsonObject], options: Options, *, oracle: Truth, max_retries: int) -> Player:
-    """A player whose words are written down, with rule checks from the real end state."""
+def _written(
+    stage: Stage,
+    turns: Sequence[JsonObject],
+    options: Options,
+    toolkit: Callable[[int], Toolkit],
+    real_checks: Callable[[], Checklist],
+) -> Player:
+    """A player whose words are written down, one attempt a turn; judged by rule where no model judges."""
+    models = judging(options)
+    checks = None if "judge" in models else real_checks() if stage.kind == "real" else ruled(stage.task)
+    context = knobs(options, 0, **stage.knobs)
+    return Player({**models, **speaker(turns)}, context, cache(toolkit), checks, stage.start)
+
+
+def judging(options: Options) -> dict[Role, BaseChatModel]:
+    """The models beside a written planner: a judge without a checklist's model writes its own."""
+    models = options.speakers()
+    models.pop("planner", None)
+    if "judge" in models:
+        models.setdefault("checklist", models["judge"])
+    return models
+
+
+def _strict(task: Task, oracle: Truth) -> Checklist:
+    """Rule checks of the whole real end state, what the official checker does not compare included."""
 
     def checks(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
         return checklist(before, oracle.states[turn], oracle.answers[turn], seen=seen)
 
-    return Player(speaker(turns), knobs(options, max_retries), task.truthful, checks)
+    return checks
 
 
 def ruled_by_record(task: Task) -> Checklist:
@@ -121,9 +156,9 @@ def speaker(turns: Sequence[JsonObject]) -> Mapping[Role, BaseChatModel]:
     return {"planner": RecordedModel(turns=list(turns))}
 
 
-def knobs(options: Options, max_retries: int) -> GeckoContext:
+def knobs(options: Options, max_retries: int, **given: Any) -> GeckoContext:
     """The knobs of a written planner: room for its longest turn, and no question about what its arguments mean."""
-    return options.context(max_retries=max_retries, max_steps=MOST_CALLS, semantic_validation=False)
+    return options.context(max_retries=max_retries, max_steps=MOST_CALLS, semantic_validation=False, **given)
 
 
 def _sabotage(task: Task, truth: Truth, *, first: int, seed: str) -> tuple[list[JsonObject], list[str]]:
@@ -164,17 +199,20 @@ def recorded_steps(task: Task, turn: Mapping[str, Any]) -> Calls:
     return [*said, {"say": text}]
 
 
-def _told(task: Task, played: Sequence[Played], *, live: bool = False) -> JsonObject:
+def _told(stage: Stage, played: Sequence[Played], options: Options, *, live: bool = False) -> JsonObject:
     """What every record keeps: the rehearsal, its plan in the official format, and the official verdict on it."""
     plan = plan_of(played)
-    verdict = check(task, plan)
+    verdict = check(stage.task, plan)
     told = rehearsed(*(each.rehearsal for each in played))
     if not live:
-        del told["usage"]  # a planner whose words are written down costs nothing
+        told["usage"].pop("planner", None)  # a planner whose words are written down costs nothing
+    if not told["usage"] or not options.model_names():
+        del told["usage"]
     return {
         **told,
         "valid": verdict.valid,
         "official": verdict.error,
         "accepted": [each.accepted for each in played],
+        "by_turn": by_turn(stage, played),
         "plan": plan,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,11 +10,18 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, Toolkit, create_gecko
+from gecko_graph import GeckoContext, Toolkit
+from gecko_graph.channels import GeckoState
+from gecko_graph.graph import compose
+from gecko_graph.models.ask import Ask, Reply
+from gecko_graph.models.factory import Models
+from gecko_graph.models.node import NodeFunction, NodeScope
+from gecko_graph.nodes.judge import judge
 from gecko_graph.state import Attempt, ChecklistItem, Json, JsonObject, Rehearsal, Role
 from gecko_graph.task_state.patch import apply_patch
 
 from .calls import write_call
+from .classes import RUNTIME
 from .official import Plan
 from .tasks import Task
 
@@ -87,7 +94,9 @@ async def play(task: Task, player: Player) -> list[Played]:
     for number, turn in enumerate(task.turns):
         if (offered := player.toolkit(number)) is not tools:
             tools = offered
-            gecko = create_gecko(tools, models=player.models, context=player.context, checkpointer=saver)
+            nodes = {"judge": unseeing(tools)} if player.checklist is None else {}
+            models = Models.bind(models=player.models)
+            gecko = compose(tools, models=models, default=player.context, checkpointer=saver, replace=nodes)
         inputs: JsonObject = {"messages": turn.said, **given}
         if player.checklist is not None:
             inputs["checklist"] = player.checklist(number, state, seen)
@@ -97,6 +106,25 @@ async def play(task: Task, player: Player) -> list[Played]:
         given = {} if played[-1].accepted else {"task_state": state}
         seen += answers(played[-1].chosen)
     return played
+
+
+def unseeing(toolkit: Toolkit) -> NodeFunction:
+    """The judge without the classes' runtime state: what the evaluation keeps there is no evidence of anything."""
+
+    def run(state: GeckoState, scope: NodeScope) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
+        unjudged = state.get("unjudged") or []
+        shown = [{**each, "change": [op for op in each["change"] if not _is_runtime(op["path"])]} for each in unjudged]
+        task_state = {key: value for key, value in (state.get("task_state") or {}).items() if key != RUNTIME}
+        seen: Any = {**state, "task_state": task_state, "unjudged": shown}
+        update = yield from judge(seen, scope, toolkit=toolkit)
+        changes = {each["number"]: each["change"] for each in unjudged}
+        return {**update, "attempts": [{**each, "change": changes[each["number"]]} for each in update["attempts"]]}
+
+    return run
+
+
+def _is_runtime(path: str) -> bool:
+    return path == f"/{RUNTIME}" or path.startswith(f"/{RUNTIME}/")
 
 
 def finished(run: Mapping[str, Any], before: JsonObject) -> Played:

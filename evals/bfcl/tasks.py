@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import zip_longest
@@ -98,12 +98,7 @@ class Task:
 
     def truthful(self, turn: int) -> Toolkit:
         """The tools of a turn for the ground truth, which may do what the documents do not say: see `errata`."""
-        toolkit = self.toolkit(turn)
-        calls = [self.read(each) for each in self.turns[turn].truth]
-        withheld = [call["call"] for call in calls if call["call"] not in toolkit]
-        given = [*toolkit, *(self._spec(name) for name in dict.fromkeys(withheld))]
-        wide = [widened(spec, [call["args"] for call in calls if call["call"] == spec.name]) for spec in given]
-        return toolkit if all(a is b for a, b in zip(wide, toolkit, strict=False)) and not withheld else Toolkit(wide)
+        return for_truth(self, turn, self.toolkit(turn), self._spec)
 
     def errata(self) -> Iterator[str]:
         """Where the ground truth breaks the documents: a tool that is not offered, an argument of another type."""
@@ -138,6 +133,15 @@ class Task:
 
     def _signature(self, name: str) -> inspect.Signature | None:
         return self.real.signature(name) if name in self.real.owners else None
+
+
+def for_truth(task: Task, turn: int, toolkit: Toolkit, spec_of: Callable[[str], ToolSpec]) -> Toolkit:
+    """A turn's tools with those that the ground truth calls all the same, each with the arguments that it gives."""
+    calls = [task.read(each) for each in task.turns[turn].truth]
+    withheld = [call["call"] for call in calls if call["call"] not in toolkit]
+    given = [*toolkit, *map(spec_of, dict.fromkeys(withheld))]
+    wide = [widened(spec, [call["args"] for call in calls if call["call"] == spec.name]) for spec in given]
+    return toolkit if all(a is b for a, b in zip(wide, toolkit, strict=False)) and not withheld else Toolkit(wide)
 
 
 def widened(spec: ToolSpec, given: Sequence[JsonObject]) -> ToolSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from argparse import Namespace
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from evals.bfcl.arms import by_record, by_truth, spoilt
 from evals.bfcl.codec import encode
 from evals.bfcl.oracle import as_json, checklist, literal, public, truth_of
 from evals.bfcl.sabotage import KINDS, Scene, spoil
+from evals.bfcl.simulated import Stage
 from evals.bfcl.tasks import FILE, task_of
 from evals.bfcl_multi_turn import RECORDED, MultiTurn
 from evals.options import Options, Planner
@@ -103,7 +105,7 @@ def test_official_answers_are_json_where_they_are_objects():
 def test_ground_truth_is_officially_valid(tasks, some_tasks):
     missed = next(task for task in tasks.values() if task.category == MISSED)
     for task in [*some_tasks, missed]:
-        told = play(by_truth(task, Options()))
+        told = play(by_truth(Stage(task), Options()))
         assert told["valid"], (task.id, told["official"])
         assert all(told["accepted"]), task.id
         assert set(told["rungs"]) <= {"python"}
@@ -115,7 +117,7 @@ def test_ground_truth_is_officially_valid(tasks, some_tasks):
     ("name", "why"), [("multi_turn_base_173", "wants an integer"), ("multi_turn_miss_func_49", "is not offered")]
 )
 def test_a_truth_that_breaks_its_documents_is_allowed_and_told(tasks, name, why):
-    told = play(by_truth(tasks[name], Options()))
+    told = play(by_truth(Stage(tasks[name]), Options()))
     assert told["valid"]
     assert len(told["errata"]) == 1
     assert why in told["errata"][0]
@@ -193,7 +195,7 @@ CASES = {
 def test_recorded_trajectories_end_where_the_real_classes_do(official, shared_data):
     seen = {}
     for name, row, task in recorded(shared_data, CASES):
-        told = play(by_record(task, Options(), row=row))
+        told = play(by_record(Stage(task), Options(), row=row))
         seen[name] = told
         causes = (told["state_cause"], told["verdict_cause"], told["recorded_cause"])
         for cause, wanted in zip(causes, CASES[name], strict=True):
@@ -207,7 +209,7 @@ def test_recorded_trajectories_end_where_the_real_classes_do(official, shared_da
 
 def test_with_nothing_refused_the_states_are_the_real_ones(official, shared_data):
     for name, row, task in recorded(shared_data, ["multi_turn_miss_func_8:Sales", "multi_turn_miss_func_121:Sales"]):
-        told = play(by_record(task, Options(), row=row, unchecked=True))
+        told = play(by_record(Stage(task), Options(), row=row, unchecked=True))
         assert told["same"] == told["turns"], (name, told)
 
 
@@ -311,9 +313,7 @@ def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_p
         model="any:thing",
         only=(task.id,),
         out=tmp_path,
-        own=type(
-            "Own", (), {"category": BASE, "sabotage": False, "unchecked": False, "recorded_model": "", "then": None}
-        )(),
+        own=Namespace(category=BASE, tools="real", sabotage=False, unchecked=False, recorded_model="", then=None),
     )
     suite = MultiTurn(options)
     case = next(case for case in suite.cases() if case.id == task.id)

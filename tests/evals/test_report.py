@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from math import nan
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -106,6 +106,8 @@ def test_cells_say_value_interval_and_n(cell, told):
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))
+@example(0.0015)
+@example(0.0995)
 def test_significant_digits_keep_the_value(value):
     told = cells.significant(value)
     assert float(told.replace(",", "")) == pytest.approx(value, rel=0.051, abs=1e-12)

@@ -1,0 +1,171 @@
+"""BFCL multi-turn on simulated tools: plans scored on the real classes, the verdict beside the score, and causes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from argparse import Namespace
+
+import pytest
+
+from evals.__main__ import main
+from evals.bfcl import agreement
+from evals.bfcl.arms import by_model, by_truth
+from evals.bfcl.simulated import Stage
+from evals.bfcl_multi_turn import RECORDED
+from evals.options import Options, Planner
+from gecko_graph.models.recorded import RecordedModel
+
+BASE = "multi_turn_base"
+FILES_ONLY = "multi_turn_base_2"
+
+
+def outcome(result, *, status="ok"):
+    step = {"v": 1, "call": {"id": "1", "name": "cd", "args": {}}}
+    return {**step, "outcome": {"status": status, "result": result, "patch": [], "rung": "model", "passed": []}}
+
+
+@pytest.mark.parametrize(
+    ("step", "answer", "cause"),
+    [
+        (outcome({"a": 1}), '{"a": 1}', ""),
+        (outcome(None), "None", ""),
+        (outcome([1, 2]), "[1, 2]", ""),
+        (outcome({"error": "no"}), '{"error": "no"}', ""),
+        (outcome("busy", status="error"), '{"error": "no"}', ""),
+        (outcome({"a": 2}), '{"a": 1}', agreement.WRONG_RESULT),
+        (outcome({"a": 1}), '{"error": "no such folder"}', agreement.MISSING_REFUSAL),
+        (outcome({"a": 1}), "Error during execution: boom", agreement.MISSING_REFUSAL),
+        (outcome("no", status="error"), '{"a": 1}', agreement.FALSE_REFUSAL),
+        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"a": 1}', agreement.UNDOCUMENTED),
+        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"error": "no"}', ""),
+    ],
+)
+def test_the_difference_of_a_call_from_the_real_answer(step, answer, cause):
+    assert agreement.difference(step, answer) == cause
+
+
+def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
+    told = asyncio.run(by_truth(Stage(tasks[FILES_ONLY], "contract"), Options()))
+    assert told["valid"]
+    assert all(told["accepted"])
+    assert set(told["rungs"]) == {"contract"}
+    for turn in told["by_turn"]:
+        assert turn["word"] == "accepted"
+        assert turn["valid"]
+        assert (turn["cause"], turn["made_up"], turn["unclear"]) == ("", [], [])
+    assert {name for turn in told["by_turn"] for name in turn["classes"]} <= {"GorillaFileSystem", "TicketAPI"}
+
+
+def test_made_up_answers_are_refused_by_rule_and_the_cause_is_said(tasks):
+    told = asyncio.run(by_truth(Stage(tasks[FILES_ONLY], "schema"), Options()))
+    assert told["valid"]  # the plan is the ground truth: on the real classes it is right
+    assert not any(told["accepted"])
+    assert set(told["rungs"]) == {"schema"}
+    assert {turn["cause"] for turn in told["by_turn"]} == {agreement.WRONG_RESULT}
+
+
+def live(monkeypatch, task, planned, simulated):
+    """A model in every role: one plan a turn, what the tools are said to answer, and a judge that believes it all."""
+    turns = [
+        {
+            "planner": [[*calls, {"say": "Done."}]],
+            "simulator": [{"status": "ok", "result": result, "patch": []} for result in results],
+            "checklist": [{"items": [{"description": "it is done"}]}],
+            "judge": [{"items": [{"id": "item-1", "status": "success", "reason": "seen"}]}],
+            "validator": [{"problems": []}] * 20,
+        }
+        for calls, results in zip(planned, simulated, strict=True)
+    ]
+    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: RecordedModel(turns=turns))
+    options = Options(planner=Planner("model", model="any:thing"), model="any:thing", max_retries=0)
+    return asyncio.run(by_model(Stage(task.begin(len(turns)), "model"), options))
+
+
+def test_a_judge_that_is_fooled_disagrees_with_the_real_classes_and_the_cause_is_told(tasks, monkeypatch):
+    task = tasks[FILES_ONLY]
+    lost = [{"call": "cd", "args": {"folder": "F-7731"}}]
+    told = live(monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
+    assert not told["valid"]
+    assert told["by_turn"][0]["word"] == "accepted"
+    assert told["by_turn"][0]["cause"] == agreement.MADE_UP  # nobody spoke of it
+    assert told["by_turn"][0]["made_up"] == ["cd $.folder"]
+    known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
+    told = live(monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
+    assert told["by_turn"][0]["made_up"] == []
+    assert told["by_turn"][0]["cause"] == agreement.MISSING_REFUSAL
+
+
+# the command
+
+
+def command(shared_data, tmp_path, *words):
+    return main(["bfcl", "--data", str(shared_data), "--out", str(tmp_path / "out"), *words])
+
+
+def test_the_command_tells_agreement_by_rung_and_by_class(official, shared_data, tmp_path, capsys):
+    words = ["--category", BASE, "--tools", "contract", "--only", f"{FILES_ONLY},multi_turn_base_31"]
+    assert command(shared_data, tmp_path, *words) == 0
+    out = capsys.readouterr().out
+    for told in ("The verdict beside the official score", "rungs: contract", "class: GorillaFileSystem"):
+        assert told in out
+    assert "simulated tools" in out
+    assert "wrong result of the same call" in out
+    lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
+    assert {line["tools"] for line in lines if line["kind"] == "case"} == {"simulated"}
+
+
+def test_the_command_plays_recorded_plans_on_simulated_tools(official, shared_data, tmp_path, capsys):
+    planner = f"recorded:{shared_data / RECORDED}"
+    words = ["--category", BASE, "--tools", "contract", "--planner", planner, "--only", f"{FILES_ONLY}:*"]
+    assert command(shared_data, tmp_path, *words) == 0
+    assert "Recorded plans on simulated tools" in capsys.readouterr().out
+
+
+def test_the_real_classes_agree_with_the_official_checker(official, shared_data, tmp_path, capsys):
+    assert command(shared_data, tmp_path, "--category", BASE, "--only", FILES_ONLY) == 0
+    assert "100.0 % [20.7, 100.0] 1/1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--tools", "model"], "nobody simulates"),
+        (["--tools", "schema", "--sabotage"], "for the real classes"),
+    ],
+)
+def test_simulated_tools_that_make_no_sense_are_told(official, shared_data, tmp_path, capsys, words, told):
+    assert command(shared_data, tmp_path, "--category", BASE, *words) == 2
+    assert told in capsys.readouterr().err
+
+
+# what the evaluation keeps for itself
+
+
+def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatch):
+    """A task whose class draws random numbers, on real tools: its place in the source is no judge's business."""
+    task = next(each for each in tasks.values() if each.category == BASE and "TradingBot" in each.classes)
+    assert task.real.initial_state["runtime_state"]["TradingBot"].keys() & {"private", "kinds", "drawn"}
+    prompts: list[str] = []
+
+    class Listening(RecordedModel):
+        def _reply(self, messages, run_manager, kwargs):
+            prompts.extend(str(each.content) for each in messages)
+            return super()._reply(messages, run_manager, kwargs)
+
+    turns = [
+        {
+            "planner": [[*map(task.read, turn.truth), {"say": "Done."}]],
+            "checklist": [{"items": [{"description": "it is done"}]}],
+            "judge": [{"items": [{"id": "item-1", "status": "success", "reason": "seen"}]}],
+            "validator": [{"problems": []}] * 20,
+        }
+        for turn in task.turns
+    ]
+    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: Listening(turns=turns))
+    options = Options(planner=Planner("model", model="any:thing"), model="any:thing", own=Namespace())
+    told = asyncio.run(by_model(Stage(task), options))
+    assert told["valid"]
+    assert any("it is done" in each for each in prompts)
+    for word in ("runtime_state", "private", '"kinds"', "drawn"):
+        assert not [each for each in prompts if word in each], word
