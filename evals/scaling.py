@@ -6,22 +6,25 @@ and does not read its prompt.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
+from typing import Any
+from unittest import mock
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.messages.tool import tool_call
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from gecko_graph import create_gecko
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
+from gecko_graph.nodes import planner
 from gecko_graph.state import JsonObject
 
 from . import case
 from .costs import checkpointed, computed, peak_bytes, timed
 
-STEPS = (10, 30, 100, 300, 1000)
+STEPS = (10, 30, 100, 500, 1000, 2000, 4000)
 SIZES_KB = (1, 10, 100, 1000)
 AT_ONCE = (1, 4, 16, 64, 256)
 
@@ -30,15 +33,17 @@ def by_steps(steps: int) -> JsonObject:
     """One attempt of so many tool calls on 1 kB of state.
 
     Returns:
-        Processor seconds of the attempt, of the bare calls of the model alone (LangChain reads the whole conversation
-        at each), peak memory and bytes checkpointed.
+        Processor seconds of the attempt, and of them those in which the planner's prompts are built and the model is
+        called (both look at the whole conversation at each call); peak memory and bytes checkpointed.
     """
     create = long_attempt(steps)
     gecko, given = create(), case.inputs(case.start_state(1, whole=True), checks=True)
     repeats = 5 if steps <= 100 else 3
+    told = (apart(lambda: gecko.invoke(given), (planner, "sight"), (case.Swift, "invoke")) for _ in range(repeats))
+    seconds, model_seconds = min(told, key=lambda pair: pair[0] - pair[1])
     return {
-        "seconds": least(lambda: gecko.invoke(given), repeats),
-        "model_seconds": least(bare_calls(steps), repeats),
+        "seconds": seconds,
+        "model_seconds": model_seconds,
         "memory": peak_bytes(lambda: gecko.invoke(given)),
         **checkpointed(lambda saver: kept(create, saver), given),
     }
@@ -56,19 +61,24 @@ def long_attempt(steps: int) -> partial[Gecko]:
     return partial(create_gecko, toolkit, model=case.long_model(steps), context=context)
 
 
-def bare_calls(steps: int) -> Callable[[], None]:
-    """Asks the planner's model as often, with a conversation that grows as the attempt's does; no graph."""
-    bound = case.long_model(steps).bind_tools(case.files_toolkit(contracts=True).as_openai())
+def apart(work: Callable[[], object], *places: tuple[Any, str]) -> tuple[float, float]:
+    """Processor seconds of some work, and of it those in these functions: `(module or class, name)`."""
+    spent = [0.0]
 
-    def ask() -> None:
-        seen: list[BaseMessage] = [HumanMessage(case.TASK)]
-        for number in range(steps):
-            where = {"gecko_role": "planner", "gecko_turn": 0, "gecko_attempt": 1, "gecko_question": number}
-            bound.invoke(seen, {"metadata": where})
-            made = tool_call(name="touch", args={"file_name": f"file_{number}.txt"}, id=f"call_{number}")
-            seen += [AIMessage("", tool_calls=[made]), ToolMessage("{}", tool_call_id=f"call_{number}")]
+    def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            started = time.process_time()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                spent[0] += time.process_time() - started
 
-    return ask
+        return run
+
+    with ExitStack() as stack:
+        for owner, name in places:
+            stack.enter_context(mock.patch.object(owner, name, timed(getattr(owner, name))))
+        return computed(work), spent[0]
 
 
 def by_state(kilobytes: int) -> JsonObject:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from . import against, costs, scaling
+from . import against, costs, scaling, world_calls
 from .figures import Figure, Form, Lines, Measured, Table, mean_of, median_of
 from .statistics import exponent
 from .suite import Case, Expectation, Record, Suite, Summary, by_group
@@ -21,6 +21,9 @@ TARGETS = {"model": 20, "contract, checks": 9}
 
 STEEPEST = 1.25
 """An exponent above this is more than the work: growth of our own that must not be."""
+
+LONG = (500, 1.15)
+"""From how many calls on an attempt is long, and the steepest growth of one."""
 
 GROWTH: Mapping[str, tuple[str, Mapping[str, Form]]] = {
     "steps": (
@@ -38,8 +41,8 @@ GROWTH: Mapping[str, tuple[str, Mapping[str, Form]]] = {
 
 WORDS = {
     "seconds": "processor time",
-    "own": "processor time without the model's calls",
-    "model_seconds": "processor time of the model's calls alone",
+    "own": "processor time without prompts and the model's calls",
+    "model_seconds": "processor time of prompts and the model's calls alone",
     "memory": "peak memory",
     "bytes": "bytes checkpointed",
     "tokens": "prompt tokens",
@@ -90,6 +93,7 @@ class Speed(Suite):
         for statement in costs.IMPORTS:
             repeats = 1 if quick else 5
             yield _case("import", statement, partial(costs.import_time, statement, repeats=repeats), {"size": 0})
+        yield from world_cases(self.options.data / world_calls.DATABASE, quick=quick)
         if self.options.own.against:
             yield from compared(against.checked_folder(self.options.own.against), calls=calls, quick=quick)
 
@@ -112,6 +116,7 @@ class Speed(Suite):
                 figures += [growth_table(group, some), *growth(group, some)]
         if some := groups.get("steps"):
             expectations += bounded(some)
+        expectations += world_calls.met(groups.get("world call", []))
         if some := groups.get("against"):
             figures += against.tables(some)
             expectations += against.met(some)
@@ -120,6 +125,16 @@ class Speed(Suite):
 
 def _case(group: str, name: str, measure: Callable[[], JsonObject], facts: JsonObject) -> Case:
     return Case(f"{group}: {name}", measure, group=group, facts=facts)
+
+
+def world_cases(database: Path, *, quick: bool) -> Iterator[Case]:
+    """Single calls in a World: on files of some sizes, and on the database where that is there."""
+    count = 30 if quick else 1000
+    worlds: dict[str, Callable[[], Any]] = {f"{size} kB": partial(world_calls.on_files, size) for size in (10, 1000)}
+    if database.is_file():
+        worlds["4.9 MB"] = partial(world_calls.on_database, database)
+    for name, create in worlds.items():
+        yield _case("world call", name, partial(world_calls.measure, create, count=count), {"size": 0})
 
 
 def compared(folder: Path, *, calls: int, quick: bool) -> Iterator[Case]:
@@ -171,7 +186,11 @@ def import_table(records: Sequence[Record]) -> Table:
     return table
 
 
-TABLES: Mapping[str, Callable[[Sequence[Record]], Table]] = {"own time": own_table, "import": import_table}
+TABLES: Mapping[str, Callable[[Sequence[Record]], Table]] = {
+    "own time": own_table,
+    "world call": world_calls.table,
+    "import": import_table,
+}
 
 
 def with_own(record: Record) -> dict[str, Any]:
@@ -235,6 +254,10 @@ def bounded(records: Sequence[Record]) -> Iterator[Expectation]:
     for key in ("own", "memory", "bytes"):
         found = exponent(points_of(records, key)).value
         yield Expectation(f"{WORDS[key]} grows with the steps to the power of {STEEPEST} or less", found <= STEEPEST)
+    long = [point for point in points_of(records, "own") if point[0] >= LONG[0]]
+    if len(long) > 2:
+        found, text = exponent(long).value, f"{WORDS['own']} grows from {LONG[0]} calls on to the power of {LONG[1]}"
+        yield Expectation(f"{text} or less", found <= LONG[1])
 
 
 SUITE = Speed

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from .channels import AttemptState, updated
@@ -48,12 +49,13 @@ class World:
         models: A model of its own for some roles; roles without one are left to the rules.
         context: The knobs; those of turns and attempts (`max_steps`, budgets, retries) have no meaning here.
         rungs: Who else may answer a call, as for `create_gecko`.
+        prompts: A folder with prompts of your own, as for `create_gecko`.
 
     Raises:
         ToolkitError: The toolkit is not a Toolkit, or has no tools.
         StateError: The state is not a JSON object.
         ModelError: A model cannot be built.
-        GeckoError: The context is not a GeckoContext, or its ladder names an unknown rung.
+        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
 
     def __init__(
@@ -65,12 +67,13 @@ class World:
         models: Mapping[Role, ModelLike] | None = None,
         context: GeckoContext | None = None,
         rungs: Iterable[Rung] = (),
+        prompts: str | Path | None = None,
     ) -> None:
         knobs = check_setup(toolkit, context).model_copy(update={"token_budget": None, "time_budget_s": None})
         check_json(given := {} if state is None else state, what="state")
         if not isinstance(given, dict):
             raise StateError(f"state: expected a JSON object (a dict with text keys), got {type(state).__name__}")
-        self._models = Models.bind(model, models)
+        self._models = Models.bind(model, models, prompts=prompts)
         self._scope = NodeScope(knobs, silent, self._models.has)
         by_name = rungs_of(rungs)
         ladder_of(knobs, by_name)
@@ -172,7 +175,7 @@ class World:
         Args:
             toolkit: The same tools.
             snapshot: What `snapshot` returned.
-            more: `model`, `models`, `context` and `rungs`, as for a new world.
+            more: `model`, `models`, `context`, `rungs` and `prompts`, as for a new world.
 
         Raises:
             GeckoError: As for a new world; the snapshot is not one, or was edited.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from itertools import islice
 
 import pytest
 
-from evals import against, case, costs, scaling, speed
+from evals import against, case, costs, scaling, speed, world_calls
 from evals.speed import Speed
 from gecko_graph.models.usage import total
 from gecko_graph.nodes import validator as validating
@@ -101,3 +103,26 @@ def test_another_checkout_is_measured_in_a_process_of_its_own(run, tmp_path):
     record = against.prompt_tokens(against.HERE, 1, "contract, checks")
     assert record["here"] == record["there"] > 10_000
     assert run(Speed, "--against", tmp_path, *only) == 2
+
+
+def test_a_call_in_a_world_costs_no_more_on_a_large_state(count_steps):
+    (small, calls), (large, others) = world_calls.on_files(10), world_calls.on_files(1000)
+    assert len(json.dumps(large.state)) > 90 * len(json.dumps(small.state))
+    few = [count_steps(partial(small.call, call)) for call in islice(calls, 6)]
+    many = [count_steps(partial(large.call, call)) for call in islice(others, 6)]
+    assert many[3::2] == few[3::2]  # touch and rm, when all is compiled; ls names more
+    assert max(few[3::2]) < 2_000
+
+
+def test_a_call_on_the_database_looks_at_its_own_part_only(shared_data, count_steps):
+    path = shared_data / world_calls.DATABASE
+    world, calls = world_calls.on_database(path)
+    for call in islice(calls, 30):
+        assert count_steps(partial(world.call, call)) < 3_000
+    assert len(world_calls.measure(lambda: world_calls.on_database(path), count=9)["ms"]) == 9
+    assert [step["outcome"]["status"] for step in world.log] == ["ok"] * 30
+
+
+def test_what_a_long_attempt_costs_is_told_apart_from_its_prompts():
+    told = scaling.by_steps(3)
+    assert 0 < told["model_seconds"] < told["seconds"]
