@@ -16,7 +16,7 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from .state import VERSION
@@ -38,3 +38,33 @@ Emit: TypeAlias = Callable[[dict[str, Any]], None]
 def event(type_: EventType, *, attempt: int, **fields: Any) -> dict[str, Any]:
     """One event as the plain dict that is streamed."""
     return {"v": VERSION, "type": type_, "attempt": attempt, **fields}
+
+
+def stream_options(graph: Any) -> dict[str, Any]:
+    """How a graph is streamed for a `Reader`."""
+    keys = graph.output_channels  # as `invoke` does
+    return {"stream_mode": ["custom", "values"], "subgraphs": True, "version": "v2", "output_keys": keys}
+
+
+class Reader:
+    """Reads what a graph streams with `stream_options`: hands events on, keeps in `output` what the run returns."""
+
+    def __init__(self, take: Emit) -> None:
+        self.output: dict[str, Any] = {}
+        self._take = take
+        self._before: Any = None
+
+    def read(self, part: Mapping[str, Any]) -> None:
+        """Read one part of the stream; what users' tools write to it is left alone."""
+        data = part["data"]
+        if part["type"] == "values" and not part["ns"]:
+            self._before, paused = self._before if self.output else data.get("rehearsal"), part.get("interrupts")
+            self.output = {**data, "__interrupt__": list(paused)} if paused else dict(data)
+        elif part["type"] == "custom" and isinstance(data, Mapping) and str(data.get("type", "")).startswith("gecko."):
+            self._take(dict(data))
+
+    @property
+    def rehearsal(self) -> Any:
+        """The rehearsal that this run has finished; None where it has not, whatever the thread holds."""
+        found = self.output.get("rehearsal")
+        return None if found is self._before else found

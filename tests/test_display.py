@@ -190,7 +190,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-OURS = {"table", "thead", "tbody", "tr", "th", "td", "span", "b", "i", "br", "small", "p"}
+OURS = {"div", "table", "thead", "tbody", "tr", "th", "td", "span", "b", "i", "br", "small", "p"}
 
 
 @given(TEXT)

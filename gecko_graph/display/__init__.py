@@ -1,4 +1,4 @@
-"""Seeing a rehearsal: `format_run` for text and notebooks, the live view for the command line."""
+"""Seeing a rehearsal: `format_run` once it is over, `watch` while it goes on; as text, or as a table in a notebook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..state import Rehearsal
 
 WIDTH = 100
 
-__all__ = ["RunText", "format_run"]
+__all__ = ["RunText", "awatch", "format_run", "watch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +56,11 @@ def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
         each = "; the run is paused" if isinstance(run, Mapping) and "__interrupt__" in run else each
         raise GeckoError(f"format_run wants what the graph returned, or its 'rehearsal'; there is none here{each}")
     return RunText(rehearsal, max(40, width))  # type: ignore[arg-type]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("watch", "awatch"):
+        from . import watching  # here, because rich takes its time to import
+
+        return getattr(watching, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from ..state import Rehearsal
 from . import words
+from .story import waits_for
 from .tree import STATUS_SIGNS
 
 CELL_CHARS = 600
@@ -17,32 +17,50 @@ _COLOURS = {
     "refused": "#9a6700", "unknown": "#9a6700", "needs_user": "#9a6700", "not_asked_for": "#57606a",
     "made up": "#9a6700", "unclear": "#9a6700", "unasked": "#9a6700", "supposed": "#9a6700",
 }  # fmt: skip
-_CELL = "text-align:left;vertical-align:top;padding:2px 8px;overflow-wrap:anywhere"
+_CELL = "text-align:left;vertical-align:top;padding:2px 8px;white-space:normal;overflow-wrap:break-word"
 _CODE = "font-family:monospace;white-space:pre-wrap"
-_HEADS = ("", "call", "result", "", "change of the state")
+_TABLE = "table-layout:fixed;width:100%;min-width:52em;border-collapse:collapse"
+_HEADS = {"": "3%", "call": "24%", "result": "35%", "source": "12%", "change of the state": "26%"}
+"""Titles of the columns, and how wide they are: where the browser chooses, narrow ones break words in mid-letter."""
 
 
-def rehearsal_page(rehearsal: Rehearsal) -> str:
-    """A rehearsal as one HTML table and a line on what it cost."""
-    head = "".join(f'<th style="{_CELL}">{escape(title)}</th>' for title in _HEADS)
+def rehearsal_page(rehearsal: words.Record, *, waiting: str = "") -> str:
+    """A rehearsal, whole or in the making, as one HTML table and a line on what it cost.
+
+    Args:
+        rehearsal: A `Rehearsal` record, or one with drafts of attempts (`Story`), and without what is not known yet.
+        waiting: What unfinished attempts wait for, where that is not the result of a call.
+    """
+    head = "".join(f'<th style="{_CELL};width:{width}">{escape(title)}</th>' for title, width in _HEADS.items())
     body = "".join(_whole_row(_note(*note)) for note in words.tell_supposed(rehearsal))
-    body += "".join(_attempt(attempt, chosen=rehearsal["chosen"]) for attempt in rehearsal["attempts"])
-    cost = _small(words.tell_usage(rehearsal["usage"]))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{cost}</p>"
+    for attempt in rehearsal["attempts"]:
+        body += _attempt(attempt, chosen=rehearsal.get("chosen"), waiting=waiting)
+    cost = f"<p>{_small(words.tell_usage(rehearsal['usage']))}</p>" if "usage" in rehearsal else ""
+    table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div style="overflow-x:auto">{table}</div>{cost}'
 
 
-def _attempt(attempt: words.Record, *, chosen: int) -> str:
+def _attempt(attempt: words.Record, *, chosen: int | None, waiting: str) -> str:
+    mark = " (chosen)" if attempt["number"] == chosen else ""
+    told = _judged(attempt) if "verdict" in attempt else _small(f"{waiting or _doing(attempt)} …")
+    rows = [_whole_row(f"<b>Attempt {int(attempt['number'])}</b>{mark}: {told}")]
+    rows += [_step(number, step, attempt.get("origins", {})) for number, step in enumerate(attempt["steps"], 1)]
+    if attempt.get("answer"):
+        rows.append(_whole_row(f"<i>{_lines(words.prose(attempt['answer']))}</i>"))
+    return "".join(rows)
+
+
+def _doing(attempt: words.Record) -> str:
+    call = waits_for(attempt)
+    return f"waiting for {call}" if call else "thinking"
+
+
+def _judged(attempt: words.Record) -> str:
     verdict = attempt["verdict"]
     colour = "made up" if verdict["word"] == "accepted" and verdict.get("made_up") else verdict["word"]
     word = _coloured(words.tell_verdict(verdict, plan=words.plan_of(attempt)), colour, bold=True)
-    mark = " (chosen)" if attempt["number"] == chosen else ""
     early = f" {_small('ended early: ' + attempt['stop_reason'])}" if words.is_early(attempt["stop_reason"]) else ""
-    title = f"<b>Attempt {int(attempt['number'])}</b>{mark}: {word}{early}{_items(attempt)}"
-    rows = [_whole_row(title)]
-    rows += [_step(number, step, attempt.get("origins", {})) for number, step in enumerate(attempt["steps"], 1)]
-    if attempt["answer"]:
-        rows.append(_whole_row(f"<i>{_lines(words.prose(attempt['answer']))}</i>"))
-    return "".join(rows)
+    return f"{word}{early}{_items(attempt)}"
 
 
 def _items(attempt: words.Record) -> str:
@@ -73,8 +91,8 @@ def _call(call: words.Record, origins: words.Record) -> str:
 def _step(number: int, step: words.Record, origins: words.Record) -> str:
     call, outcome = step["call"], step.get("outcome")
     said = _call(call, origins.get(call["id"], {}))
-    if outcome is None:
-        status, source, change = "refused", "", ""
+    if not outcome or "status" not in outcome:  # refused, not answered yet, or its answer was not seen
+        status, source, change = "refused" if step.get("complaints") else "", "", _change(outcome or {})
         result = "<br>".join(_plain(words.tell_complaint(each)) for each in step.get("complaints", []))
     else:
         status, source, change = outcome["status"], words.tell_source(outcome), _change(outcome)
@@ -92,7 +110,7 @@ def _step(number: int, step: words.Record, origins: words.Record) -> str:
 
 
 def _change(outcome: words.Record) -> str:
-    lines = [_plain(f"{mark.sign} {mark.place} {mark.value}".rstrip()) for mark in _marks(outcome["patch"] or [])]
+    lines = [_plain(f"{mark.sign} {mark.place} {mark.value}".rstrip()) for mark in _marks(outcome.get("patch") or [])]
     if refusal := words.refusal_of(outcome):
         lines.insert(0, _coloured(f"the change was not made: {refusal}", "refused"))
     lines += [_coloured(f"race: {race}", "refused") for race in outcome.get("race", [])]
@@ -131,4 +149,6 @@ def _small(text: str) -> str:
 
 def _coloured(text: str, word: str, *, bold: bool = False) -> str:
     weight = ";font-weight:bold" if bold else ""
+    if not text:
+        return ""
     return f'<span style="color:{_COLOURS[word]}{weight}">{_lines(words.prose(text))}</span>'

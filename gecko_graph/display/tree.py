@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from ..state import Rehearsal
 from . import words
 
 STYLES = {
@@ -26,10 +25,11 @@ Row = tuple[Text, Text]
 """A sign or word, and what it says."""
 
 
-def rehearsal_tree(rehearsal: Rehearsal) -> RenderableType:
-    """A whole rehearsal: its attempts, then what it comes to."""
+def rehearsal_tree(rehearsal: words.Record, *, waiting: str = "") -> RenderableType:
+    """A rehearsal, whole or in the making: its attempts, then what it comes to."""
     supposed = [_row(word, text) for word, text in words.tell_supposed(rehearsal)]
-    return Group(*_rows(supposed), *map(attempt_tree, rehearsal["attempts"]), closing(rehearsal))
+    attempts = [attempt_tree(attempt, waiting=waiting or "going on") for attempt in rehearsal["attempts"]]
+    return Group(*_rows(supposed), *attempts, *([closing(rehearsal)] if "verdict" in rehearsal else []))
 
 
 def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
@@ -87,7 +87,7 @@ def verdict_rows(attempt: words.Record) -> list[Row]:
     return rows
 
 
-def closing(rehearsal: Rehearsal) -> RenderableType:
+def closing(rehearsal: words.Record) -> RenderableType:
     """What a rehearsal comes to: verdict, plan, change, cost."""
     head, origins = _verdict(rehearsal["verdict"], rehearsal["plan"]), rehearsal.get("origins", {})
     head.append(f"  attempt {rehearsal['chosen']} of {len(rehearsal['attempts'])}", "not bold dim")
@@ -106,7 +106,10 @@ def closing(rehearsal: Rehearsal) -> RenderableType:
 def as_text(*renderables: RenderableType, width: int) -> str:
     """Renderables as plain text, at most `width` columns wide, without spaces at the ends of lines."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
+    console = Console(
+        file=out, width=width, color_system=None, legacy_windows=False, emoji=False, force_terminal=False,
+        force_jupyter=False,
+    )  # fmt: skip
     for renderable in renderables:
         console.print(renderable)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

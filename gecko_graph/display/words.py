@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..masking import mask
 from ..models.usage import total
 from ..schemas.findings import json_path
-from ..state import Json, Rehearsal, Usage
+from ..state import Json, Usage
 
 VALUE_CHARS = 160
 """Characters of one value where it stands in a line."""
@@ -182,7 +182,7 @@ def _mark(operation: Record, room: int) -> Mark:
     return Mark(sign, place, tell(operation["value"], room=room) if "value" in operation else "")
 
 
-def tell_changes(rehearsal: Rehearsal) -> list[Mark]:
+def tell_changes(rehearsal: Record) -> list[Mark]:
     """What an accepted rehearsal changes of the task state, old → new, what was lost at large first."""
     if rehearsal["verdict"]["word"] != "accepted":
         return []

@@ -11,6 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Checkpointer, Durability
 
 from ..errors import ScenarioError
+from ..events import Reader, stream_options
 from ..graph import Gecko, Model
 from ..state import Role
 from ..turn import human_turns, task_of
@@ -107,13 +108,7 @@ def _run(
 ) -> dict[str, Any]:
     if on_event is None:
         return dict(gecko.invoke(given, config, durability=durability))
-    output: dict[str, Any] = {}
-    parts = gecko.stream(
-        given, config, stream_mode=["custom", "values"], subgraphs=True, version="v2", durability=durability
-    )
-    for part in parts:
-        if part["type"] == "custom" and str(part["data"].get("type", "")).startswith("gecko."):
-            on_event(part["data"])
-        elif part["type"] == "values" and not part["ns"]:
-            output = dict(part["data"])
-    return output
+    reader = Reader(on_event)
+    for part in gecko.stream(given, config, durability=durability, **stream_options(gecko)):
+        reader.read(part)
+    return reader.output

@@ -1,0 +1,116 @@
+"""Watching a graph run: a live tree on a terminal, a table that grows in a notebook, lines in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from threading import Lock, Timer
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.pregel import Pregel
+from rich.console import Console
+
+from ..events import Reader, stream_options
+from ..state import Rehearsal
+from . import WIDTH
+from .live import Progress, progress
+from .page import rehearsal_page
+from .story import Story
+from .tree import as_text, rehearsal_tree
+
+GATHERED_S = 0.25
+"""Seconds for which events are gathered before a notebook's table is drawn again."""
+
+AnyGraph = Pregel[Any, Any, Any, Any]
+
+
+def watch(
+    graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
+) -> dict[str, Any]:
+    """Run a graph and show the rehearsal in it while it goes on.
+
+    Args:
+        graph: What `create_gecko` gives, or a graph that embeds it.
+        inputs: As for `graph.invoke`: also None or a Command, to go on with a thread.
+        config: As for `graph.invoke`.
+        context: As for `graph.invoke`.
+        options: What else `graph.stream` takes, such as `durability`; how it streams is set here.
+
+    Returns:
+        What `graph.invoke` returns.
+    """
+    with _shown() as reader:
+        for part in graph.stream(inputs, config, context=context, **stream_options(graph), **options):
+            reader.read(part)
+    return reader.output
+
+
+async def awatch(
+    graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
+) -> dict[str, Any]:
+    """As `watch`, without blocking the event loop."""
+    with _shown() as reader:
+        async for part in graph.astream(inputs, config, context=context, **stream_options(graph), **options):
+            reader.read(part)
+    return reader.output
+
+
+@contextmanager
+def _shown() -> Iterator[Reader]:
+    console = Console()
+    view: Progress = NotebookTable() if console.is_jupyter else progress(console)
+    with view:
+        reader = Reader(view.take)
+        yield reader
+    if reader.rehearsal is not None:
+        view.sum_up(reader.rehearsal)
+
+
+class NotebookTable:
+    """One table under the cell, drawn again while attempts go on; see `live.Progress`."""
+
+    def __init__(self) -> None:
+        self._story = Story()
+        self._record: dict[str, Any] = {}
+        self._lock = Lock()
+        self._timer: Timer | None = None
+
+    def __enter__(self) -> NotebookTable:
+        self._handle = import_module("IPython.display").display(_data({"attempts": []}), raw=True, display_id=True)
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._draw(waiting="stopped here")
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Show one event, together with those that follow at once."""
+        with self._lock:
+            if event["attempt"]:
+                self._story.take(event)
+            elif event["type"] == "gecko.state":
+                self._record["supposed_state"] = event
+            if self._timer is None:
+                self._timer = Timer(GATHERED_S, self._draw)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def sum_up(self, rehearsal: Rehearsal) -> None:
+        """Show what it has come to."""
+        self._handle.update(_data(rehearsal), raw=True)
+
+    def _draw(self, *, waiting: str = "") -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            elif not waiting:  # drawn already
+                return
+            self._timer = None
+            data = _data({**self._record, "attempts": self._story.attempts}, waiting=waiting)
+            self._handle.update(data, raw=True)
+
+
+def _data(rehearsal: Mapping[str, Any], *, waiting: str = "") -> dict[str, str]:
+    text = as_text(rehearsal_tree(rehearsal, waiting=waiting), width=WIDTH)
+    return {"text/html": rehearsal_page(rehearsal, waiting=waiting), "text/plain": text}

@@ -1,0 +1,160 @@
+"""Notebooks: the shipped one in a real Jupyter kernel, and what `watch` shows there, on a terminal and in a pipe."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+
+from gecko_graph.display import awatch, watch
+from gecko_graph.display.page import rehearsal_page
+from gecko_graph.display.story import Story, events_of
+from tests import desk
+from tests.runs_to_show import RUN
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOK = ROOT / "examples" / "rehearse.ipynb"
+
+LIVE = """
+import threading
+from gecko_graph.display import awatch
+from tests import desk
+
+pressed = threading.Event()
+
+def put(state, tray, paper):
+    assert pressed.wait(30)
+    return desk.put(state, tray, paper)
+
+def press(data):  # goes on once the pause was seen
+    if "waiting for put" in data["text/html"]:
+        pressed.set()
+
+import IPython.display
+real = IPython.display.display
+class Handle:
+    def __init__(self, handle): self.handle = handle
+    def update(self, data, **more): press(data); self.handle.update(data, **more)
+IPython.display.display = lambda *given, **more: Handle(real(*given, **more))
+run = await awatch(desk.gecko(desk.WRONG, desk.RIGHT, tools=desk.toolkit(put=put)), desk.inputs())
+IPython.display.display = real
+"""
+
+
+class Tables(HTMLParser):
+    """How many tables there are, and the text in them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tables, self.text = 0, ""
+        self.feed(page)
+        self.text = " ".join(self.text.split())
+
+    def handle_starttag(self, tag, attributes):
+        self.tables += tag == "table"
+
+    def handle_data(self, data):
+        self.text += data + " "
+
+
+@pytest.fixture(scope="module")
+def executed():
+    """The notebook after a kernel has run it, with three more cells."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    for source in ("format_run(run)", "print(repr(str(format_run(run))[:9]), repr(format_run(run)) != '')", LIVE):
+        notebook.cells.append(nbformat.v4.new_code_cell(source))
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Jupyter's own
+        patch.setenv("PYTHONPATH", str(ROOT))
+        nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def printed_by(cell):
+    return "".join(output.text for output in cell.outputs if output.output_type == "stream")
+
+
+def shown(cell):
+    """What a cell displays beside what it prints."""
+    return [output.data for output in cell.outputs if output.output_type in ("display_data", "execute_result")]
+
+
+def test_the_notebook_shows_each_run_once_in_a_real_kernel(executed):
+    watched, printed, table, text = executed[2], executed[4], *executed[-3:-1]
+    for cell in (watched, table):
+        (data,) = shown(cell)
+        assert Tables(data["text/html"]).tables == 1
+        assert "insufficient_credit" in data["text/html"]
+        assert data["text/plain"].startswith("Attempt 1")
+        assert printed_by(cell) == "", "nothing beside it"
+    assert shown(printed) == []
+    assert "Attempt 1" in printed_by(printed)
+    assert printed_by(text) == "'Attempt 1' True\n"
+
+
+def test_a_table_grows_while_the_run_goes_on(executed):
+    (data,) = shown(executed[-1])
+    text = Tables(data["text/html"]).text
+    assert "Attempt 1 : failed" in text
+    assert "(chosen): accepted" in text
+    assert "waiting" not in text
+
+
+def test_the_notebook_runs_without_jupyter(capsys):
+    namespace = {}
+    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [], "commit it without outputs"
+            exec(compile(ast.parse("".join(cell["source"])), "rehearse.ipynb", "exec"), namespace)
+    printed = capsys.readouterr().out
+    assert "[1] error    placeOrder" in printed, "watched in a pipe"
+    assert "attempt 1: placeOrder error" in printed
+    assert "accepted {'name': 'Lena Brandt', 'credit': 8.6} {}" in printed
+
+
+def test_a_rehearsal_in_the_making_has_a_table_too():
+    story, pages = Story(), []
+    for attempt in RUN["attempts"]:
+        for event in events_of(attempt):
+            story.take(event)
+            pages.append(Tables(rehearsal_page({"attempts": story.attempts})))
+    assert all(page.tables == 1 for page in pages)
+    assert "Attempt 1 : thinking …" in pages[0].text
+    assert "waiting for book" in pages[1].text
+    assert "waiting" not in pages[-1].text
+
+
+def ask_first(state, tray, paper):
+    return desk.put(state, tray, paper) if interrupt("may I?") == "yes" else None
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+async def test_watch_returns_what_invoke_returns(monkeypatch, terminal):
+    out = io.StringIO()
+    monkeypatch.setattr("sys.stdout", out)
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm")
+    make = lambda: desk.gecko(desk.RIGHT, tools=desk.toolkit(put=ask_first), checkpointer=InMemorySaver())  # noqa: E731
+    told, watched, awaited = make(), make(), make()
+    thread = {"configurable": {"thread_id": "t"}}
+    for given in (desk.inputs(), Command(resume="yes")):
+        expected = told.invoke(given, thread)
+        seen = [watch(watched, given, thread), await awatch(awaited, given, thread, durability="sync")]
+        for run in seen:
+            assert run.keys() == expected.keys()
+            assert run.get("rehearsal") == expected.get("rehearsal")
+            assert [each.value for each in run.get("__interrupt__", ())] == [
+                each.value for each in expected.get("__interrupt__", ())
+            ]
+        assert ("accepted, 2 of 2" in out.getvalue()) is ("rehearsal" in expected)
+    assert watch(watched, None, thread, interrupt_before=["finish"])["rehearsal"] == expected["rehearsal"]
