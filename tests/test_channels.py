@@ -19,6 +19,7 @@ from gecko_graph.channels import (
     GeckoState,
     book,
     count_asked,
+    delta,
     extend,
     fold_state,
     gather_facts,
@@ -208,3 +209,12 @@ def namespaces(gecko, thread):
         for task in snapshot.tasks:
             if task.state:
                 yield task.state["configurable"]["checkpoint_ns"], gecko.get_state(task.state).values
+
+
+def test_a_copy_of_a_channel_copies_no_value():
+    channel = delta(extend, list)
+    channel.update([[1, 2]])
+    copied = channel.copy()
+    assert copied.get() is channel.get()
+    copied.update([[3]])
+    assert (channel.get(), copied.get()) == ([1, 2], [1, 2, 3])

@@ -147,7 +147,12 @@ class Speaker:
 def _caller(runnable: Runnable[Any, Any]) -> _Caller:
     """What makes a call of messages. A binding is undone into its options: merging its empty config takes 0.1 ms."""
     options: dict[str, Any] = {}
-    while type(runnable) is RunnableBinding and not runnable.config and not runnable.config_factories:
+    while (
+        isinstance(runnable, RunnableBinding)
+        and type(runnable).invoke is RunnableBinding.invoke
+        and type(runnable).ainvoke is RunnableBinding.ainvoke
+        and not (runnable.config or runnable.config_factories)
+    ):
         options = {**runnable.kwargs, **options}
         runnable = runnable.bound
     return lambda messages: ModelCall(runnable, messages, options)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Protocol
 
 from langchain_core.messages import ToolMessage
@@ -160,18 +161,19 @@ def _key(tool: str, args: JsonObject) -> str:
 def _look_up(doubts: Sequence[_Doubt], records: Sequence[SemanticRecord]) -> None:
     """Find what was said of these arguments.
 
-    Records are compared as Python compares them, and only those found equal more exactly (`1` and `True` differ): a
-    long attempt has a thousand of them, and writing each as JSON at every call took longer than all else.
+    Records are compared as Python compares them, and only where one is equal more exactly (`1` and `True` differ): a
+    long attempt has thousands of them, and looks at all of them at every call.
     """
     for doubt in doubts:
         args, name = doubt.args, doubt.tool.name
-        alike = (each for each in records if each["args"] == args and each["tool"] == name)
-        doubt.said = doubt.said or next((each for each in alike if json_equal(each["args"], args)), None)
+        if doubt.said is None and args in map(itemgetter("args"), records):
+            alike = (each for each in records if each["tool"] == name and json_equal(each["args"], args))
+            doubt.said = next(alike, None)
 
 
 def _ask(doubt: _Doubt, state: AttemptState, where: Where) -> Ask:
     tool = doubt.tool
-    answered = [step for step in state.get("steps", []) if "outcome" in step]
+    answered = [step for step in state.get("steps", [])[-TOLD_STEPS:] if "outcome" in step]
     told = {
         "name": tool.name,
         "description": tool.description,
@@ -181,7 +183,7 @@ def _ask(doubt: _Doubt, state: AttemptState, where: Where) -> Ask:
         "tool": tell_json(told, budget=TOOL_CHARS),
         "task": state["task"],
         "conversation": tell_conversation(earlier(state.get("conversation", [])), budget=DIGEST_CHARS),
-        "results": tell_steps(answered[-TOLD_STEPS:], budget=DIGEST_CHARS) if answered else "",
+        "results": tell_steps(answered, budget=DIGEST_CHARS) if answered else "",
         "now": clock(state.get("task_state")) or "",
         "arguments": tell_json(doubt.args, budget=ARGUMENT_CHARS),
         "undecided": "\n".join(doubt.places),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 
 from ..state import Json
@@ -17,6 +18,9 @@ MAX_VALUES = 5_000
 
 MAX_TEXT = 50_000
 """Characters of one text that are looked at."""
+
+SHORT_TEXT = 200
+"""Characters of a text whose folded form is kept."""
 
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]{0,20}(?:\.\d{1,20})?(?!\w)")
@@ -44,7 +48,13 @@ def _stands(value: Json, document: Json) -> bool:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text[:MAX_TEXT].translate(_QUOTES).casefold().split())
+    return _folded_short(text) if len(text) <= SHORT_TEXT else _folded_short.__wrapped__(text[:MAX_TEXT])
+
+
+@lru_cache(maxsize=4096)
+def _folded_short(text: str) -> str:
+    """Kept, as each call is held against the same results as the call before."""
+    return " ".join(text.translate(_QUOTES).casefold().split())
 
 
 def _scalars(value: Json, *, keys: bool = False) -> Iterator[Json]:

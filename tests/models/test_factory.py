@@ -9,6 +9,7 @@ import pytest
 from gecko_graph.errors import ModelError
 from gecko_graph.models import factory
 from gecko_graph.models.factory import Models, chat_model
+from gecko_graph.models.speaker import _caller
 from gecko_graph.testing import recorded
 
 
@@ -141,3 +142,11 @@ def test_the_time_that_a_model_may_take_can_be_given(monkeypatch):
     for wrong in (0, -1.0, float("inf"), float("nan")):
         with pytest.raises(ModelError, match="give the seconds that a reply may take"):
             chat_model("openai:gpt-5-mini", timeout_s=wrong)
+
+
+def test_a_model_with_tools_is_called_without_the_binding_around_it():
+    model = recorded()
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    call = _caller(model.bind_tools(tools))([])
+    assert call.runnable is model
+    assert call.options["tools"] == tools

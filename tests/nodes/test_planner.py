@@ -74,7 +74,8 @@ def test_names_are_resolved_and_the_message_keeps_what_the_model_was_shown(attem
 
 def test_it_sees_conversation_and_trace_and_no_state(attempt):
     trace = [AIMessage("", tool_calls=[tool_call(name="look", args={}, id="1")]), ToolMessage("seen", tool_call_id="1")]
-    driven = plan(attempt(trace=trace), {"say": "done"})
+    steps = [{"v": 1, "call": {"id": "1", "name": "look", "args": {}}}]
+    driven = plan(attempt(trace=trace, steps=steps), {"say": "done"})
     system, task, *rest = shown(driven)
     assert system.type == "system"
     assert task.text == "File the invoice in a new tray called bills"
@@ -220,7 +221,8 @@ def test_ids_of_earlier_calls_are_taken(attempt):
     ]
     trace = [ai(("look", {}, "call_1")), ToolMessage("seen", tool_call_id="call_1")]
     reply = ai(("look", {}, "call_0"), ("look", {}, "call_1"))
-    pending = plan(attempt(conversation=earlier, trace=trace), reply).update["pending"]
+    steps = [{"v": 1, "call": {"id": "call_1", "name": "look", "args": {}}}]
+    pending = plan(attempt(conversation=earlier, trace=trace, steps=steps), reply).update["pending"]
     assert {call["id"] for call in pending}.isdisjoint({"call_0", "call_1"})
 
 
@@ -298,3 +300,17 @@ def test_a_spent_time_budget_asks_nobody(attempt):
     late = plan(attempt(deadline=time.time() - 1), time_budget_s=5)
     assert late.update["stop_reason"] == "time_budget_s: the 5 seconds are over"
     assert plan(attempt(deadline=time.time() + 99), {"say": "x"}, time_budget_s=5).update["stop_reason"] == "answered"
+
+
+def test_a_long_trace_is_not_looked_through_by_the_planner(attempt, count_steps):
+    def steps_of(length: int) -> int:
+        trace = [
+            each
+            for number in range(length)
+            for each in (ai(("look", {}, f"id_{number}")), ToolMessage("seen", tool_call_id=f"id_{number}"))
+        ]
+        steps = [{"v": 1, "call": {"id": f"id_{number}", "name": "look", "args": {}}} for number in range(length)]
+        state = attempt(trace=trace, steps=steps)
+        return count_steps(lambda: plan(state, ai(("look", {}, None))))
+
+    assert steps_of(2_000) <= steps_of(20) + 50
