@@ -14,8 +14,8 @@ from .task_state.changes import net_changes
 from .task_state.patch import tokens
 
 CHANGE_CHARS = 160
-CIRCUMSTANCES = ("runtime_state", "now")
-"""Keys of the state whose changes nobody need ask for: runtime variables, the clock."""
+CIRCUMSTANCES = (("runtime_state",), ("now",))
+"""Places of the state whose changes nobody need ask for: runtime variables, the clock."""
 
 
 def judge_by_rule(
@@ -68,16 +68,15 @@ def unasked_changes(
     if not items or any("check" not in item for item in items):
         return []
     reads = [reads_of(item["check"]) for item in items]
-    asked = {place for each in reads for place in _places(each, (before, after))}
-    left = [change for change in net_changes(before, after) if not _is_asked(tuple(tokens(change.path)), asked)]
+    asked = _Near(place for each in reads for place in _places(each, (before, after)))
+    changes = [(tuple(tokens(change.path)), change) for change in net_changes(before, after)]
+    left = [(place, each) for place, each in changes if place[:1] not in CIRCUMSTANCES and place not in asked]
     made = {step["call"]["name"] for step in steps}
     effects = (
         {place for step in steps for place in _own_effects(step, reads, asked, made, inventing)} if left else set()
     )
-    excused = {_above_lists(place, (before, after)) for place in effects}
-    return [
-        format_one(change, share=CHANGE_CHARS) for change in left if not _meets(tuple(tokens(change.path)), excused)
-    ]
+    excused = _Near(_above_lists(place, (before, after)) for place in effects)
+    return [format_one(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[Place]:
@@ -102,17 +101,19 @@ def _above_lists(place: Place, states: Sequence[JsonObject]) -> Place:
     return place[: next(lists, len(place))]
 
 
-def _meets(place: Place, others: Iterable[Place]) -> bool:
-    """True if a place is one of the others, or in one, or around one."""
-    return any(place[: len(other)] == other[: len(place)] for other in others)
+class _Near:
+    """What is one of some places, in one, or around one; looked up in a time that does not grow with their number."""
 
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._places = set(places)
+        self._around = {place[:end] for place in self._places for end in range(len(place))}
 
-def _is_asked(place: Place, asked: Iterable[Place]) -> bool:
-    return place[:1] in {(key,) for key in CIRCUMSTANCES} or _meets(place, asked)
+    def __contains__(self, place: Place) -> bool:
+        return place in self._around or any(place[:end] in self._places for end in range(len(place) + 1))
 
 
 def _own_effects(
-    step: Step, reads: Sequence[Reads], asked: set[Place], made: set[str], inventing: Collection[str]
+    step: Step, reads: Sequence[Reads], asked: _Near, made: set[str], inventing: Collection[str]
 ) -> set[Place]:
     """The places that a call has changed which the checks ask for: by its name, or by one of its effects.
 
@@ -124,5 +125,5 @@ def _own_effects(
     patch = outcome["patch"]
     places = {tuple(tokens(operation[key])) for operation in patch for key in ("path", "from") if key in operation}
     named = any(each.calls and (step["call"]["name"] in each.texts or not each.texts & made) for each in reads)
-    own = outcome["rung"] not in inventing and any(_meets(place, asked) for place in places)
+    own = outcome["rung"] not in inventing and any(place in asked for place in places)
     return places if named or own else set()
