@@ -319,7 +319,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 def _shown(value: object) -> str:
     try:
-        check_json(value, what="")
+        check_json(value, what="the value")
     except StateError as error:
         return str(error)
     return excerpt(value)

@@ -91,13 +91,25 @@ def test_the_plan_says_where_each_argument_comes_from():
         ({"from": "conversation", "path": "m1"}, "conversation"),
         ({"from": "result", "path": "$", "step": 2, "rung": "python"}, "step 2"),
         ({"from": "result", "path": "$", "step": 2, "rung": "python", "attempt": 1}, "step 2 of attempt 1"),
-        ({"from": "supposed", "path": "/a/b"}, "made up by a model"),
+        ({"from": "supposed", "path": "/a/b"}, "made up in the start state"),
+        ({"from": "supposed", "path": "d5c5-31d6"}, "made up in an earlier turn"),
         (BY_MODEL, "made up by model, step 1"),
         (NOWHERE, "made up by the planner"),
     ],
 )
 def test_an_origin_in_short(origin, text):
     assert words.tell_origin(origin) == text
+
+
+def test_that_a_value_is_made_up_is_said_once():
+    origins = {"$.number": [{"from": "supposed", "path": "/invoices/0"}, BY_MODEL]}
+    shown = words.tell_args({"args": {"number": "INV-1042"}}, origins=origins)
+    assert shown == 'number: "INV-1042" (made up in the start state)'
+
+
+def test_an_unasked_change_is_said_once():
+    judged = JUDGED | {"word": "failed", "feedback": "Not asked for: remove /diary\nLook at the amount."}
+    assert words.tell_feedback(judged) == "Look at the amount."
 
 
 def test_an_accepted_plan_without_calls_says_so():

@@ -117,10 +117,11 @@ def arguments(call: Record, *, origins: Record, room: int = VALUE_CHARS) -> list
         place = json_path((name,))
         inside = {path: found for path, found in origins.items() if path.startswith((f"{place}.", f"{place}["))}
         found = [origin for path in (place, *inside) for origin in origins.get(path, ())]
-        found.sort(key=lambda origin: origin["from"] != "supposed")
-        short = list(dict.fromkeys(map(tell_origin, found)))
+        made_up = [origin for origin in found if origin["from"] == "supposed"]
+        known = [origin for origin in found if origin["from"] != "supposed"]
+        short = list(dict.fromkeys(map(tell_origin, [*made_up[:1], *known])))  # one origin says that it is made up
         text = mask(f"{clean(name)}: {tell(value, room=each)}")
-        told.append((text, ", ".join(short[:ORIGINS_SHOWN]), bool(found) and found[0]["from"] == "supposed"))
+        told.append((text, ", ".join(short[:ORIGINS_SHOWN]), bool(made_up)))
     return told
 
 
@@ -130,8 +131,9 @@ def tell_origin(origin: Record) -> str:
     step += f" of attempt {origin['attempt']}" if "attempt" in origin else ""
     if origin["from"] != "supposed":
         return step or clean(origin["from"])
-    who = clean(origin["rung"]) if "rung" in origin else "a model" if origin["path"] else "the planner"
-    return ", ".join(filter(None, [f"made up by {who}", step]))
+    earlier = "in the start state" if origin["path"].startswith("/") else "in an earlier turn"
+    who = f"by {clean(origin['rung'])}" if "rung" in origin else earlier if origin["path"] else "by the planner"
+    return ", ".join(filter(None, [f"made up {who}", step]))
 
 
 def tell_made_up(made_up: Sequence[Record]) -> str:
@@ -237,8 +239,8 @@ def tell_judged(item: Record, stop_reason: str) -> tuple[str, str]:
 
 
 def tell_feedback(verdict: Record, stop_reason: str = "") -> str:
-    """What the feedback says beyond the items and why the attempt ended, which are shown by themselves."""
-    told = tuple(f"- {item['description']}: " for item in verdict["items"])
+    """What the feedback says beyond items, unasked changes and why the attempt ended, which are shown by themselves."""
+    told = (*(f"- {item['description']}: " for item in verdict["items"]), "Not asked for: ")
     why = stop_reason if is_early(stop_reason) else "\n"
     lines = [line for line in verdict["feedback"].splitlines() if why not in line and not line.startswith(told)]
     return prose("\n".join(lines))

@@ -134,7 +134,9 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
 
 
 def _asked(rung: Rung, request: RungRequest) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
-    """What a rung returns, perhaps after asking; only what can be asked goes out."""
+    """What a rung returns, perhaps after asking; only what can be asked goes out. A user's own is given copies."""
+    if RUNGS.get(rung.name) is not rung:
+        request = replace(request, state=clone(request.state), call=clone(request.call))
     said: Any = rung.answer(request)
     if not isinstance(said, GeneratorType):
         return said

@@ -22,7 +22,7 @@ class RungRequest:
     Args:
         tool: The tool that is called.
         call: The call; its arguments passed the rules.
-        state: The task state before the call. Shared: never change it in place.
+        state: The task state before the call; a user's rung is given a copy.
         facts: What earlier simulated reads supposed, by `fact_key`.
         context: The run's knobs.
         where: Turn and attempt, for the models; their questions are numbered where they are asked.

@@ -207,6 +207,18 @@ def test_a_record_does_not_change_with_the_objects_that_a_tool_keeps(question, t
         assert str(outcome) == before
 
 
+def test_a_rung_that_changes_what_it_is_given_changes_nothing(question, told):
+    def careless(request):
+        request.state.clear()
+        request.call["args"]["x"] = 1
+        return Answer("ok", {}, [])
+
+    asked = question(ladder=("own",))
+    before = str((asked.state, asked.call))
+    told(climb(asked, rungs_of([Rung("own", careless)])))
+    assert str((asked.state, asked.call)) == before
+
+
 # a result that was refused is gone
 
 
