@@ -21,7 +21,7 @@ from .models.telling import text_of
 from .schemas.findings import json_path
 from .schemas.subschemas import walk
 from .simulation.ladder import RUNGS
-from .spellings import Atom, atoms_of, canonical, forms_of, whole_form
+from .spellings import Atom, atoms_of, canonical, durations_of, forms_of, whole_form
 from .state import Attempt, Json, JsonObject, MadeUp, Origin, Origins, Step
 from .task_state.patch import pointer, tokens
 
@@ -44,6 +44,7 @@ _SCALE = re.compile(r"\b\d{1,2} ?(?:to|and|-|through) ?(\d{1,2})\b")
 _DEFAULT = re.compile(r"(?i)default[^.;]{0,40}")
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
 
@@ -294,7 +295,8 @@ class _Trace:
         if (parts := self._parts(atom, alone=True)) or any(form in self.made for form in atom.wholes):
             return parts
         near = [mark for form in atom.near for mark in self.real.get(form, ())]
-        return near or self._parts(atom, alone=False) or self._computed(atom) or self._granted(tool, atom)
+        parts = None if "@" in atom.wholes[0] else self._parts(atom, alone=False)  # such an address is a guess
+        return near or parts or self._computed(atom) or self._timed(atom) or self._granted(tool, atom)
 
     def _parts(self, atom: Atom, *, alone: bool) -> list[_Mark] | None:
         """Where the parts of an identifier stand: digits that tell it apart `alone`, or half of its words as well."""
@@ -312,9 +314,31 @@ class _Trace:
         known = self.numbers[-MOST_NUMBERS:] if wanted else []
         for first in known:
             one = float(first)
+            shares = [f"≈{canonical(f'{part:.6f}')}" for part in (wanted / one, abs(wanted / one - 1)) if part < 1]
             for other in (wanted - one, one - wanted, wanted + one, wanted / one, one / wanted, wanted * one):
-                if (second := canonical(f"{other:.6f}")) in known:
+                second = canonical(f"{other:.6f}")
+                if second in known or self._is_said(second):
                     return [self.real[first][0], self.real[second][0]]
+            for share in filter(self._is_said, shares):
+                return [self.real[first][0], self.real[share][0]]
+        return None
+
+    def _is_said(self, form: str) -> bool:
+        """True for what the task itself says, where a small number is hardly there by chance."""
+        return any(mark.kind == "task" for mark in self.real.get(form, ()))
+
+    def _timed(self, atom: Atom) -> list[_Mark] | None:
+        """The known time from which a time follows by a duration that the user speaks of."""
+        if not (wanted := _CLOCK.fullmatch(atom.wholes[0])):
+            return None
+        spoken = [text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage)]
+        durations = {minutes for text in spoken for minutes in durations_of(text)}
+        for form in self.real:
+            if found := _CLOCK.fullmatch(form):
+                apart = 60 * (int(wanted[1]) - int(found[1])) + int(wanted[2]) - int(found[2])
+                if abs(apart) in durations:
+                    self.real[atom.wholes[0]] = self.real[form][:1]  # from which the next one may follow
+                    return self.real[form][:1]
         return None
 
     def _granted(self, tool: str, atom: Atom) -> list[_Mark] | None:

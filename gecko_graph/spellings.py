@@ -46,6 +46,11 @@ _DATES = tuple(
 _MONTH_NAME = re.compile(rf"\b{_MONTH}\b", _PLAIN)
 _TIME = re.compile(r"(?<![\d:.,])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::\d\d)?)?(?P<half> ?[ap]\.?m\b)?", _PLAIN)
 _GROUPED = r"(?<![\d.])\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?(?!\d)"
+_DURATION = re.compile(
+    rf"\b(?P<number>\d{{1,3}}(?:\.\d{{1,2}})?|quarter|an?|{'|'.join(_NUMERALS)})(?: of)?(?: an?)?[ -]?"
+    r"(?P<unit>h|min)(?:ours?|r?s?|utes?)?\b(?P<half> and a half)?",
+    re.IGNORECASE,
+)
 _LONG_NUMBER = re.compile(_GROUPED)
 _NUMBER = re.compile(rf"(?P<number>{_GROUPED}|\d+(?:\.\d+)?)(?: ?(?P<times>{'|'.join(_TIMES)})\b)?", _PLAIN)
 _TOKEN = re.compile(r"[^\W_](?:[\w@.+\-/:#&']*[^\W_])?")
@@ -118,6 +123,16 @@ def atoms_of(value: Json) -> list[Atom]:
 def whole_form(text: str) -> str:
     """A short text as one form, so that a phrase is told from its words."""
     return "=" + " ".join(text.split()).casefold()
+
+
+def durations_of(text: str) -> set[int]:
+    """The durations that a text speaks of, in minutes: `30 minutes`, `half an hour`, `an hour and a half`."""
+    found: set[int] = set()
+    for each in _DURATION.finditer(text[:TEXT_CHARS]):
+        number, half, unit = each["number"].lower(), each["half"], each["unit"].lower()
+        amount = {"a": 1.0, "an": 1.0, "quarter": 0.25}.get(number) or float(_NUMERALS.get(number, number))
+        found.add(round((amount + (0.5 if half else 0)) * (60 if unit == "h" else 1)))
+    return found
 
 
 def _atom(token: str) -> Atom:

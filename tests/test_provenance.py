@@ -58,6 +58,12 @@ def source(*steps, **more):
         ("Create the team notes", "TeamNotes.txt"),
         ("Tell Bob that flight F-12 leaves at 9:30", "Dear Bob, your flight F-12 is leaving at 09:30. Regards"),
         ("The bill of 30.25 and the tip of 4.75", 35),
+        ("Two lamps at 34.00 euros", 68),
+        ("There are 17, add three", 20),
+        ("A fifth less than 250, that is 20 percent", 200),
+        ("Pay 60.00 and a tip of 10%", 66),
+        ("Half an hour from 15:30 on", "16:00"),
+        ("Until 11 am, for an hour and a half", "09:30"),
     ],
 )
 def test_what_the_user_said_is_from_the_task_in_any_spelling(task, value):
@@ -139,6 +145,25 @@ def test_the_given_state_is_a_source_unless_a_model_made_that_place_up():
     read = step("read", {}, {"number": "INV-1042"}, "contract")
     assert marked(read, call, state=state, supposed=[""]) == [("$.x", "INV-1042")]
     assert marked(read, call, state=state) == []
+
+
+def test_an_end_follows_from_a_start_that_followed_itself():
+    first, second = step("book", {"to": "16:00"}), step("book", {"from": "16:00", "to": "16:30"}, number=2)
+    known = step("list", {}, [{"end": "15:30"}])
+    assert marked(known, first, second, task="Book two meetings of half an hour after the last one.") == []
+    assert marked(known, step("book", {"to": "16:10"}), task="Book half an hour.") == [("$.to", "16:10")]
+
+
+def test_an_address_is_made_up_though_its_words_are_known():
+    task = "Write to Jonas of Lumen Ltd."
+    assert marked(step("send", {"to": "jonas@lumen-ltd.example"}), task=task) == [("$.to", "jonas@lumen-ltd.example")]
+
+
+def test_what_the_task_names_is_real_though_a_state_was_made_up_from_it():
+    state = {"bills": {"B-19": {"amount": 75.5}, "B-4410": {}}}
+    read = step("bills", {}, ["B-19", "B-4410"])
+    calls = step("pay", {"x": "B-19"}), step("pay", {"x": "B-4410"}, number=2)
+    assert marked(read, *calls, task="Pay B-19.", state=state, supposed=["/bills"]) == [("$.x", "B-4410")]
 
 
 def test_only_what_was_known_before_the_call_counts():
