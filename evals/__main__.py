@@ -32,6 +32,7 @@ SUITES = {
     "validation": Entry("evals.validation", "recorded calls of real models against the argument rules, by error type"),
     "tau": Entry("evals.tau", "real airline calls through validator and state; live tau2-bench runs with rehearsals"),
     "view": Entry("evals.view", "what a prompt's view of a padded state still holds of what the real tools touch"),
+    "misled": Entry("evals.misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
     "contracts": Entry("evals.contracts", "recorded calls of BFCL's file system against the example's contracts"),
 }
 

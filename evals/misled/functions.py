@@ -1,0 +1,131 @@
+"""The Python tools of the worlds in settings.yaml: some of them are as careless as real ones are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+State = dict[str, Any]
+
+
+def set_valve(state: State, bed: str, minutes: int) -> Any:
+    """Says `accepted`, and opens nothing while the pump stands still."""
+    if state["pump"]["running"]:
+        state["beds"][bed]["open"] = minutes
+        state["beds"][bed]["moisture"] += minutes
+    return {"status": "accepted"}
+
+
+def pump_on(state: State) -> Any:
+    """Start the pump."""
+    state["pump"]["running"] = True
+    return {"status": "running"}
+
+
+def moisture(state: State, bed: str) -> Any:
+    """Moisture of a bed, in percent."""
+    return {"bed": bed, "percent": state["beds"][bed]["moisture"]}
+
+
+def rename_bed(state: State, bed: str, name: str) -> Any:
+    """Says `ok` also where there is no such bed."""
+    if bed in state["beds"]:
+        state["beds"][name] = state["beds"].pop(bed)
+    return {"status": "ok"}
+
+
+def harvest(state: State, crops: list[str]) -> Any:
+    """Skips, without a word, what it does not know."""
+    for crop in crops:
+        if crop in state["crops"]:
+            state["store"][crop] = state["store"].get(crop, 0) + state["crops"].pop(crop)
+    return {"status": "harvested"}
+
+
+def show_program(state: State) -> Any:
+    """The watering program."""
+    return state["program"]
+
+
+def set_program(state: State, program: dict[str, int]) -> Any:
+    """Replaces the whole program."""
+    state["program"] = program
+    return {"status": "set"}
+
+
+def set_stock(state: State, what: str, kilos: float) -> Any:
+    """Writes the number that it is given, whatever stands there."""
+    state["store"][what] = kilos
+    return {"status": "set"}
+
+
+def show_page(state: State, page: str) -> Any:
+    """The text of a page."""
+    return {"text": state["pages"][page]}
+
+
+def put_page(state: State, page: str, text: str) -> Any:
+    """Replaces the whole page."""
+    state["pages"][page] = text
+    return {"saved": page}
+
+
+def label(state: State, bed: str, text: str) -> Any:
+    """Adds a label."""
+    state["beds"][bed]["labels"] = [*state["beds"][bed]["labels"], text]
+    return {"labelled": bed}
+
+
+def schedule(state: State, bed: str, day: str) -> Any:
+    """Keeps, without a word, what is planned for the day already."""
+    state["schedule"].setdefault(day, bed)
+    return {"scheduled": day}
+
+
+def departures(station: str) -> Any:
+    """Departures from the line's server."""
+    if station != "Lindau":
+        raise LookupError(f"no station {station}")
+    return {"departures": [{"train": "RE 4711", "at": "09:12"}, {"train": "IC 283", "at": "10:40"}]}
+
+
+def delay(train: str) -> Any:
+    """Minutes late; of trains that it does not know something that is no JSON."""
+    return {"train": train, "minutes": 17} if train == "IC 283" else object()
+
+
+def book_seat(state: State, train: str, seats: int) -> Any:
+    """Books in any train that it is told."""
+    state["seats"][train] = state["seats"].get(train, 0) + seats
+    return {"train": train, "seats": seats}
+
+
+def post(state: State, line: str) -> Any:
+    """Puts a line on the board."""
+    state["board"].append(line)
+    return {"posted": True}
+
+
+def refund(state: State, ticket: str) -> Any:
+    """Gives its errors as results."""
+    one = state["tickets"].get(ticket)
+    if one is None or one["refunded"]:
+        return {"error": "this ticket cannot be refunded"}
+    one["refunded"] = True
+    return {"refunded": one["price"]}
+
+
+def print_permit(state: State, permit: str) -> Any:
+    """Prints whatever it is told."""
+    state["printed"].append(permit)
+    return {"printed": permit}
+
+
+def inspect(permit: str) -> Any:
+    """The register's entry."""
+    return {"permit": permit, "holder": "Mill & Sons", "entry": "sealed"}
+
+
+def revoke(state: State, permit: str) -> Any:
+    """Revokes whatever it is told."""
+    state["permits"][permit]["status"] = "revoked"
+    return {"revoked": permit}
