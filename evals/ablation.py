@@ -18,7 +18,7 @@ from langgraph.types import Checkpointer
 
 from gecko_graph.channels import AttemptState, GeckoState
 from gecko_graph.context import GeckoContext
-from gecko_graph.graph import NOTHING, Gecko, compose
+from gecko_graph.graph import Gecko, compose
 from gecko_graph.models.ask import Ask, Reply
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import NodeFunction, NodeScope
@@ -30,6 +30,7 @@ from gecko_graph.toolkit import Toolkit
 from gecko_graph.toolkit.spec import ToolSpec
 
 from .baselines import Create
+from .bfcl.rehearse import unseeing
 from .contest import contend, is_live, knobs
 from .figures import Bars, Figure, Lines, Measured, Published, Table, mean, rate
 from .options import Options
@@ -120,7 +121,7 @@ def without(*parts: str) -> Create:
     """The rehearsal without some of its parts; with none named, the whole of it."""
 
     def create(toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None) -> Gecko:
-        nodes = nodes_without(parts, toolkit) if parts else NOTHING
+        nodes = {"judge": unseeing(toolkit), **nodes_without(parts, toolkit)}
         return compose(toolkit, models=models, default=default, checkpointer=checkpointer, replace=nodes)
 
     return create

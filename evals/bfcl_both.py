@@ -17,7 +17,7 @@ KINDS: Mapping[str, type[Suite]] = {"single-turn": SingleTurn, "multi-turn": Mul
 
 CATEGORY = (
     f"single-turn: {', '.join(CATEGORIES)}, or {ALL} for all ten; "
-    f"multi-turn: {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all three"
+    f"multi-turn: {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all four"
 )
 
 
@@ -27,8 +27,9 @@ class Bfcl(Suite):
     The categories choose the kind, one kind a run; without any, multi_turn_base is run.
 
     Single-turn tasks: tools have no state; calls are checked by the argument rules, a model or made-up values answer,
-    and the official evaluator scores the plans. Multi-turn tasks: the benchmark's executable classes answer, each user
-    turn is a rehearsal on one thread, and the official checker looks at the real state.
+    and the official evaluator scores the plans. Multi-turn tasks: the benchmark's executable classes answer, or
+    simulated tools (--tools), each user turn is a rehearsal on one thread, and the official checker runs the plan on
+    the real classes.
 
     Whoever plans is the ground truth, a file of real models' recorded calls (alone, or as the first attempt with --then
     MODEL after it), or a model. The official package is needed: pip install --no-deps bfcl-eval==2026.3.23 mpmath

@@ -13,7 +13,7 @@ from typing import Any
 from gecko_graph.state import JsonObject
 
 from . import datasets
-from .bfcl import ALL_MULTI_TURN, MULTI_TURN, agreement, package
+from .bfcl import ALL_MULTI_TURN, LONG_CONTEXT, MULTI_TURN, agreement, package
 from .bfcl.arms import by_model, by_record, by_record_first, by_truth, spoilt
 from .bfcl.replay import UNEXPLAINED
 from .bfcl.sabotage import KINDS
@@ -67,7 +67,7 @@ class MultiTurn(Suite):
     def add_options(cls, parser: ArgumentParser) -> None:
         """Categories, sabotage, and how recorded calls are met."""
         add = parser.add_argument
-        told = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all three ({MULTI_TURN[0]})"
+        told = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all four ({MULTI_TURN[0]})"
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=told)
         told = "real, contract (the file system's; the rest by model or made up), model, schema (made up)"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {told} (real)")
@@ -98,6 +98,8 @@ class MultiTurn(Suite):
             yield Case(task.id, (task, number), group=task.category, tools=self._whose)
 
     def _recorded(self) -> Iterator[Case]:
+        if LONG_CONTEXT in self._categories:
+            raise EvalError(f"{LONG_CONTEXT}: there are no recorded trajectories; leave it out of --category")
         rows = {row["id"]: row for row in datasets.read_jsonl(self.options.dataset(FILE))}
         assert self.options.planner.file is not None
         wanted = [each for each in self.options.own.recorded_model.split(",") if each]

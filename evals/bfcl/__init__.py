@@ -8,7 +8,8 @@ from importlib import import_module
 
 from ..suite import EvalError, Suite
 
-MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param")
+LONG_CONTEXT = "multi_turn_long_context"
+MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", LONG_CONTEXT)
 
 ALL_MULTI_TURN = "multi_turn"
 

@@ -34,14 +34,16 @@ class Classes:
     Args:
         names: The classes; where two have a method of one name, the later one's is called, as in the benchmark.
         config: Class to its initial configuration.
+        long_context: Load it with the benchmark's padding, and have long answers.
 
     Raises:
         EvalError: The official package is missing.
     """
 
-    def __init__(self, names: Sequence[str], config: Mapping[str, Any]) -> None:
+    def __init__(self, names: Sequence[str], config: Mapping[str, Any], *, long_context: bool = False) -> None:
         self.names = tuple(names)
         self._config = config
+        self._long_context = long_context
         self._kinds = {name: class_of(name) for name in names}
         self._starts: dict[str, Any] = {}
         self.initial_state = self.read(self._load())
@@ -52,7 +54,7 @@ class Classes:
         made = {name: kind() for name, kind in self._kinds.items()}
         for name, instance in made.items():
             if name not in stateless:
-                instance._load_scenario(copy.deepcopy(self._config.get(name, {})), long_context=False)
+                instance._load_scenario(copy.deepcopy(self._config.get(name, {})), long_context=self._long_context)
             if hasattr(instance, "_random"):
                 self._starts[name] = instance._random.getstate()
         return made

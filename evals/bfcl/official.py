@@ -64,7 +64,7 @@ class Replay:
         """Answers to these calls, and the instances by class afterwards."""
         task, utils = self._task, package.load(package.UTILS)
         answers, instances = utils.execute_multi_turn_func_call(
-            list(calls), task.config, list(task.classes), self._name, task.id
+            list(calls), task.config, list(task.classes), self._name, task.id, long_context=task.is_long
         )
         return answers, instances
 

@@ -16,7 +16,7 @@ from gecko_graph.schemas.complaints import complaints
 from gecko_graph.state import JsonObject
 
 from .. import datasets
-from . import package
+from . import LONG_CONTEXT, package
 from .calls import NoCall, read_call
 from .classes import Classes
 
@@ -52,7 +52,7 @@ class Task:
 
     Args:
         id: Its official id.
-        category: `multi_turn_base`, `multi_turn_miss_func` or `multi_turn_miss_param`.
+        category: `multi_turn_base`, `multi_turn_miss_func`, `multi_turn_miss_param` or `multi_turn_long_context`.
         classes: The executable classes, in order.
         config: Class to its initial configuration.
         tools: The tools of the first turn.
@@ -69,7 +69,12 @@ class Task:
     @cached_property
     def real(self) -> Classes:
         """The executable classes with the task's configuration."""
-        return Classes(self.classes, self.config)
+        return Classes(self.classes, self.config, long_context=self.is_long)
+
+    @property
+    def is_long(self) -> bool:
+        """True where the classes are padded and answer at length."""
+        return self.category == LONG_CONTEXT
 
     @cached_property
     def playable(self) -> bool:
@@ -162,14 +167,38 @@ def documents(name: str) -> dict[str, ToolSpec]:
 
 
 def read_tasks(folder: Path, categories: Sequence[str]) -> Iterator[Task]:
-    """The tasks of some categories, in the file's order.
+    """The tasks of some categories, in the file's order; those with a long context are in the package alone.
 
     Raises:
-        EvalError: The file is not there.
+        EvalError: A file is not there.
     """
-    for row in datasets.read_jsonl(datasets.find(FILE, folder)):
-        if f"multi_turn_{row['category']}" in categories:
-            yield task_of(row)
+    if set(categories) - {LONG_CONTEXT}:
+        for row in datasets.read_jsonl(datasets.find(FILE, folder)):
+            if f"multi_turn_{row['category']}" in categories:
+                yield task_of(row)
+    if LONG_CONTEXT in categories:
+        yield from map(task_of, packaged(LONG_CONTEXT))
+
+
+def packaged(category: str) -> Iterator[JsonObject]:
+    """The tasks of a category as rows like the shared file's, from the official package.
+
+    Raises:
+        EvalError: The package, or its file of tasks or of their ground truth, is missing.
+    """
+    name = f"BFCL_v4_{category}.json"
+    truths = {
+        row["id"]: row["ground_truth"] for row in datasets.read_jsonl(package.data_file(f"possible_answer/{name}"))
+    }
+    for row in datasets.read_jsonl(package.data_file(name)):
+        pairs = zip(row["question"], truths[row["id"]], strict=True)
+        yield {
+            **row,
+            "category": category.removeprefix("multi_turn_"),
+            "tool_names": [tool for each in row["involved_classes"] for tool in documents(each)],
+            "missed_function": row.get("missed_function"),
+            "turns": [{"user": said, "ground_truth": truth} for said, truth in pairs],
+        }
 
 
 def task_of(row: Mapping[str, Any], *, other: Mapping[str, Any] | None = None) -> Task:
