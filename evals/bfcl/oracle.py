@@ -33,6 +33,7 @@ NOTHING: ChecklistItem = {
 _MOST_PARTS = 40
 _PIECE = 2_000
 _SOURCE = 6_000
+_MOST_VALUES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def compare(place: Place, before: Json, after: Json) -> Iterator[str]:
     here = f"state{path(place)}"
     if before is not ABSENT and json_equal(before, after):
         yield f"{here} == before{path(place)}"
-    elif isinstance(after, dict | list) and (type(before) is type(after) or parts(after) > _MOST_PARTS):
+    elif isinstance(after, dict | list) and (type(before) is type(after) or _is_large(after)):
         yield from _inside(place, before, after)
     elif isinstance(after, str) and len(after) > _PIECE:
         yield f"{here} is string and {here} | length == {len(after)}"
@@ -121,6 +122,10 @@ def compare(place: Place, before: Json, after: Json) -> Iterator[str]:
             yield f"{here}[{start}:{start + _PIECE}] == {literal(after[start : start + _PIECE])}"
     else:
         yield f"{here} == {literal(after)}"
+
+
+def _is_large(value: Json) -> bool:
+    return parts(value) > _MOST_PARTS or len(literal(value)) > _SOURCE
 
 
 def _inside(place: Place, before: Any, after: Any) -> Iterator[str]:
@@ -147,7 +152,18 @@ def answered(answers: Sequence[Json], seen: Sequence[Json]) -> Iterator[str]:
         told.append(answer)
         wanted = sum(json_equal(answer, each) for each in answers) - sum(json_equal(answer, each) for each in seen)
         if wanted > 0:
-            yield f"calls | selectattr('result', 'eq', {literal(answer)}) | length >= {wanted}"
+            yield from (f"{each} | length >= {wanted}" for each in _got(answer))
+
+
+def _got(answer: Json) -> Iterator[str]:
+    """The calls with an answer; one that is too long for an expression is looked for in pieces of its text."""
+    if len(literal(answer)) <= _SOURCE and parts(answer) <= _MOST_VALUES:
+        yield f"calls | selectattr('result', 'eq', {literal(answer)})"
+        return
+    text = json.dumps(answer, ensure_ascii=False)
+    for start in range(0, len(text), _PIECE):
+        piece = literal(text[start : start + _PIECE])
+        yield f"calls | map(attribute='result') | map('tojson') | select('containing', {piece})"
 
 
 def bundles(checks: Sequence[str]) -> Iterator[str]:

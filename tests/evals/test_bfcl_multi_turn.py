@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from evals import datasets
 from evals.__main__ import main
+from evals.bfcl import package
 from evals.bfcl.arms import by_record, by_truth, spoilt
+from evals.bfcl.classes import Classes
 from evals.bfcl.codec import encode
 from evals.bfcl.oracle import as_json, checklist, literal, public, truth_of
 from evals.bfcl.sabotage import KINDS, Scene, spoil
@@ -111,6 +113,23 @@ def test_ground_truth_is_officially_valid(tasks, some_tasks):
         assert set(told["rungs"]) <= {"python"}
         assert [len(turn) for turn in told["plan"]] == [len(turn.truth) for turn in task.turns]
         assert told["errata"] == []
+
+
+@pytest.mark.parametrize("number", [0, 18, 56])  # padded files, a large copy of a folder, a long answer
+def test_tasks_with_a_long_context_come_from_the_package(tasks, number):
+    task = tasks[f"multi_turn_long_context_{number}"]
+    assert task.real.initial_state != Classes(task.classes, task.config).initial_state
+    told = play(by_truth(Stage(task), Options()))
+    assert told["valid"]
+    assert all(told["accepted"])
+
+
+@pytest.mark.parametrize("part", ["BFCL_v4_multi_turn", "possible_answer/BFCL_v4_multi_turn"])
+def test_a_package_without_the_tasks_says_which_file_is_missing(official, tmp_path, monkeypatch, capsys, part):
+    real = package.data_file
+    monkeypatch.setattr(package, "data_file", lambda name: real(f"gone/{name}" if name.startswith(part) else name))
+    assert main(["bfcl", "--category", "multi_turn_long_context", "--out", str(tmp_path)]) == 2
+    assert f"has no data file gone/{part}_long_context.json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

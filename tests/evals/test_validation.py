@@ -103,6 +103,13 @@ def test_rates_are_of_their_own_kind():
     assert summary_of(some, asked=False, all_asked=False).figures[0].rows[0][3] == "not measured"
 
 
+def test_the_official_verdict_alone_stands_beside_the_table():
+    some = list(records(*[("CORRECT", "")] * 398, ("CORRECT_SCHEMA_VIOLATION", "rule"), ("CORRECT", "rule")))
+    note = summary_of(some, asked=False, all_asked=False).figures[0].note
+    assert "rules refuse 0.50 % [0.14, 1.80] of the right answers (2 of 400); 1 of them break their own schema" in note
+    assert "jsonschema on the same schemas" in note
+
+
 def with_model(monkeypatch, *replies):
     """Options whose validator says these things, in this order."""
     model = RecordedModel(turns=[{"validator": list(replies)}])
