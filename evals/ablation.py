@@ -183,6 +183,10 @@ class Ablation(Suite):
         context = knobs(self.options, **retries)
         return await contend(problem, without(*arm.parts), self.options, context=context)
 
+    def passed(self, record: Record) -> bool:
+        """Solved, by the independent word."""
+        return bool(record.values["solved"])
+
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Tables by set of tasks, and figure 5 where retries were varied."""
         figures = [figure for some in by_group(records).values() for figure in self._figures(some)]

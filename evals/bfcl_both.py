@@ -64,6 +64,10 @@ class Bfcl(Suite):
         """Nothing is run."""
         raise NotImplementedError
 
+    def passed(self, record: Record) -> bool:
+        """Nothing is run."""
+        raise NotImplementedError
+
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Nothing is told."""
         raise NotImplementedError

@@ -60,7 +60,7 @@ class MultiTurn(Suite):
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED} --then openai:gpt-5-mini "
         "--model openai:gpt-5-mini --limit 20",
         "--category multi_turn_base --model openai:gpt-5-mini --limit 20",
-        "--category multi_turn_base --tools contract --model openai:gpt-5-mini --limit 20",
+        "--category multi_turn_base --tools contract --model openai:gpt-5-mini --limit 20 --trials 5",
     )
 
     @classmethod
@@ -133,6 +133,14 @@ class MultiTurn(Suite):
         if self.options.own.sabotage:
             return await spoilt(task, self.options, first=case.data[1])
         return await by_truth(stage, self.options)
+
+    def passed(self, record: Record) -> bool:
+        """The plan is officially valid."""
+        return bool(record.values["valid"])
+
+    def is_random(self) -> bool:
+        """True with a model, and where the seed makes up answers or chooses how the truth is spoilt."""
+        return super().is_random() or self._whose == "simulated" or self.options.own.sabotage
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """The planner's tables, and the verdict's agreement with the official score; the plans are written out."""

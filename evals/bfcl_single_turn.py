@@ -20,6 +20,7 @@ from gecko_graph import Toolkit, create_gecko
 from gecko_graph.nodes.rounds import plan_of
 from gecko_graph.state import Json, JsonObject, Rehearsal
 
+from .averages import multi_turn_base, table_3
 from .bfcl.single_checker import Checker
 from .bfcl.single_planners import written
 from .bfcl.single_results import of_plan, official_result
@@ -27,6 +28,7 @@ from .bfcl.single_summary import summary_of
 from .bfcl.single_tasks import ALL, Task, chosen, right_calls, tasks_of
 from .bfcl.written_first import WrittenFirst
 from .datasets import read_jsonl
+from .figures import Figure
 from .rehearsed import rehearsed
 from .suite import Case, EvalError, Record, Suite, Summary
 
@@ -68,7 +70,7 @@ class SingleTurn(Suite):
         "--category parallel --planner recorded:../shared/data/bfcl_calls.jsonl.gz --recorded-model Qwen_Qwen3-8B-FC",
         "--category multiple --planner recorded:FILE --then openai:gpt-5-mini --model openai:gpt-5-mini",
     )
-    asides = ("official_python",)
+    asides = ("official_python", "beside")
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
@@ -77,6 +79,8 @@ class SingleTurn(Suite):
         add("--category", default=ALL, metavar="A,B", help=f"official names, {ALL} for all ten ({ALL})")
         add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
         add("--then", metavar="MODEL", help="plans on after the first message of recorded calls")
+        told = "folder of a multi-turn run, whose multi_turn_base is part of the overall average (paper, table 3)"
+        add("--beside", type=Path, metavar="DIR", help=told)
         add("--official-python", type=Path, metavar="PATH", help="a Python that has bfcl-eval with all it needs")
 
     def __init__(self, options: Any) -> None:
@@ -85,6 +89,7 @@ class SingleTurn(Suite):
         if own.then and options.planner.kind != "recorded":
             raise EvalError("--then: it goes on after recorded calls: give --planner recorded:FILE")
         self._categories = chosen(own.category)
+        self._beside = multi_turn_base(own.beside) if own.beside else None
         self._checker = Checker(own.official_python)
         self._alike: dict[tuple[str, str], JsonObject] = {}
 
@@ -185,6 +190,14 @@ class SingleTurn(Suite):
         """A record in one line."""
         verdict = "valid" if record.values["valid"] else record.values["error_type"]
         return f"{verdict}; {record.values.get('verdict', 'not rehearsed')} by {record.values['judged']}"
+
+    def passed(self, record: Record) -> bool:
+        """The rehearsed plan is officially valid."""
+        return bool(record.values["valid"])
+
+    def averages(self, records: Sequence[Record]) -> Sequence[Figure]:
+        """The paper's Table 3."""
+        return table_3(self.rates(records), beside=self._beside)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Official scores, and whether the official evaluator says the same of the files."""

@@ -31,6 +31,7 @@ from .result import Result
 from .runner import Selection, run_cases, select, to_run
 from .suite import EvalError, Suite
 from .terminal import show
+from .trials import repeated, several
 
 LIVE_AT_ONCE = 8
 INTERRUPTED = 130
@@ -66,11 +67,12 @@ def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     options = options_of(kind, given)
     options.speakers()  # a model that cannot be built is told before anything runs, and so is a file
     check_places(given, out=options.out)
-    suite = kind(options)
+    suite = kind(options) if options.trials == 1 else repeated(kind, options)
     chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
     if given.list:
         print("\n".join(f"{case.id}\t{case.group}".rstrip() for case in chosen.cases))
         return 0
+    chosen = several(chosen, options.trials) if options.trials > 1 else chosen
     ran = measure(suite, chosen, given=given, command=command)
     pages = [options.out / "report.html", *([given.report] if given.report else [])]
     write_report(ran, pages)
@@ -174,6 +176,7 @@ def identity(kind: type[Suite], options: Options) -> JsonObject:
         "base_url": options.base_url and mask(options.base_url),
         "max_retries": options.max_retries,
         "seed": options.seed,
+        **({"trials": options.trials} if options.trials > 1 else {}),
         **({} if options.data == datasets.SHARED else {"data": str(options.data)}),
         **own,
     }
@@ -197,6 +200,7 @@ def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
         base_url=given.base_url,
         max_retries=given.max_retries,
         seed=given.seed,
+        trials=given.trials,
         at_once=given.at_once,
         only=tuple(part for each in given.only for part in each.split(",") if part),
         limit=given.limit,
@@ -242,7 +246,7 @@ def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _add_cases(parser.add_argument_group("which cases"))
+    _add_cases(parser.add_argument_group("which cases"), kind)
     if kind.asks:
         _add_models(parser.add_argument_group("who speaks"), kind)
     else:
@@ -253,13 +257,23 @@ def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_cases(group: argparse._ArgumentGroup) -> None:
+def _add_cases(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
     add = group.add_argument
     add("--only", action="append", default=[], metavar="PATTERN", help="ids or groups, like 'simple_*,multiple_3'")
     add("--limit", type=_at_least(1), metavar="N", help="so many cases, drawn by the seed")
     add("--seed", type=int, default=0, metavar="N", help="of sampling and of everything made up (0)")
     add("--data", type=Path, default=datasets.SHARED, metavar="DIR", help="folder of the recorded data")
     add("--list", action="store_true", help="list the cases and run none")
+    if kind.passed is Suite.passed:
+        group.set_defaults(trials=1)
+    else:
+        add(
+            "--trials",
+            type=_at_least(1),
+            default=1,
+            metavar="N",
+            help="run each case N times: pass^1 to pass^N (1)",
+        )
 
 
 def _add_models(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:

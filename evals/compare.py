@@ -77,6 +77,10 @@ class Compare(Suite):
         problem, create = case.data
         return await contend(problem, create, self.options, context=knobs(self.options))
 
+    def passed(self, record: Record) -> bool:
+        """Solved, by the independent word."""
+        return bool(record.values["solved"])
+
     def summarise(self, records: Sequence[Record]) -> Summary:
         """One table a set of tasks, and the published one."""
         live = is_live(self.options)

@@ -125,10 +125,15 @@ class Journal:
     def _take(self, line: JsonObject) -> None:
         kind = line.pop("kind")
         if kind == "case":
-            record = Record(**{name: line[name] for name in _FIELDS})
+            record = record_of(line)
             self.finished[record.id] = record
         else:
             self.sessions.append(line)
+
+
+def record_of(line: Mapping[str, Any]) -> Record:
+    """The record of a journal's line."""
+    return Record(**{name: line[name] for name in _FIELDS})
 
 
 def _differences(then: JsonObject, now: JsonObject) -> str:

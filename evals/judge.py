@@ -128,6 +128,14 @@ class Judge(Suite):
         stage = Stage(given.task, kind)
         return Player(models, context, cache(stage.toolkit), None if by_model else ruled(given.task), stage.start)
 
+    def passed(self, record: Record) -> bool:
+        """Judged as the official checker does."""
+        return bool(record.values["judged"] == record.facts["succeeds"])
+
+    def is_random(self) -> bool:
+        """True with a model, and where simulated tools make values up."""
+        return super().is_random() or "simulated" in self._arms
+
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Table 2: one table for real, one for simulated tools."""
         name = self.options.model_names().get("judge")

@@ -73,7 +73,7 @@ class Result:
             records=records,
             told=[suite.tell(record) if record.done else record.reason for record in records],
             of=of,
-            figures=[*made.figures, *([cost_table(usage)] if usage else [])],
+            figures=[*made.figures, *suite.averages(records), *([cost_table(usage)] if usage else [])],
             expectations=[*made.expectations, *_common(suite, records)],
             notes=[*made.notes, *failures(records), *refusals(records)],
         )

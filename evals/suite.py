@@ -56,7 +56,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from .figures import Figure
+from .figures import Figure, Measured, rate
 from .options import Options
 from .record import Case, EvalError, Record, Status, Tools
 
@@ -152,6 +152,22 @@ class Suite(ABC):
     @abstractmethod
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Tables, plots and expectations from the records, which are in the order of the cases."""
+
+    def passed(self, record: Record) -> bool:
+        """True where a record that is done is a success; a suite that says so can be run several times (--trials)."""
+        raise NotImplementedError
+
+    def is_random(self) -> bool:
+        """True where the same run under another seed may come to something else."""
+        return bool(self.options.model_names() or self.others())
+
+    def rates(self, records: Sequence[Record]) -> Mapping[str, Measured]:
+        """The share of successes by group."""
+        return {name: rate(some, self.passed) for name, some in by_group(records).items()}
+
+    def averages(self, records: Sequence[Record]) -> Sequence[Figure]:
+        """Averages over groups, of all trials, where the suite has any: made of `rates`."""
+        return ()
 
     def others(self) -> Mapping[str, str]:
         """Live models that options of its own name, by what they do."""

@@ -16,8 +16,9 @@ from langchain_core.language_models import BaseChatModel
 from gecko_graph import Toolkit
 from gecko_graph.state import JsonObject, Role
 
+from ..averages import table_4
 from ..datasets import read_jsonl
-from ..figures import Table, mean, rate, share
+from ..figures import Figure, Table, mean, rate, share
 from ..suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
 from . import live
 from .replay import Conversation, conversation_of, replay
@@ -43,7 +44,11 @@ class Tau(Suite):
     name = "tau"
     tools = "real"
     planner = None
-    examples = ("", "--live --domain retail --agent openai:gpt-4o --model openai:gpt-4o --limit 10", "--live --plain")
+    examples = (
+        "",
+        "--live --domain retail --agent openai:gpt-4o --model openai:gpt-4o --limit 10",
+        "--live --plain --trials 5",
+    )
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
@@ -103,6 +108,15 @@ class Tau(Suite):
         if "reward" in values:
             return f"reward {values['reward']}, {values['rehearsals']} rehearsals"
         return f"{values['succeeded']} calls succeeded, {len(values['refused'])} of them refused"
+
+    def passed(self, record: Record) -> bool:
+        """Live: the task was solved; of a recorded conversation: no call that succeeded was refused."""
+        values = record.values
+        return bool(values["reward"] >= 1) if "reward" in values else not values["refused"]
+
+    def averages(self, records: Sequence[Record]) -> Sequence[Figure]:
+        """The paper's table 4, of live runs."""
+        return table_4(self.rates(records)) if self._bench else ()
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """False positives on real calls and what the state came to, or the reward of live runs."""

@@ -169,3 +169,13 @@ def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatc
     assert any("it is done" in each for each in prompts)
     for word in ("runtime_state", "private", '"kinds"', "drawn"):
         assert not [each for each in prompts if word in each], word
+
+
+def test_trials_of_made_up_answers_differ_by_seed_and_those_of_the_ground_truth_are_refused(
+    official, shared_data, tmp_path, capsys
+):
+    words = ["--category", BASE, "--only", FILES_ONLY, "--trials", "2"]
+    assert command(shared_data, tmp_path, *words) == 2
+    assert "nothing is random here" in capsys.readouterr().err
+    assert command(shared_data, tmp_path, *words, "--tools", "schema") == 0
+    assert "pass^2" in capsys.readouterr().out
