@@ -18,7 +18,7 @@ FLOORS = [
     {"contracts", "generator", "models"},
     {"toolkit"},
     {"simulation"},
-    {"provenance"},
+    {"provenance", "threads"},
     {"channels", "checks"},
     {"turn"},
     {"nodes"},

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Any
 
 from langgraph.types import Overwrite
 
 from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
+from ..errors import StateError
+from ..models.ask import Reply
 from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.telling import cut, format_change, tell_steps
 from ..models.usage import total
+from ..models.work import Work
 from ..provenance import INVENTING, is_planned, written_by_models
 from ..state import VERSION, Attempt, Call, Rehearsal
 from ..task_state.digest import digest
 from ..task_state.patch import apply_patch
+from ..threads import OTHER_RUN, look_for_other_runs
 from ..turn import check_start
 
 
@@ -84,7 +88,9 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
     return context.time_budget_s is not None and now >= ledger["started_at"] + context.time_budget_s
 
 
-def finish(state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = INVENTING) -> dict[str, Any]:
+def finish(
+    state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = INVENTING
+) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
 
     Args:
@@ -93,8 +99,12 @@ def finish(state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = 
         inventing: Names of the rungs that make things up; what they wrote to the state is marked as supposed.
 
     Raises:
-        StateError: The task state is not the one that the accepted attempt began from.
+        StateError: The task state is not the one that the accepted attempt began from, or another run has written to
+            the thread in the meantime.
     """
+    look = look_for_other_runs()
+    if look and (yield [look])[0].value:
+        raise StateError(OTHER_RUN)
     attempts = sorted(state["attempts"], key=lambda attempt: attempt["number"])
     chosen = next(attempt for attempt in attempts if attempt["number"] == state["chosen"])
     rehearsal: Rehearsal = {

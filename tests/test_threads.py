@@ -1,0 +1,199 @@
+"""Two runs of one thread at once are refused; whatever else happens to a thread is not."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from threading import Barrier, BrokenBarrierError, Thread
+from typing import Annotated
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, Send, interrupt
+
+from gecko_graph import RehearsalState
+from gecko_graph.errors import StateError
+from gecko_graph.threads import other_run_wrote
+from tests import desk
+
+PAIRS = 5  # in each of five ways
+THREAD = {"configurable": {"thread_id": "t"}}
+PAPERS = [[{"call": "put", "args": {"tray": "letters", "paper": f"paper {n}"}}, {"say": "Put."}] for n in range(6)]
+
+
+def inputs(turn=0):
+    check = [{"id": "put", "description": "it is there", "check": f"'paper {turn}' in state.trays.letters"}]
+    start = {} if turn else {"task_state": desk.start()}
+    return {"messages": [("user", f"put paper {turn} into letters")], "checklist": check, **start}
+
+
+def gecko(put=desk.put, **options):
+    turns = [{"planner": [planned] * 9} for planned in PAPERS]
+    return desk.gecko(turns=turns, tools=desk.toolkit(put=put), **options)
+
+
+class Parent(RehearsalState):
+    checklist: list
+
+
+def embedded(graph, saver):
+    builder = StateGraph(Parent)
+    builder.add_node("rehearse", graph)
+    builder.add_edge(START, "rehearse")
+    return builder.compile(checkpointer=saver)
+
+
+def make(saver, *, inside, put=desk.put):
+    return embedded(gecko(put), saver) if inside else gecko(put, checkpointer=saver)
+
+
+@contextmanager
+def saver_of(kind, folder):
+    if kind == "memory":
+        yield InMemorySaver()
+    else:
+        with SqliteSaver.from_conn_string(str(folder / "threads.sqlite")) as saver:
+            yield saver
+
+
+@asynccontextmanager
+async def async_saver(folder):
+    module = pytest.importorskip("langgraph.checkpoint.sqlite.aio")
+    async with module.AsyncSqliteSaver.from_conn_string(str(folder / "async.sqlite")) as saver:
+        yield saver
+
+
+def meeting():
+    """A tool that waits until both runs are in it; where one of them was refused before that, it goes on."""
+    both = Barrier(2)
+
+    def put(state, tray, paper):
+        with suppress(BrokenBarrierError):
+            both.wait(5)
+        return desk.put(state, tray, paper)
+
+    return put
+
+
+def judge_pair(ends, state):
+    """At least one is refused; what an accepted one has done is there."""
+    refused = [end for end in ends if isinstance(end, StateError)]
+    assert refused, ends
+    assert all("another run has written to this thread" in str(end) for end in refused)
+    accepted = [end for end in ends if end not in refused]
+    assert all(run["task_state"] == state["task_state"] for run in accepted)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "embedded"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_of_two_runs_at_once_one_is_refused(tmp_path, kind, inside):
+    with saver_of(kind, tmp_path) as saver:
+        for pair in range(PAIRS):
+            thread = {"configurable": {"thread_id": f"pair {pair}"}}
+            make(saver, inside=inside).invoke(inputs(), thread)
+            graph, ends = make(saver, inside=inside, put=meeting()), []
+
+            def run(graph=graph, ends=ends, thread=thread):
+                try:
+                    ends.append(graph.invoke(inputs(1), thread))
+                except StateError as error:
+                    ends.append(error)
+
+            pair = [Thread(target=run) for _ in range(2)]
+            for each in pair:
+                each.start()
+            for each in pair:
+                each.join()
+            judge_pair(ends, graph.get_state(thread).values)
+
+
+async def test_of_two_async_runs_at_once_one_is_refused(tmp_path):
+    async with async_saver(tmp_path) as saver:
+        for pair in range(PAIRS):
+            thread = {"configurable": {"thread_id": f"pair {pair}"}}
+            await make(saver, inside=False).ainvoke(inputs(), thread)
+            graph = make(saver, inside=False, put=meeting())
+            runs = [graph.ainvoke(inputs(1), thread) for _ in range(2)]
+            ends = await asyncio.gather(*runs, return_exceptions=True)
+            judge_pair(ends, (await graph.aget_state(thread)).values)
+
+
+def test_a_thread_goes_on_after_two_runs_met(tmp_path):
+    saver = InMemorySaver()
+    make(saver, inside=False).invoke(inputs(), THREAD)
+    graph = make(saver, inside=False)
+    paused = graph.invoke(inputs(1), THREAD, interrupt_before=["finish"])
+    old = graph.get_state(THREAD).config["configurable"]["checkpoint_id"]
+    graph.invoke(inputs(1), THREAD)
+    assert other_run_wrote(saver, "t", old, False), "the paused one would write over it"
+    assert graph.invoke(inputs(3), THREAD)["rehearsal"]["verdict"]["word"] == "accepted"
+    assert "rehearsal" in paused, "the one of the turn before"
+
+
+def accepted(run, *papers):
+    assert run["rehearsal"]["verdict"]["word"] == "accepted"
+    assert run["task_state"]["trays"]["letters"][1:] == [f"paper {number}" for number in papers]
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "embedded"])
+@pytest.mark.parametrize("durability", ["exit", "async", "sync"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_turn_after_turn_is_no_race(tmp_path, kind, durability, inside):
+    with saver_of(kind, tmp_path) as saver:
+        graph = make(saver, inside=inside)
+        for turn in range(3):
+            accepted(graph.invoke(inputs(turn), THREAD, durability=durability), *range(turn + 1))
+
+
+async def test_turn_after_turn_is_no_race_with_an_async_saver(tmp_path):
+    async with async_saver(tmp_path) as saver:
+        graph = make(saver, inside=True)
+        for turn in range(3):
+            accepted(await graph.ainvoke(inputs(turn), THREAD), *range(turn + 1))
+
+
+def ask_first(state, tray, paper):
+    return desk.put(state, tray, paper) if interrupt("may I?") == "yes" else None
+
+
+@pytest.mark.parametrize("durability", ["exit", "async"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_pauses_edits_forks_and_replays_are_no_race(tmp_path, kind, durability):
+    with saver_of(kind, tmp_path) as saver:
+        graph = make(saver, inside=False, put=ask_first)
+        for turn in range(2):
+            assert "__interrupt__" in graph.invoke(inputs(turn), THREAD, durability=durability)
+            graph.update_state(THREAD, {"items": inputs(turn)["checklist"]}, as_node="start_round")
+            graph.invoke(None, THREAD, durability=durability)
+            accepted(graph.invoke(Command(resume="yes"), THREAD, durability=durability), *range(turn + 1))
+        free = make(saver, inside=False)
+        history = list(free.get_state_history(THREAD))
+        for old in (each for each in history if each.next):
+            run = free.invoke(None, old.config, durability=durability)
+            assert run["rehearsal"]["verdict"]["word"] == "accepted", old.next
+        ended = next(each for each in history if not each.next and each.values["ledger"]["turn"] == 1)
+        accepted(free.invoke(inputs(1), ended.config, durability=durability), 0, 1)
+        starts = [each for each in free.get_state_history(THREAD) if each.next == ("start_round",)]
+        for start in starts[-1:]:  # there are none with "exit"
+            fork = free.update_state(start.config, {"task_state": desk.start()}, as_node="bootstrapper")
+            accepted(free.invoke(None, fork, durability=durability), 0)
+
+
+def test_several_rehearsals_of_one_parent_are_no_race():
+    class Fan(RehearsalState):
+        verdicts: Annotated[list[str], operator.add]
+
+    def rehearse(state):
+        run = gecko().invoke(inputs(), durability="sync")
+        return {"verdicts": [run["rehearsal"]["verdict"]["word"]]}
+
+    builder = StateGraph(Fan)
+    builder.add_node("rehearse", rehearse)
+    builder.add_conditional_edges(START, lambda state: [Send("rehearse", {}) for _ in range(4)])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    for turn in range(2):
+        run = graph.invoke({"messages": [("user", "all")]}, THREAD)
+        assert run["verdicts"] == ["accepted"] * 4 * (turn + 1)
