@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..state import Rehearsal
 from . import words
-from .story import Draft, Story, events_of, is_over, is_whole, waits_for
+from .story import Draft, Story, events_of, is_over, is_whole, opening_events, waits_for
 from .tree import attempt_tree, closing
 
 REFRESHES_A_SECOND = 8
@@ -132,8 +132,8 @@ def show(console: Console, attempts: Iterable[Draft], rehearsal: Rehearsal | Non
         waiting: What an unfinished attempt is waiting for.
     """
     plain = PlainLines(console)
-    for word, text in words.tell_supposed(rehearsal or {}):
-        console.out(f"{word:<12} {text}", highlight=False)
+    for event in opening_events(rehearsal or {}):
+        plain.take(event)
     for attempt in attempts:
         if console.is_terminal:
             console.print(attempt_tree(attempt, waiting=waiting))

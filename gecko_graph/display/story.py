@@ -54,6 +54,14 @@ def waits_for(draft: Mapping[str, Any]) -> str:
     return ", ".join(open_calls)
 
 
+def opening_events(rehearsal: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The events that a record's turn opened with: what was made up of the state, and the checklist."""
+    if supposed := rehearsal.get("supposed_state"):
+        yield events.event("gecko.state", attempt=0, **supposed)
+    if items := rehearsal.get("checklist"):
+        yield events.event("gecko.checklist", attempt=0, items=items, failure="")
+
+
 def events_of(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The events that a record's attempt was told by, or an unfinished one's; `Story` makes the same of them again."""
     number = attempt["number"]

@@ -42,7 +42,7 @@ def find_json(text: str) -> list[Json]:
         raise Unreadable(f"the reply is {len(text):,} characters long, {MAX_REPLY_CHARS:,} are allowed")
     with suppress(Unreadable):
         return [parse(text)]
-    text, thought = without_thoughts(text)
+    text, thought = (text, len(text)) if _thinks_inside(text) else without_thoughts(text)
     if not text.strip():
         raise Unreadable("the reply is empty")
     spans = _spans(text)
@@ -91,6 +91,17 @@ def without_thoughts(text: str) -> tuple[str, int]:
         at = end + len("</think>")
     outside = "".join([*kept, text[at:]])
     return outside, len(outside) if start < 0 else len(outside) - len(text) + start
+
+
+def _thinks_inside(text: str) -> bool:
+    """True where every mark of a thought stands in one JSON value: there it is data."""
+    first, last = text.find("think>"), text.rfind("think>")
+    with suppress(Unreadable):
+        for start, end in _spans(text) if first >= 0 else ():
+            if start < first and last < end:
+                parse(text[start:end])
+                return True
+    return False
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from langchain_core.messages import AIMessage
@@ -106,6 +106,8 @@ def test_integers_of_64_bits_pass():
     assert read(f'{{"status": "ok", "result": [{2**64 - 1}, {-(2**63)}]}}', SimulatedResponse).result[0] == 2**64 - 1
 
 
+@example(value={"</think>": None, "[": ',"'})
+@example(value="<think>{</think>")
 @given(value=json_values)
 @settings(max_examples=150, deadline=None)
 def test_every_json_value_survives_as_a_result(value):
