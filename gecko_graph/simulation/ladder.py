@@ -162,8 +162,11 @@ def validate_answer(said: Any) -> str | None:
     """Why what a rung returned cannot be used: neither Answer nor Pass, or not JSON."""
     if isinstance(said, Pass) and isinstance(said.reason, str):
         return None
-    if not isinstance(said, Answer) or said.status not in ("ok", "error") or not isinstance(said.patch, list | None):
-        return f"the rung must return an Answer or a Pass, not {type(said).__name__}"
+    if not isinstance(said, Answer):
+        wrong = "one without a reason" if isinstance(said, Pass) else type(said).__name__
+        return f"the rung must return an Answer or a Pass with a reason, not {wrong}"
+    if said.status not in ("ok", "error") or not isinstance(said.patch, list | None):
+        return "the rung's Answer must have the status 'ok' or 'error', and a list or None as patch"
     try:
         check_json(said.result, what="the result")
         check_json(said.patch, what="the change")
