@@ -44,6 +44,7 @@ _SCALE = re.compile(r"\b\d{1,2} ?(?:to|and|-|through) ?(\d{1,2})\b")
 _DEFAULT = re.compile(r"(?i)default[^.;]{0,40}")
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_FIGURE = re.compile(r"\d+(?:\.\d+|:\d\d)?")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
@@ -260,6 +261,8 @@ class _Trace:
             arguments.append((json_path(place), value, marks[:MOST_ORIGINS], made))
             if made and marks[0] is _NOWHERE:
                 self._add(value, _NOWHERE, invented=True)
+            elif marks and not made and _FIGURE.fullmatch(form := canonical(str(value))) and form not in self.real:
+                self._add(value, marks[0], invented=False)  # computed: the next one may follow from it
         return arguments
 
     def _origins(self, tool: str, value: Json) -> tuple[list[_Mark], bool]:
@@ -311,7 +314,7 @@ class _Trace:
     def _computed(self, atom: Atom) -> list[_Mark] | None:
         """The two known numbers of which a number is the sum, difference, product or quotient."""
         wanted = float(atom.wholes[-1]) if atom.near else 0.0
-        known = self.numbers[-MOST_NUMBERS:] if wanted else []
+        known = [*self.numbers[-MOST_NUMBERS:], *filter(self._is_said, "23456789")] if wanted else []
         for first in known:
             one = float(first)
             shares = [f"≈{canonical(f'{part:.6f}')}" for part in (wanted / one, abs(wanted / one - 1)) if part < 1]
@@ -337,7 +340,6 @@ class _Trace:
             if found := _CLOCK.fullmatch(form):
                 apart = 60 * (int(wanted[1]) - int(found[1])) + int(wanted[2]) - int(found[2])
                 if abs(apart) in durations:
-                    self.real[atom.wholes[0]] = self.real[form][:1]  # from which the next one may follow
                     return self.real[form][:1]
         return None
 

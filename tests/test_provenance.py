@@ -60,6 +60,7 @@ def source(*steps, **more):
         ("The bill of 30.25 and the tip of 4.75", 35),
         ("Two lamps at 34.00 euros", 68),
         ("There are 17, add three", 20),
+        ("Three of these, then two more", 5),
         ("A fifth less than 250, that is 20 percent", 200),
         ("Pay 60.00 and a tip of 10%", 66),
         ("Half an hour from 15:30 on", "16:00"),
@@ -152,6 +153,12 @@ def test_an_end_follows_from_a_start_that_followed_itself():
     known = step("list", {}, [{"end": "15:30"}])
     assert marked(known, first, second, task="Book two meetings of half an hour after the last one.") == []
     assert marked(known, step("book", {"to": "16:10"}), task="Book half an hour.") == [("$.to", "16:10")]
+
+
+def test_a_sum_follows_from_a_sum():
+    calls = step("set", {"x": 65}), step("set", {"x": 53}, number=2)
+    assert marked(*calls, task="There are 40; 25 came in, then 12 went out.") == []
+    assert marked(calls[0], step("set", {"x": 51}, number=2), task="There are 40; 25 came in.") == [("$.x", 51)]
 
 
 def test_an_address_is_made_up_though_its_words_are_known():

@@ -69,12 +69,6 @@ def put_page(state: State, page: str, text: str) -> Any:
     return {"saved": page}
 
 
-def label(state: State, bed: str, text: str) -> Any:
-    """Adds a label."""
-    state["beds"][bed]["labels"] = [*state["beds"][bed]["labels"], text]
-    return {"labelled": bed}
-
-
 def schedule(state: State, bed: str, day: str) -> Any:
     """Keeps, without a word, what is planned for the day already."""
     state["schedule"].setdefault(day, bed)

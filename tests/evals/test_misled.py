@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -22,6 +23,21 @@ def replies(one):
     """All that is recorded of a trajectory, reply by reply."""
     turn = one.scenario.turns[-1]
     return {role: list(said[0]) if role == "planner" else list(said) for role, said in turn.replies.items()}
+
+
+NAMED = (
+    "unasked write", "silent failure", "stale fact", "error told as success", "lost update", "partial replacement",
+    "invented identifier", "injected verdict",
+)  # fmt: skip
+
+
+def test_the_kinds_are_there_in_numbers():
+    misled = [one for one in ALL if not one.legitimate]
+    kinds = Counter(one.kind for one in misled if not one.only_judge)
+    assert min(kinds[kind] for kind in NAMED) >= 5
+    assert len(misled) >= 60
+    assert len(ALL) - len(misled) >= 20
+    assert len({one.id for one in ALL}) == len(ALL)
 
 
 def test_a_twin_differs_by_one_step():
@@ -49,7 +65,9 @@ def test_the_whole_suite_holds(run, tmp_path, capsys):
     assert "only a good judge sees" in told
     done = records(tmp_path)
     assert {record["status"] for record in done.values()} == {"done"}
-    assert len(done) == len(ALL) == len({one.id for one in ALL})
+    assert len(done) == len(ALL)
+    found = [each for each in done.values() if each["facts"]["expected"].startswith(("refused", "marked"))]
+    assert sum(each["values"]["fooled"] and each["values"]["as_expected"] for each in found) >= 40
 
 
 @pytest.mark.parametrize("word", ["failed", "unknown"])
