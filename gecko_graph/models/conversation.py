@@ -77,6 +77,16 @@ def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     return kept[::-1]
 
 
+def has_open_calls(messages: Sequence[AnyMessage]) -> bool:
+    """True where the conversation ends in calls that have no result yet: what comes next must be their results."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if not isinstance(message, ToolMessage):
+            return isinstance(message, AIMessage) and any(call["id"] not in answered for call in message.tool_calls)
+        answered.add(message.tool_call_id)
+    return False
+
+
 def alternating(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The messages with neighbours of one speaker made one: some models' chat templates refuse two in a row."""
     merged: list[BaseMessage] = []

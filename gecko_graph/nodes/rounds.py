@@ -12,6 +12,7 @@ from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
 from ..errors import StateError
 from ..models.ask import Reply
+from ..models.conversation import has_open_calls
 from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.telling import cut, format_change, tell_steps
@@ -93,6 +94,8 @@ def finish(
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
 
+    Where the conversation ends in calls without results, which its owner makes next, nothing may stand between.
+
     Args:
         state: The turn, with its judged attempts.
         scope: Knobs.
@@ -139,7 +142,7 @@ def finish(
         digest=now,
         checklist=state.get("checklist_digest", ""),
     )
-    return {**update, "messages": [said]} if said else update
+    return {**update, "messages": [said]} if said and not has_open_calls(state["messages"]) else update
 
 
 def plan_of(attempt: Attempt) -> list[Call]:

@@ -7,7 +7,7 @@ import copy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Overwrite
 
 from gecko_graph import GeckoContext
@@ -191,3 +191,24 @@ def test_a_failed_rehearsal_leaves_nothing_that_could_be_taken_for_done(turn):
     (message,) = run(finish, ending(turn, tried(answer="Filed under bill."), chosen=1))["messages"]
     assert message.text == "Rehearsal failed; nothing was done.\nfeedback 1"
     assert (message.name, message.response_metadata["gecko"]["verdict"]) == ("gecko", "failed")
+
+
+CALLS = [{"name": "put", "args": {}, "id": each} for each in ("c1", "c2")]
+RESULTS = [ToolMessage("ok", tool_call_id=each) for each in ("c1", "c2")]
+
+
+@pytest.mark.parametrize(
+    ("behind", "says"),
+    [
+        ([], True),
+        ([AIMessage("", tool_calls=CALLS)], False),
+        ([AIMessage("", tool_calls=CALLS), RESULTS[0]], False),
+        ([AIMessage("", tool_calls=CALLS), *RESULTS], True),
+        ([AIMessage("", tool_calls=CALLS), AIMessage("Well.")], True),
+    ],
+)
+def test_nothing_is_said_between_calls_and_their_results(turn, behind, says):
+    state = ending(turn, tried(1, "accepted", 1.0, answer="Filed."), chosen=1)
+    update = run(finish, state | {"messages": [*state["messages"], *behind]})
+    assert ("messages" in update) is says
+    assert update["rehearsal"]["answer"] == "Filed."
