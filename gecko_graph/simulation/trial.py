@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..contracts.contract import Contract
+from ..contracts.contract import Contract, ContractRun
 from ..errors import EvaluationFailed, RunFailure
 from ..generator.maker import make_value
 from ..schemas.rules import accepts, rules_of
@@ -43,12 +43,29 @@ def _misfit(tool: ToolSpec, contract: Contract, state: JsonObject, seed: int) ->
     keyed = [_failure(tool, contract, args, state) for args in _keyed(tool.parameters, made, state)]
     if all([*plain, *keyed]):
         return plain[0]
-    return next(filter(None, keyed), None) if not any(plain) else None
+    return next(filter(None, keyed), None if any(plain) else _unnamed(tool, contract, made, state))
+
+
+def _unnamed(tool: ToolSpec, contract: Contract, made: JsonObject, state: JsonObject) -> str | None:
+    """The list of which a contract wants an object: the call that it refuses could be made if the members had names."""
+    for name, part in list(state.items())[:MAX_KEYS]:
+        if isinstance(part, list) and (key := _first_key(part)) is not None:
+            named = {**state, name: {key: part[0]}}
+            for args in _keyed(tool.parameters, made, {name: part}):
+                run = _run(tool, contract, args, named)
+                allowed = run.refusal() is None and not run.unclear
+                if allowed and _run(tool, contract, args, state).refusal():
+                    return f"state.{name} is a list; its members are looked up by name: an object, {{{key!r}: ...}}"
+    return None
+
+
+def _run(tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonObject) -> ContractRun:
+    call: Call = {"id": "trial", "name": tool.name, "args": args}
+    return contract.open(args=args, parameters=tool.parameters, state=state, call=call, now=clock(state), seed=0)
 
 
 def _failure(tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonObject) -> str | None:
-    call: Call = {"id": "trial", "name": tool.name, "args": args}
-    run = contract.open(args=args, parameters=tool.parameters, state=state, call=call, now=clock(state), seed=0)
+    run = _run(tool, contract, args, state)
     try:
         if run.refusal() is None and not run.unclear:
             run.answer()

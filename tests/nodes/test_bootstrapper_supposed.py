@@ -12,6 +12,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
+from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.roles import InitialState
 from gecko_graph.nodes.bootstrapper import bootstrapper
@@ -81,6 +82,27 @@ def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live,
 )
 def test_a_state_of_another_shape_is_found(change, says):
     assert says in "\n".join(misfits(SHOP, FITTING | change, seed=0))
+
+
+@pytest.mark.parametrize(
+    ("check", "is_misfit"),
+    [
+        ("args.sku in state.products", True),
+        ("args.sku in state.products and state.products[args.sku].stock > 0", True),
+        ("state.products | selectattr('sku', 'eq', args.sku) | list | length > 0", False),
+        ("state.products | selectattr('sku', 'eq', args.sku) | map(attribute='stock') | sum > 9", False),
+        ("args.sku in state.sold", False),
+    ],
+)
+def test_a_list_of_which_members_are_looked_up_by_name_is_found_though_the_condition_is_merely_false(check, is_misfit):
+    contract = Contract.load(
+        {"requires": [{"check": check, "error": "There is no such product"}], "returns": "ok"}, where="t"
+    )
+    parameters = {"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"]}
+    shop = Toolkit([ToolSpec(name="buy", effect="write", parameters=parameters, contract=contract)])
+    state = {"products": [{"sku": "LAMP", "stock": 3}], "sold": ["CHAIR"]}
+    says = ["buy: state.products is a list; its members are looked up by name: an object, {'LAMP': ...}"]
+    assert misfits(shop, state, seed=0) == (says if is_misfit else [])
 
 
 def test_conditions_that_are_merely_false_are_no_misfit():
