@@ -17,7 +17,7 @@ KINDS: Mapping[str, type[Suite]] = {"single-turn": SingleTurn, "multi-turn": Mul
 
 CATEGORY = (
     f"single-turn: {', '.join(CATEGORIES)}, or {ALL} for all ten; "
-    f"multi-turn: {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all four"
+    f"multi-turn: {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three"
 )
 
 

@@ -67,7 +67,7 @@ class MultiTurn(Suite):
     def add_options(cls, parser: ArgumentParser) -> None:
         """Categories, sabotage, and how recorded calls are met."""
         add = parser.add_argument
-        told = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all four ({MULTI_TURN[0]})"
+        told = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three ({MULTI_TURN[0]})"
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=told)
         told = "real, contract (the file system's; the rest by model or made up), model, schema (made up)"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {told} (real)")
@@ -80,7 +80,8 @@ class MultiTurn(Suite):
         super().__init__(options)
         package.version()
         named = [name for name in options.own.category.split(",") if name]
-        self._categories = list(MULTI_TURN) if ALL_MULTI_TURN in named else named
+        short = [name for name in MULTI_TURN if name != LONG_CONTEXT] if ALL_MULTI_TURN in named else []
+        self._categories = [*short, *(name for name in named if name in MULTI_TURN)]
         if options.own.sabotage and options.planner.kind != "ground-truth":
             raise EvalError("--sabotage spoils the ground truth: leave out --planner and --model")
         if (options.own.unchecked or options.own.recorded_model) and options.planner.kind != "recorded":

@@ -12,6 +12,7 @@ LONG_CONTEXT = "multi_turn_long_context"
 MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", LONG_CONTEXT)
 
 ALL_MULTI_TURN = "multi_turn"
+"""Short for those whose tasks are in the shared data: all but the long context."""
 
 SINGLE_TURN = "evals.bfcl_single_turn"
 BOTH = "evals.bfcl_both"
@@ -54,7 +55,7 @@ def suite_of(named: Sequence[str]) -> type[Suite]:
         if name not in (*MULTI_TURN, ALL_MULTI_TURN, *CATEGORIES, ALL):
             raise EvalError(
                 f"--category {name}: single-turn categories are {', '.join(CATEGORIES)}, or {ALL} for all; multi-turn "
-                f"ones {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for all"
+                f"ones {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three"
             )
     multi = [name for name in named if name.startswith("multi_turn")]
     if multi and len(multi) < len(named):

@@ -124,6 +124,21 @@ def test_tasks_with_a_long_context_come_from_the_package(tasks, number):
     assert all(told["accepted"])
 
 
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [("multi_turn", 405), ("multi_turn_long_context", 200), ("multi_turn,multi_turn_long_context", 605)],
+)
+def test_the_categories_name_the_tasks(official, shared_data, tmp_path, capsys, words, count):
+    assert main(["bfcl", "--data", str(shared_data), "--category", words, "--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == count
+
+
+def test_nobody_was_recorded_on_a_long_context(official, shared_data, tmp_path, capsys):
+    planner = f"recorded:{shared_data / RECORDED}"
+    assert command(shared_data, tmp_path, "--category", "multi_turn_long_context", "--planner", planner) == 2
+    assert "no recorded trajectories" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("part", ["BFCL_v4_multi_turn", "possible_answer/BFCL_v4_multi_turn"])
 def test_a_package_without_the_tasks_says_which_file_is_missing(official, tmp_path, monkeypatch, capsys, part):
     real = package.data_file
