@@ -28,7 +28,7 @@ RECORDED = "bfcl_multiturn_recorded.jsonl.gz"
 WANTED = 0.99
 
 JUDGED_BY_RULE = (
-    "where no model judged, rule checks from the real end state did: an attempt is accepted where the simulation ends "
+    "no model judged, but rule checks from the real end state: an attempt is accepted where the simulation ends "
     "as the real tools end after the ground truth. That measures the simulation, and is no accuracy of the method"
 )
 
@@ -158,16 +158,16 @@ class MultiTurn(Suite):
         if self.options.planner.kind == "recorded":
             if self._whose == "real":
                 return recorded_summary(records, unchecked=self.options.own.unchecked)
-            return Summary([by_recorded_model(records), *official_errors(records)], notes=[JUDGED_BY_RULE])
+            return Summary([by_recorded_model(records), *official_errors(records)], notes=self._ruled())
         write_results(records, self.options.out / "result")
         if self.options.planner.kind == "model":
             return model_summary(records)
-        return sabotage_summary(records) if self.options.own.sabotage else self._of_truth(records)
+        if self._whose == "simulated":
+            return Summary([*official_errors(records)], notes=self._ruled())
+        return sabotage_summary(records) if self.options.own.sabotage else truth_summary(records)
 
-    def _of_truth(self, records: Sequence[Record]) -> Summary:
-        if self._whose == "real":
-            return truth_summary(records)
-        return Summary([*official_errors(records)], notes=[JUDGED_BY_RULE])
+    def _ruled(self) -> list[str]:
+        return [] if "judge" in self.options.model_names() else [JUDGED_BY_RULE]
 
     @property
     def _whose(self) -> Tools:

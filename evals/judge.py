@@ -18,7 +18,7 @@ from .bfcl.arms import judging, knobs, recorded_steps, ruled_by_record, speaker
 from .bfcl.official import check
 from .bfcl.rehearse import Player, play
 from .bfcl.replay import our_verdict
-from .bfcl.simulated import Kind, Stage, ruled
+from .bfcl.simulated import LADDERS, Kind, Stage, ruled
 from .bfcl.tasks import FILE, Task, task_of
 from .bfcl_multi_turn import RECORDED
 from .figures import Measured, Published, Table, rate
@@ -118,7 +118,7 @@ class Judge(Suite):
         return {**told, "judged": our_verdict(task, played)}
 
     def _player(self, given: Given, models: Mapping[Role, BaseChatModel]) -> Player:
-        context = knobs(self.options, 0)
+        context = knobs(self.options, 0, **({"ladder": LADDERS["real"]} if given.arm == "real" else {}))
         by_model = "judge" in self._models
         if given.arm == "real":
             checks = None if by_model else ruled_by_record(given.task)
