@@ -40,7 +40,7 @@ def mended(message: AIMessage) -> AIMessage:
     orderly: dict[str, Any] = {
         "content": _content(message.content),
         "tool_calls": [call for call, why in zip(calls, wrong, strict=True) if not why],
-        "invalid_tool_calls": [*(_clean(dict(call)) for call in message.invalid_tool_calls or ()), *broken],
+        "invalid_tool_calls": [*(_clean(_named(call)) for call in message.invalid_tool_calls or ()), *broken],
         "additional_kwargs": {} if broken else _kept(message.additional_kwargs, {}),
         "response_metadata": _kept(message.response_metadata, {}),
         "usage_metadata": _kept(message.usage_metadata, None),
@@ -56,7 +56,7 @@ def _size(message: AIMessage) -> int:
     return len(str(message.text)) + calls
 
 
-def _named(call: ToolCall) -> ToolCall:
+def _named(call: ToolCall | InvalidToolCall) -> ToolCall:
     said: Any = {key: _clean(value) for key, value in call.items() if key != "args"} | {"args": call.get("args")}
     for key, missing in (("name", ""), ("id", None)):
         said[key] = missing if said.get(key) is None else str(said[key])

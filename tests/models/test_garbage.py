@@ -103,9 +103,8 @@ def test_a_mended_message_stays_as_it_is_and_can_be_written(said):
     assert mended(kept) is kept
     told = {"content": kept.content, "calls": kept.tool_calls, "broken": kept.invalid_tool_calls, "id": kept.id}
     json.dumps(told, ensure_ascii=False, default=str).encode("utf-8")
-    for part in kept.tool_calls:
-        assert isinstance(part["name"], str)
-        assert isinstance(part["args"], dict)
+    assert all(isinstance(part["name"], str) for part in (*kept.tool_calls, *kept.invalid_tool_calls))
+    assert all(isinstance(part["args"], dict) for part in kept.tool_calls)
 
 
 @given(told=usage)
