@@ -34,6 +34,7 @@ SUITES = {
     "view": Entry("evals.view", "what a prompt's view of a padded state still holds of what the real tools touch"),
     "misled": Entry("evals.misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
     "contracts": Entry("evals.contracts", "recorded calls of BFCL's file system against the example's contracts"),
+    "plausibility": Entry("evals.plausibility", "what a person notices in answers made up for real OpenAPI documents"),
 }
 
 HELP = """usage: python -m evals SUITE [options]
