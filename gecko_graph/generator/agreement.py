@@ -1,91 +1,135 @@
-"""Fields of one object that must agree: a lower end below the upper one, a count that counts."""
+"""What a made-up value must agree with: the call's arguments, and the other fields of its object."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..state import Json, JsonObject
-from .naming import vocabulary, words
+from .naming import IDENTIFIERS, is_identifier, is_own_identifier, noun, singular, vocabulary, words
 
-_PAIRS = (
-    ("start", "end"),
-    ("starts", "ends"),
-    ("begin", "end"),
-    ("begin", "finish"),
-    ("start", "finish"),
-    ("from", "to"),
-    ("from", "until"),
-    ("since", "until"),
-    ("departure", "arrival"),
-    ("departure", "return"),
-    ("depart", "arrive"),
-    ("checkin", "checkout"),
-    ("pickup", "dropoff"),
-    ("created", "updated"),
-    ("created", "modified"),
-    ("opened", "closed"),
-    ("min", "max"),
-    ("minimum", "maximum"),
-    ("low", "high"),
-    ("lower", "upper"),
+MAX_ECHOED = 2_000
+"""Characters of an argument that is said again."""
+
+_WRAPPERS = vocabulary(
+    "data result results response payload item items record entity body content value values output details"
 )
-_LOWER = frozenset(low for low, _ in _PAIRS)
+_GENERIC = vocabulary(
+    "id name title type status state description text value message content body note kind code key "
+    "number label date time"
+)
+_MAKERS = vocabulary("create add post new book register place")
 _COUNTS = vocabulary("count total size")
+_ORDER = (("start", "end"), ("begin", "end"), ("from", "to"), ("min", "max"), ("low", "high"), ("lower", "upper"))
 
-Fits = Callable[[str, Json], bool]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a value is being made.
+
+    Args:
+        trail: Names and indices from the root.
+        item: Trail of the array item that it stands in; empty outside arrays.
+        near: Names of fields since the root or that item.
+        names: Names of fields since the root.
+        owner: What the object it stands in is called.
+        scope: Trail of that object.
+        refs: References that led here, as often as they did.
+        tight: True where only what must be there is made.
+    """
+
+    trail: tuple[str | int, ...] = ()
+    item: tuple[str | int, ...] = ()
+    near: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    owner: str = ""
+    scope: tuple[str | int, ...] = ()
+    refs: tuple[str, ...] = ()
+    tight: bool = False
+
+    @property
+    def in_items(self) -> bool:
+        """True inside an array."""
+        return bool(self.item)
+
+    @property
+    def name(self) -> str:
+        """The nearest field's name."""
+        return self.names[-1] if self.names else ""
+
+    def member(self, name: str) -> Place:
+        """The place of a member of the object here."""
+        owner = self.name or self.owner
+        names, near = (*self.names, name), (*self.near, name)
+        return replace(self, trail=(*self.trail, name), names=names, near=near, owner=owner, scope=self.trail)
 
 
-def agree(made: JsonObject, *, fixed: Collection[str], fits: Fits) -> None:
-    """Make the fields of an object agree, in place.
+class Echo:
+    """The arguments of a call, as something to be repeated: the same names, and the identity of what was asked for."""
+
+    def __init__(self, args: Mapping[str, Json], *, tool: str) -> None:
+        self._args = {words(name): value for name, value in args.items() if words(name) and _is_small(value)}
+        self._about = {*words(tool), noun(tool), *singular(tool).split()}
+        named = {key: value for key, value in self._args.items() if key[-1] in IDENTIFIERS}
+        fitting = [value for key, value in named.items() if set(key[:-1]) <= self._about]
+        one = list(named.values()) if len(named) == 1 and not _MAKERS & self._about else []
+        self._own = next(iter([*fitting, *one]), None)
+
+    def candidates(self, place: Place) -> Iterator[Json]:
+        """The arguments that the field there may repeat, the likeliest first."""
+        name, found = place.name, words(place.name)
+        is_main = not place.in_items and all(self._wraps(each) for each in place.names[:-1])
+        own = is_identifier(name) and is_own_identifier(name, place.owner)
+        if own and not is_main:
+            return
+        if found in self._args and (is_main or len(found) > 1 or not _GENERIC & set(found)):
+            yield from _forms(self._args[found])
+        if own and self._own is not None:
+            yield from _forms(self._own)
+
+    def _wraps(self, name: str) -> bool:
+        return bool({*words(name), singular(name)} & (_WRAPPERS | self._about))
+
+
+def _is_small(value: Json) -> bool:
+    if isinstance(value, str):
+        return len(value) <= MAX_ECHOED
+    if isinstance(value, list | dict):
+        return len(value) <= 50 and all(map(_is_small, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, int) or value.bit_length() < 64
+
+
+def _forms(value: Json) -> Iterator[Json]:
+    """The value, and the same identifier as text or number."""
+    yield value
+    if isinstance(value, int) and not isinstance(value, bool):
+        yield str(value)
+    elif isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        yield int(value)
+
+
+def agree(made: JsonObject, *, fixed: Collection[str], fits: Callable[[str, Json], bool]) -> None:
+    """Make the numbers of an object agree, in place: counts count, and lower ends lie below upper ones.
 
     Args:
         made: An object that nobody else has seen yet.
         fixed: Names of fields that repeat an argument, and stay as they are.
         fits: Whether a field may have a value.
     """
-    _count(made, fixed, fits)
-    by_words = {words(name): name for name in made}
-    for found, name in by_words.items():
-        for low, high in _PAIRS if _LOWER & set(found) else ():
-            other = by_words.get(tuple(high if word == low else word for word in found))
-            if other is not None and other != name:
-                _order(made, (name, other), fixed, fits)
 
+    def put(name: str, value: Json) -> bool:
+        free = name not in fixed and fits(name, value)
+        if free:
+            made[name] = value
+        return free
 
-def _order(made: JsonObject, pair: tuple[str, str], fixed: Collection[str], fits: Fits) -> None:
-    low, high = made[pair[0]], made[pair[1]]
-    if type(low) is not type(high) or not _has_order(low) or not _has_order(high) or low < high:
-        return
-    if not fixed and low != high and fits(pair[0], high) and fits(pair[1], low):
-        made[pair[0]], made[pair[1]] = high, low
-    elif not isinstance(low, str):
-        _move(made, pair, fixed, fits)
-
-
-def _has_order(value: Json) -> bool:
-    """True for numbers, and for texts that begin like a date or a time."""
-    return (
-        value[:1].isdigit()
-        if isinstance(value, str)
-        else isinstance(value, int | float) and not isinstance(value, bool)
-    )
-
-
-def _move(made: JsonObject, pair: tuple[str, str], fixed: Collection[str], fits: Fits) -> None:
-    """Move the number that is free to the right side of the other."""
-    low, high = made[pair[0]], made[pair[1]]
-    if pair[1] not in fixed and fits(pair[1], low + 10):
-        made[pair[1]] = low + 10
-    elif pair[0] not in fixed and fits(pair[0], high - 1):
-        made[pair[0]] = high - 1
-
-
-def _count(made: JsonObject, fixed: Collection[str], fits: Fits) -> None:
     lists: list[list[Any]] = [value for value in made.values() if isinstance(value, list)]
-    if len(lists) != 1:
-        return
-    for name, value in made.items():
-        counts = set(words(name)) & _COUNTS and isinstance(value, int) and not isinstance(value, bool)
-        if counts and name not in fixed and fits(name, len(lists[0])):
-            made[name] = len(lists[0])
+    numbers = {words(name): name for name, value in made.items() if type(value) in (int, float)}
+    for found, name in numbers.items():
+        if len(lists) == 1 and _COUNTS & set(found) and isinstance(made[name], int):
+            put(name, len(lists[0]))
+        for low, high in _ORDER:
+            upper = numbers.get(tuple(high if word == low else word for word in found), name)
+            if upper != name and made[name] >= made[upper] and not put(upper, made[name] + 10):
+                put(name, made[upper] - 1)

@@ -23,6 +23,10 @@ class Dice:
         self._key = key
         self._thrown = 0
 
+    def part(self, name: str) -> Dice:
+        """Dice of their own for a part of what these belong to."""
+        return Dice(f"{self._key}\0{name}")
+
     def below(self, count: int) -> int:
         """A whole number from 0 to `count` - 1."""
         return self._throw() % max(count, 1)
@@ -45,13 +49,13 @@ class Dice:
 
     def letters(self, count: int, alphabet: str = "0123456789abcdef") -> str:
         """So many characters of an alphabet."""
-        out: list[str] = []
+        out = ""
         while len(out) < count:
             thrown = self._throw()
             for _ in range(min(count - len(out), 32)):
                 thrown, index = divmod(thrown, len(alphabet))
-                out.append(alphabet[index])
-        return "".join(out)
+                out += alphabet[index]
+        return out
 
     def _throw(self) -> int:
         self._thrown += 1

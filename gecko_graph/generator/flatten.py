@@ -1,22 +1,25 @@
-"""Flattening schemas: references followed, allOf merged, one alternative chosen; the rest speaks of one value."""
+"""Flattening schemas: references followed, allOf merged, one alternative chosen; and what a flat schema says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
 from ..schemas.error_bodies import is_error_branch
+from ..schemas.pattern import compile_pattern
 from ..schemas.rules import canonical
 from ..schemas.subschemas import follow
 from ..state import Json, JsonObject
 from .dice import Dice
+from .naming import singular, vocabulary
+from .spelling import spell
 
 MAX_ALTERNATIVES = 24
 
-COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf"})
-_LARGER = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"})
-_SMALLER = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"})
+COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf")
+_LARGER = vocabulary("minimum exclusiveMinimum minLength minItems minProperties minContains")
+_SMALLER = vocabulary("maximum exclusiveMaximum maxLength maxItems maxProperties maxContains")
 
 
 def flattened(schema: Any, root: Any, dice: Dice) -> Iterator[tuple[JsonObject, frozenset[str]]]:
@@ -34,8 +37,8 @@ def _flat(schema: Any, root: Any, dice: Dice, seen: frozenset[str]) -> Iterator[
         return
     base = {key: value for key, value in schema.items() if key not in COMPOSED}
     parts: list[list[tuple[JsonObject, frozenset[str]]]] = []
-    for options, followed in _groups(schema, root, seen):
-        found = (flat for option in options(dice) for flat in _flat(option, root, dice, followed))
+    for options, followed in _groups(schema, root, dice, seen):
+        found = (flat for option in options for flat in _flat(option, root, dice, followed))
         parts.append(list(islice(found, MAX_ALTERNATIVES)))
     for combination in product(*parts):
         merged: JsonObject | None = base
@@ -45,40 +48,30 @@ def _flat(schema: Any, root: Any, dice: Dice, seen: frozenset[str]) -> Iterator[
             yield merged, seen.union(*(refs for _, refs in combination))
 
 
-Options = Callable[[Dice], Sequence[Any]]
-
-
-def _groups(schema: JsonObject, root: Any, seen: frozenset[str]) -> Iterator[tuple[Options, frozenset[str]]]:
+def _groups(
+    schema: JsonObject, root: Any, dice: Dice, seen: frozenset[str]
+) -> Iterator[tuple[Sequence[Any], frozenset[str]]]:
     """Each a choice: the target of a reference, a member of allOf (no choice), the branches of anyOf or oneOf."""
     for key in ("$ref", "$dynamicRef"):
         if isinstance(reference := schema.get(key), str) and reference not in seen:
             target = follow(root, reference)
-            yield _all([True if target is None else target]), seen | {reference}
-    for member in schema.get("allOf", ()):
-        yield _all([member]), seen
+            yield [True if target is None else target], seen | {reference}
+    yield from (([member], seen) for member in schema.get("allOf", ()))
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            yield _ordered(schema[key], root), seen
+            yield _ordered(schema[key], root, dice), seen
     if "if" in schema:
-        then = {"allOf": [schema["if"], schema.get("then", True)]}
-        yield _all([then, schema.get("else", True)]), seen
+        yield [{"allOf": [schema["if"], schema.get("then", True)]}, schema.get("else", True)], seen
 
 
-def _all(options: Sequence[Any]) -> Options:
-    return lambda dice: options
-
-
-def _ordered(options: Sequence[Any], root: Any) -> Options:
+def _ordered(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
     """The branches from a thrown one on; null and nothing come last, error bodies after them."""
 
     def rank(each: Any) -> int:
         return 2 if is_error_branch(each, root) else isinstance(each, Mapping) and each.get("type") == "null"
 
-    def order(dice: Dice) -> list[Any]:
-        start = dice.below(len(options))
-        return sorted([*options[start:], *options[:start]], key=rank)
-
-    return order
+    start = dice.below(len(options))
+    return sorted([*options[start:], *options[:start]], key=rank)
 
 
 def merge(one: JsonObject, other: JsonObject) -> JsonObject | None:
@@ -122,3 +115,65 @@ def _common_types(one: Json, other: Json) -> list[str] | None:
     if "integer" not in common and {"integer", "number"} <= {*first, *second}:
         common.append("integer")
     return common or None
+
+
+_HINTS: Mapping[str, frozenset[str]] = {
+    "object": vocabulary("properties required additionalProperties patternProperties minProperties"),
+    "array": vocabulary("items prefixItems minItems contains uniqueItems"),
+    "string": vocabulary("pattern minLength maxLength format"),
+    "number": vocabulary("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
+}
+_CHECKED_AFTERWARDS = COMPOSED | vocabulary(
+    "not if contains propertyNames dependentRequired dependentSchemas unevaluatedItems unevaluatedProperties "
+    "patternProperties"
+)
+
+
+def is_composed(schema: Any) -> bool:
+    """True if a value made for the flattened schema still has to be held against the schema itself."""
+    return isinstance(schema, dict) and not schema.keys().isdisjoint(_CHECKED_AFTERWARDS)
+
+
+def kinds(flat: JsonObject) -> list[str]:
+    """The kinds of value that a schema allows, null last; where it does not say, what its keywords speak of."""
+    if "type" in flat:
+        kinds = [flat["type"]] if isinstance(flat["type"], str) else list(flat["type"])
+        return sorted(kinds, key=lambda kind: kind == "null")
+    spoken_of = [kind for kind, keys in _HINTS.items() if not flat.keys().isdisjoint(keys)]
+    return list(dict.fromkeys([*spoken_of, "string", "integer", "object", "array", "boolean"]))
+
+
+def rule_for(flat: JsonObject, name: str) -> Any:
+    """The schema of a member."""
+    if name in flat.get("properties", {}):
+        return flat["properties"][name]
+    for source, rule in flat.get("patternProperties", {}).items():
+        if (pattern := compile_pattern(source)) and pattern.matches(name):
+            return rule
+    return flat.get("additionalProperties", True)
+
+
+def is_hidden(rule: Any) -> bool:
+    """True for a member that a result does not show."""
+    return rule is False or (isinstance(rule, dict) and True in (rule.get("writeOnly"), rule.get("deprecated")))
+
+
+def new_names(flat: JsonObject, dice: Dice, owner: str) -> Iterator[str]:
+    """Names for members that are nowhere listed, in an object called `owner`."""
+    for source in flat.get("patternProperties", {}):
+        yield from _spelled(source, dice, 3)
+    if flat.get("additionalProperties", True) is False:
+        return
+    named = flat.get("propertyNames", {})
+    if isinstance(named, dict):
+        yield from (name for name in named.get("enum", []) if isinstance(name, str))
+        yield from _spelled(named.get("pattern", ""), dice, 30)
+    about = singular(owner).replace(" ", "_") or "key"
+    yield from (f"{about}_{number}" for number in range(1, 30))
+
+
+def _spelled(source: str, dice: Dice, tries: int) -> Iterator[str]:
+    pattern = compile_pattern(source) if source else None
+    for _ in range(tries if pattern else 0):
+        if pattern and (name := spell(pattern, dice, least=6) or spell(pattern, dice)):
+            yield name

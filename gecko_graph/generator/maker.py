@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -13,16 +14,12 @@ from ..schemas.formats import FORMATS
 from ..schemas.pattern import compile_pattern
 from ..schemas.rules import accepts, canonical, rules_of
 from ..state import Json, JsonObject
-from .agreement import agree
-from .amounts import number_in
+from .agreement import Echo, Place, agree
 from .dice import Dice
-from .echo import Echo
-from .flatten import flattened
-from .moments import Anchor, anchor, examples_of, form_of, given_start, has_no_time, rank_of, write_moment
+from .fields import Field, boolean, is_error, numbers_in, person_in, text
+from .flatten import flattened, is_composed, is_hidden, kinds, new_names, rule_for
+from .moments import examples_of, form_of, given_start, moment, rank_of
 from .naming import is_identifier, is_own_identifier, noun, vocabulary, words
-from .place import Place
-from .plausible import Field, boolean, is_error, person_in, text, vary
-from .shapes import is_composed, is_hidden, kinds, new_names, rule_for
 from .spelling import MAX_LENGTH, spell
 
 MAX_DEPTH = 24
@@ -104,11 +101,7 @@ class Maker:
             Impossible: Nothing was found that fits.
             TooLarge: It would have too many parts.
         """
-        place = Place(anchor=self._anchor(()), owner=self._subject, tight=tight)
-        return self._value(self._rules.schema, place)
-
-    def _anchor(self, trail: tuple[str | int, ...]) -> Anchor:
-        return anchor(self._dice(trail, "anchor"), self._given, timed=self._timed, later=bool(trail))
+        return self._value(self._rules.schema, Place(owner=self._subject, tight=tight))
 
     def _dice(self, trail: tuple[str | int, ...], what: str) -> Dice:
         return Dice("\0".join([self._key, what, *map(str, trail)]))
@@ -148,12 +141,10 @@ class Maker:
                 return said
         if "enum" in flat:
             return self._listed(flat, place, turn)
-        makers = {"object": self._object, "array": self._array, "string": self._string}
+        makers = {"object": self._object, "array": self._array}
         for kind in kinds(flat):
             try:
-                if kind in makers:
-                    return makers[kind](flat, place, turn)
-                return self._scalar(kind, flat, place, turn)
+                return makers[kind](flat, place, turn) if kind in makers else self._scalar(kind, flat, place, turn)
             except Impossible:
                 continue
         raise Impossible("no kind of value fits")
@@ -167,51 +158,40 @@ class Maker:
         return self._dice(place.trail, f"enum {turn}").pick(bright or fitting)
 
     def _scalar(self, kind: str, flat: JsonObject, place: Place, turn: int) -> Json:
-        if kind == "null":
-            return None
-        field = self._field(place, turn)
-        if kind == "boolean":
-            return boolean(field)
-        form = form_of(place.name, flat)
-        moment = self._moment(place, form) if form else None
-        if moment is not None and self._fits(flat, moment):
-            return moment
-        made = number_in(flat, field, whole=kind == "integer")
-        if made is None:
-            raise Impossible("no number fits")
-        return made
-
-    def _moment(self, place: Place, form: str) -> Json:
-        moment = place.anchor.moment(rank_of(place.near), dates_only=has_no_time(form))
-        return write_moment(moment, form)
-
-    def _field(self, place: Place, turn: int) -> Field:
-        scope = "\0".join([self._key, "scope", *map(str, place.scope)])
-        person = None if place.in_items else self._person
-        dice = self._dice(place.trail, f"field {turn}")
-        return Field(name=place.name, owner=place.owner, dice=dice, scope=scope, person=person)
-
-    def _string(self, flat: JsonObject, place: Place, turn: int) -> str:
-        for candidate in self._texts(flat, place, self._field(place, turn)):
-            if isinstance(candidate, str) and self._fits(flat, candidate):
+        for candidate in self._candidates(kind, flat, place, turn):
+            if (candidate is not None or kind == "null") and self._fits(flat, candidate):
                 return candidate
-        raise Impossible("no text fits")
+        raise Impossible(f"no {kind} fits")
+
+    def _candidates(self, kind: str, flat: JsonObject, place: Place, turn: int) -> Iterator[Json]:
+        if kind == "null":
+            yield None
+        elif kind == "boolean":
+            yield from (boolean(place.name), not boolean(place.name))
+        elif form := form_of(place.name, flat):
+            dice, later = self._dice(place.item, "anchor"), bool(place.item)
+            yield moment(dice, form, rank_of(place.near), self._given, timed=self._timed, later=later)
+        person = None if place.in_items else self._person
+        dice, shared = self._dice(place.trail, f"field {turn}"), self._dice(place.scope, "scope")
+        field = Field(place.name, place.owner, dice, shared, person)
+        if kind in ("integer", "number"):
+            yield from numbers_in(flat, field, whole=kind == "integer")
+        elif kind == "string":
+            yield from self._texts(flat, place, field)
 
     def _texts(self, flat: JsonObject, place: Place, field: Field) -> Iterator[Json]:
         """Texts that may fit, the most plausible first."""
-        if (form := form_of(place.name, flat)) is not None:
-            yield self._moment(place, form)
         least, most = flat.get("minLength", 0), flat.get("maxLength")
         if least > MAX_LENGTH:
             raise TooLarge(f"a text of more than {MAX_LENGTH} characters")
         shown = examples_of(flat)
         if shown and (is_identifier(place.name) or field.dice.chance(60)):
             example = field.dice.pick(shown)
-            yield vary(example, field) if is_identifier(place.name) or flat.get("format") == "uuid" else example
+            yield _vary(example, field.dice) if is_identifier(place.name) or flat.get("format") == "uuid" else example
         if (pattern := compile_pattern(flat.get("pattern", ""))) and "pattern" in flat:
             yield spell(pattern, field.dice, least=least, most=most)
             yield from shown
-        made = text(field, flat.get("format"))
+        made = text(field, flat)
         yield made
         if flat.get("format") not in FORMATS:
             yield _sized(made, field.dice, least, most)
@@ -236,7 +216,7 @@ class Maker:
 
     def _item(self, place: Place, index: int, salt: int) -> Place:
         trail = (*place.trail, index, *([f"again {salt}"] if salt else []))
-        return replace(place, trail=trail, near=(), in_items=True, anchor=self._anchor(trail))
+        return replace(place, trail=trail, near=(), item=trail)
 
     def _another(self, rule: Any, place: Place, made: list[Json], *, unique: bool) -> tuple[Json] | None:
         """One more item that is not one of those there are, as a tuple; None where none was found.
@@ -304,7 +284,7 @@ class Maker:
         if len(made) >= wanted:
             return
         listed = [name for name, rule in flat.get("properties", {}).items() if name not in made and rule is not False]
-        for name in chain(listed, new_names(flat, dice)):
+        for name in chain(listed, new_names(flat, dice, place.name or place.owner)):
             if len(made) >= min(wanted, flat.get("maxProperties", wanted)):
                 return
             if name not in made and (name in listed or self._fits(flat.get("propertyNames", True), name)):
@@ -330,13 +310,20 @@ def _same_identity(item: Json, others: list[Json], owner: str) -> bool:
 
 def _page_size(args: Mapping[str, Json]) -> int:
     """How many items the arguments ask for, at most."""
-    sizes = [
-        value for name, value in args.items() if set(words(name)) & _PAGE_SIZES and isinstance(value, int) and value > 0
-    ]
-    return min(sizes, default=3)
+    sizes = (value for name, value in args.items() if _PAGE_SIZES & set(words(name)) and isinstance(value, int))
+    return min((size for size in sizes if size > 0), default=3)
 
 
 def _sized(made: str, dice: Dice, least: int, most: int | None) -> str:
     while len(made) < least:
         made += f" {dice.letters(6, 'abcdefghijklmnopqrstuvwxyz')}" if made else dice.letters(6)
     return made if most is None else made[:most].strip() or dice.letters(most)
+
+
+def _vary(example: Json, dice: Dice) -> Json:
+    """An identifier in the manner of an example, with digits of its own; where there is none, letters."""
+    if not isinstance(example, str):
+        return example
+    old, new = ("[0-9]", "0123456789") if re.search("[0-9]", example) else ("[a-z]", "abcdefghijklmnopqrstuvwxyz")
+    made = re.sub(old, lambda _: dice.pick(new), example)
+    return made if new[0] == "0" else re.sub("[A-Z]", lambda _: dice.pick(new).upper(), made)

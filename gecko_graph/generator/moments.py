@@ -1,13 +1,12 @@
 """Dates and times that keep their order: ends come after starts, updates after creations (paper, appendix A.4).
 
-All moments of one object hang on one anchor, at distances that follow from what the field's name says. So they agree
-however many fields there are, and whatever each one's form is.
+All moments of one object hang on one start, at distances that follow from what the field's name says.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -27,112 +26,86 @@ _RANKS: Mapping[str, frozenset[str]] = {
     ),
     "expiry": vocabulary("expire expires expiry expiration due deadline"),
 }
+_DAYS = {"born": -11_000, "created": -20, "updated": -5, "expiry": 30}
+"""Days from the start, to which up to five of the object's own are added."""
 
-_TEMPORAL = vocabulary("date day datetime timestamp time at dob birthday birthdate on deadline when epoch")
+_DATES = vocabulary("date day dob birthday birthdate deadline")
+_TIMES = vocabulary("datetime timestamp time at epoch")
+_NUMBERED = vocabulary("timestamp epoch at date datetime created updated update modified expires")
+"""Last words of numbers that are moments."""
 
-_FORMS: Sequence[tuple[str, str]] = (
-    ("yyyy-mm-dd hh:mm:ss", "%Y-%m-%d %H:%M:%S"),
-    ("yyyy-mm-ddthh:mm:ssz", "%Y-%m-%dT%H:%M:%SZ"),
-    ("yyyy-mm-ddthh:mm:ss", "%Y-%m-%dT%H:%M:%S"),
-    ("yyyy-mm-dd hh:mm", "%Y-%m-%d %H:%M"),
-    ("yyyy-mm-dd", "%Y-%m-%d"),
-    ("yyyy/mm/dd", "%Y/%m/%d"),
-    ("mm/dd/yyyy", "%m/%d/%Y"),
-    ("dd/mm/yyyy", "%d/%m/%Y"),
-    ("hh:mm:ss", "%H:%M:%S"),
-    ("hh:mm", "%H:%M"),
-)
 _FORMATS = {"date": "%Y-%m-%d", "date-time": "%Y-%m-%dT%H:%M:%SZ", "time": "%H:%M:%SZ"}
-_READABLE = (*(form for _, form in _FORMS), "%Y-%m-%dT%H:%M", "%H:%M:%SZ")
+_TOKENS = {"yyyy": "%Y", "hh:mm": "%H:%M", "ss": "%S", "mm": "%m", "dd": "%d", "t%": "T%", "Sz": "SZ"}
 _DATED = ("%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y")
+_READABLE = (*_FORMATS.values(), "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%H:%M:%S", "%H:%M", *_DATED)
 _FIRST_DAY = datetime(2025, 1, 6)
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """Where an object's moments hang: the start of whatever it describes, and how far the others are from it."""
-
-    start: datetime
-    length: timedelta
-    days: int
-    """Days from a start to an end, where only dates are told."""
-    spread: int
-    """0 to 9: what makes creations and birthdays differ."""
-
-    def moment(self, rank: str, *, dates_only: bool) -> datetime:
-        """The moment of a rank."""
-        if rank == "end":
-            return self.start + (timedelta(days=self.days) if dates_only else self.length)
-        distance = {
-            "born": -11_000 - 700 * self.spread,
-            "created": -20 - self.spread,
-            "updated": -5 - self.spread % 4,
-            "expiry": 30 + self.spread,
-        }
-        return self.start + timedelta(days=distance.get(rank, 0))
-
-
-def anchor(dice: Dice, given: datetime | None = None, *, timed: bool = False, later: bool = False) -> Anchor:
-    """Throw an anchor.
+def moment(dice: Dice, form: str, rank: str, given: datetime | None, *, timed: bool, later: bool) -> Json:
+    """A moment in a field's form.
 
     Args:
-        dice: The object's dice.
+        dice: What all moments of one object are thrown with, so that they agree.
+        form: As `form_of` tells.
+        rank: As `rank_of` tells.
         given: The start that the call's arguments speak of.
         timed: True if `given` has a time of day of its own.
         later: True where the start may be somewhat later than such a time, as among several finds.
     """
-    start = given or _FIRST_DAY + timedelta(days=dice.below(540))
+    made = given or _FIRST_DAY + timedelta(days=dice.below(540))
     if not timed:
-        start = start.replace(hour=dice.between(6, 13), minute=5 * dice.below(12), second=0)
+        made = made.replace(hour=dice.between(6, 13), minute=5 * dice.below(12), second=0)
     elif later:
-        start += timedelta(minutes=5 * dice.below(37))
-    length = timedelta(minutes=dice.between(12, 72) * 5)
-    return Anchor(start, length, dice.between(1, 5), dice.below(10))
+        made += timedelta(minutes=5 * dice.below(37))
+    length, days = timedelta(minutes=dice.between(12, 72) * 5), dice.between(1, 5)
+    dates_only = "%H" not in form and not form.startswith("epoch")
+    if rank == "end":
+        made += timedelta(days=days) if dates_only else length
+    elif rank in _DAYS:
+        made += timedelta(days=_DAYS[rank] + days)
+    if form.startswith("epoch"):
+        return int((made - datetime(1970, 1, 1)).total_seconds()) * (1000 if form == "epoch_ms" else 1)
+    return made.strftime(form)
 
 
 def rank_of(names: Sequence[str]) -> str:
     """What the nearest telling name says about the order: `born`, `created`, `updated`, `start`, `end` or `expiry`."""
-    for name in reversed(names):
-        found = set(words(name))
-        for rank, telling in _RANKS.items():
-            if found & telling:
-                return rank
-    return "start"
+    found = (rank for name in reversed(names) for rank, telling in _RANKS.items() if telling & {*words(name)})
+    return next(found, "start")
 
 
 def form_of(name: str, schema: JsonObject) -> str | None:
     """How a moment is written in this field: as for `strftime`, or `epoch`, `epoch_ms`; None where it is no moment."""
-    kind, said = schema.get("type"), str(schema.get("description", "")).lower()
+    kind, description = schema.get("type"), str(schema.get("description", "")).lower()
     if schema.get("format") in _FORMATS:
         return _FORMATS[schema["format"]]
+    last = {*words(name)[-1:]}
     if kind in ("integer", "number"):
-        return _number_form(name, schema, said)
-    if kind not in ("string", None) or "enum" in schema or "pattern" in schema or schema.get("format"):
+        if last & _NUMBERED or "unix" in description:
+            return "epoch_ms" if "millisecond" in description or "ms" in last else "epoch"
+        return "epoch_ms" if "millisecond" in description and "ts" in last else None
+    if kind not in ("string", None) or not {"enum", "pattern", "format"}.isdisjoint(schema):
         return None
-    if not (set(words(name)[-2:]) & _TEMPORAL or {"date", "time"} & set(words(said))):
+    return _text_form(last | {*words(name)[-2:]}, schema, description)
+
+
+def _text_form(last: set[str], schema: JsonObject, description: str) -> str | None:
+    """The form of the examples, the one that the description spells out (`YYYY-MM-DD`), or the name's."""
+    if not (last & (_DATES | _TIMES | {"on", "when"}) or {"date", "time"} & set(words(description))):
         return None
-    return _text_form(name, schema, said)
-
-
-def _number_form(name: str, schema: JsonObject, said: str) -> str | None:
-    if not ({"timestamp", "epoch"} & set(words(name)) or words(name)[-1:] == ("at",) or "unix" in said):
-        return None
-    return "epoch_ms" if "millisecond" in said or words(name)[-1:] == ("ms",) else "epoch"
-
-
-def _text_form(name: str, schema: JsonObject, said: str) -> str | None:
     for example in examples_of(schema):
-        if isinstance(example, str) and (form := _form_of_text(example)):
+        form = next((form for form in _READABLE if isinstance(example, str) and _read(example, form)), None)
+        if form:
             return form
-    for told, form in _FORMS:
-        if told in said:
-            return form
-    found = words(name)
-    if not set(found[-2:]) & _TEMPORAL:
-        return None
-    if {"date", "day", "dob", "birthday", "birthdate", "deadline"} & set(found):
+    spelled = re.search(r"(?:yyyy|mm|dd|hh)[-/:](?:mm|dd)[-/:ymdhtsz ]*\b", description)
+    if spelled:
+        form = spelled[0].strip()
+        for token, directive in _TOKENS.items():
+            form = form.replace(token, directive)
+        return form
+    if last & _DATES:
         return _FORMATS["date"]
-    return _FORMATS["date-time"] if {"time", "at", "datetime", "timestamp"} & set(found[-1:]) else None
+    return _FORMATS["date-time"] if last & _TIMES else None
 
 
 def examples_of(schema: JsonObject) -> list[Json]:
@@ -142,10 +115,6 @@ def examples_of(schema: JsonObject) -> list[Json]:
     return [*found, *(schema[key] for key in ("example", "default") if schema.get(key) is not None)]
 
 
-def _form_of_text(text: str) -> str | None:
-    return next((form for form in _READABLE if _read(text, form)), None)
-
-
 def _read(text: str, form: str) -> datetime | None:
     try:
         return datetime.strptime(text, form)
@@ -153,38 +122,22 @@ def _read(text: str, form: str) -> datetime | None:
         return None
 
 
-def write_moment(moment: datetime, form: str) -> Json:
-    """A moment in a field's form."""
-    if form.startswith("epoch"):
-        seconds = int((moment - datetime(1970, 1, 1)).total_seconds())
-        return seconds * 1000 if form == "epoch_ms" else seconds
-    return moment.strftime(form)
-
-
-def has_no_time(form: str) -> bool:
-    """True if a form tells the day only."""
-    return "%H" not in form and not form.startswith("epoch")
-
-
 def given_start(args: JsonObject) -> tuple[datetime | None, bool]:
-    """The start that a call's arguments speak of, and whether they tell its time of day."""
+    """The start that a call's arguments speak of, in UTC, and whether they tell its time of day."""
     for rank in ("start", "end"):
         for names, text in _texts(args, ()):
-            moment, timed = read_moment(text) if rank_of(names) == rank else (None, False)
-            if moment is not None and 1900 < moment.year < 2200:
-                return (moment - timedelta(days=6), False) if rank == "end" else (moment, timed)
+            found = _moment_of(text) if rank_of(names) == rank else None
+            if found is not None and 1900 < found.year < 2200:
+                return (found - timedelta(days=6), False) if rank == "end" else (found, len(text) > 10)
     return None, False
 
 
-def read_moment(text: str) -> tuple[datetime | None, bool]:
-    """A text as a moment in UTC, and whether it tells the time of day; None where it has no date."""
+def _moment_of(text: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
     except ValueError:
-        return next((found for form in _DATED if (found := _read(text, form))), None), False
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC).replace(tzinfo=None)
-    return moment, len(text) > 10
+        return next((read for form in _DATED if (read := _read(text, form))), None)
+    return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
 
 
 def _texts(value: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..schemas.pattern import Pattern
-from ..schemas.pattern_syntax import Chars, Choice, Edge, Look, Node, Repeat, Sequence
+from ..schemas.pattern_syntax import Chars, Choice, Node, Repeat, Sequence
 from .dice import Dice
 
 TRIES = 8
@@ -40,31 +42,23 @@ def _stretched(text: str, dice: Dice, least: int, pattern: Pattern) -> str:
 def _write(node: Node, dice: Dice, extra: int) -> str:
     if isinstance(node, Chars):
         return _char(node, dice)
-    if isinstance(node, Sequence):
-        return _joined(node.parts, dice, extra)
     if isinstance(node, Choice):
         return _write(dice.pick(node.options), dice, extra)
     if isinstance(node, Repeat):
-        return _repeated(node, dice, extra)
-    return ""
-
-
-def _joined(parts: tuple[Node, ...], dice: Dice, extra: int) -> str:
+        most = node.least + 2 + extra if node.most is None else min(node.most, node.least + 2 + extra)
+        count = min(dice.between(min(node.least + min(extra, 1), most), most), MAX_LENGTH)
+        return _joined((node.part for _ in range(count)), dice, extra // max(count, 1))
     # an edge or a look-ahead stands for no character
-    return "".join(_write(part, dice, extra) for part in parts if not isinstance(part, Edge | Look))
+    return _joined(node.parts, dice, extra) if isinstance(node, Sequence) else ""
 
 
-def _repeated(node: Repeat, dice: Dice, extra: int) -> str:
-    most = node.least + 2 + extra if node.most is None else min(node.most, node.least + 2 + extra)
-    count = min(dice.between(min(node.least + min(extra, 1), most), most), MAX_LENGTH)
-    out: list[str] = []
-    left = MAX_LENGTH
-    for _ in range(count):
-        out.append(_write(node.part, dice, extra // count))
-        left -= len(out[-1])
-        if left < 0:
+def _joined(parts: Iterable[Node], dice: Dice, extra: int) -> str:
+    out = ""
+    for part in parts:
+        out += _write(part, dice, extra)
+        if len(out) > MAX_LENGTH:
             break
-    return "".join(out)
+    return out
 
 
 def _char(chars: Chars, dice: Dice) -> str:

@@ -209,3 +209,16 @@ class TestPlausible:
         assert one["flight_number"] != other["flight_number"]
         assert one["code"][2] == "-"
         assert one["code"][3:].isupper()
+
+    def test_no_noise_where_a_name_has_a_meaning(self):
+        channel = {**TEXT, "description": "One of `sms`, `voice` or `push-note`."}
+        labels = {"type": "object", "additionalProperties": TEXT}
+        for n in range(5):
+            made = result(
+                "get_card", obj(last4=TEXT, created=WHOLE, channel=channel, binding=TEXT, labels=labels), {"n": n}
+            )
+            assert made["last4"].isdigit()
+            assert made["created"] > 1_500_000_000
+            assert made["channel"] in ("sms", "voice", "push-note")
+            assert made["binding"].startswith("binding ")
+            assert all(name.startswith("label_") for name in made["labels"])
