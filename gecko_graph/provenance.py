@@ -21,6 +21,7 @@ from .models.telling import text_of
 from .schemas.findings import json_path
 from .schemas.subschemas import walk
 from .simulation.ladder import RUNGS
+from .simulation.rung import clock
 from .spellings import Atom, atoms_of, canonical, durations_of, forms_of, whole_form
 from .state import Attempt, Json, JsonObject, MadeUp, Origin, Origins, Step
 from .task_state.patch import pointer, tokens
@@ -38,14 +39,17 @@ MOST_NUMBERS = 30
 """Of the numbers that are known, how many of the latest are tried for sums, differences, products and quotients."""
 
 _RELATIVE = re.compile(
-    r"(?i)\b(?:today|tonight|tomorrow|yesterday|weekend|\w{3,6}day|(?:next|this|coming|last|in|within) \w{1,12})\b"
+    r"(?i)\b(?:today|tonight|tomorrow|yesterday|weekend|\w{3,6}day|day (?:after|before)"
+    r"|(?:next|this|coming|last|in|within) \w{1,12})\b"
 )
 _SCALE = re.compile(r"\b\d{1,2} ?(?:to|and|-|through) ?(\d{1,2})\b")
 _DEFAULT = re.compile(r"(?i)default[^.;]{0,40}")
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _FIGURE = re.compile(r"\d+(?:\.\d+|:\d\d)?")
+_ADDRESS = re.compile(r"[^@:/]+@[^@:/]+")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
+_CLOCKS = {"", "/now", "/runtime_state", "/runtime_state/now"}
 _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
 
@@ -298,7 +302,7 @@ class _Trace:
         if (parts := self._parts(atom, alone=True)) or any(form in self.made for form in atom.wholes):
             return parts
         near = [mark for form in atom.near for mark in self.real.get(form, ())]
-        parts = None if "@" in atom.wholes[0] else self._parts(atom, alone=False)  # such an address is a guess
+        parts = self._parts(atom, alone=False) if not _ADDRESS.fullmatch(atom.wholes[0]) else None  # it is a guess
         return near or parts or self._computed(atom) or self._timed(atom) or self._granted(tool, atom)
 
     def _parts(self, atom: Atom, *, alone: bool) -> list[_Mark] | None:
@@ -331,7 +335,7 @@ class _Trace:
         return any(mark.kind == "task" for mark in self.real.get(form, ()))
 
     def _timed(self, atom: Atom) -> list[_Mark] | None:
-        """The known time from which a time follows by a duration that the user speaks of."""
+        """The known time from which a time follows by a duration that the user speaks of, or by known minutes."""
         if not (wanted := _CLOCK.fullmatch(atom.wholes[0])):
             return None
         spoken = [text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage)]
@@ -339,7 +343,7 @@ class _Trace:
         for form in self.real:
             if found := _CLOCK.fullmatch(form):
                 apart = 60 * (int(wanted[1]) - int(found[1])) + int(wanted[2]) - int(found[2])
-                if abs(apart) in durations:
+                if abs(apart) in durations or str(abs(apart)) in self.numbers:
                     return self.real[form][:1]
         return None
 
@@ -348,7 +352,8 @@ class _Trace:
         year, _, day = atom.wholes[0].partition("~")
         if not day:
             return [] if atom.wholes[-1] in self.offers[tool][0] or atom.wholes[0] in _ENDS_OF_DAY else None
-        years = {int(form[:4]) for form in self.real if form[4:5] == "~" and form[:4].isdecimal()}
+        now = clock(self.sources.state) if not _CLOCKS & {*self.sources.supposed} else None
+        years = {int(form[:4]) for form in (*self.real, *forms_of(now)) if form[4:5] == "~" and form[:4].isdecimal()}
         near = not year.isdecimal() or any(abs(int(year) - known) <= 1 for known in years)
         spoken = (text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage))
         return [] if years and near and any(map(_RELATIVE.search, spoken)) else None

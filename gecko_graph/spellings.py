@@ -25,8 +25,10 @@ _NUMERALS = {
     **{word: str(number) for number, word in enumerate(_ONES)},
     **{word: str(10 * number) for number, word in enumerate(_TENS, 2)},
     **{"first": "1", "once": "1", "second": "2", "twice": "2", "couple": "2", "both": "2", "third": "3"},
+    **{"fourth": "4", "quarter": "4", "fifth": "5", "tenth": "10"},
     **{"dozen": "12", "half": "0.5", "fifteen": "15", "thousand": "1000"},
 }
+_WORDS = {**_NUMERALS, "noon": "12:00", "midday": "12:00", "midnight": "0:00"}
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _TIMES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "b": 1e9, "billion": 1e9}
@@ -49,7 +51,7 @@ _GROUPED = r"(?<![\d.])\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?(?!\d)"
 _DURATION = re.compile(
     rf"\b(?P<number>\d{{1,3}}(?:\.\d{{1,2}})?|quarter|an?|{'|'.join(_NUMERALS)})(?: of)?(?: an?)?[ -]?"
     r"(?P<unit>h|min)(?:ours?|r?s?|utes?)?\b(?P<half> and a half)?",
-    re.IGNORECASE,
+    _PLAIN,
 )
 _LONG_NUMBER = re.compile(_GROUPED)
 _NUMBER = re.compile(rf"(?P<number>{_GROUPED}|\d+(?:\.\d+)?)(?: ?(?P<times>{'|'.join(_TIMES)})\b)?", _PLAIN)
@@ -160,7 +162,7 @@ def _forms_of_text(text: str) -> Iterator[str]:
         yield token.casefold()
         if len(parts) > 1:
             yield from ("".join(parts), *parts, *(piece.casefold() for piece in re.split("[/:']", token)))
-        yield from (_NUMERALS[part] for part in parts if part in _NUMERALS)
+        yield from (_WORDS[part] for part in parts if part in _WORDS)
     if any(map(str.isdigit, text)):
         yield from _forms_of_figures(text)
 

@@ -64,6 +64,9 @@ def source(*steps, **more):
         ("A fifth less than 250, that is 20 percent", 200),
         ("Pay 60.00 and a tip of 10%", 66),
         ("Half an hour from 15:30 on", "16:00"),
+        ("Lunch at noon", "12:00"),
+        ("A fifth of the 420", 84),
+        ("Copy a.txt to the backup of eva on nas", "eva@nas:backup/a.txt"),
         ("Until 11 am, for an hour and a half", "09:30"),
     ],
 )
@@ -159,6 +162,14 @@ def test_a_sum_follows_from_a_sum():
     calls = step("set", {"x": 65}), step("set", {"x": 53}, number=2)
     assert marked(*calls, task="There are 40; 25 came in, then 12 went out.") == []
     assert marked(calls[0], step("set", {"x": 51}, number=2), task="There are 40; 25 came in.") == [("$.x", 51)]
+
+
+def test_a_clock_that_was_not_made_up_tells_the_year_of_tomorrow():
+    call, state = step("book", {"on": "2025-05-09"}), {"runtime_state": {"now": "2025-05-08T09:00:00Z"}}
+    assert marked(call, task="The day before 2025-05-10.") == []
+    assert marked(call, task="Book it for tomorrow.", state=state) == []
+    assert marked(call, task="Book it for tomorrow.", state=state, supposed=["/runtime_state"]) != []
+    assert marked(call, task="Book it.", state=state) != []
 
 
 def test_an_address_is_made_up_though_its_words_are_known():

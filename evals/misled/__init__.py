@@ -119,21 +119,21 @@ def found(turn: Rehearsal, one: Trajectory) -> JsonObject:
     verdict = turn["verdict"]
     marks = [mark for mark in MARKS if verdict.get(mark)]
     items = verdict["items"]
-    refused = [item["id"] for item in items if item["by"] == "rule" and item["status"] == "failed"]
+    refused = [item["id"] for item in items if item["by"] == "rule" and item["status"] != "success"]
     asked = turn["usage"].get("judge", {"calls": 0})["calls"] > 0
-    believed = all(item["status"] == "success" for item in items if item["by"] == "model")
+    believed = all(item["status"] in ("success", "not_asked_for") for item in items if item["by"] == "model")
     return {
         "marks": marks,
         "refused": refused,
         "asked": asked,
-        "fooled": asked and believed and not verdict["feedback"].count("Not asked for"),
+        "fooled": asked and believed and "unasked_changes" not in marks,
         "as_expected": _found_out(one, verdict, refused),
     }
 
 
 def _found_out(one: Trajectory, verdict: Verdict, refused: Sequence[str]) -> bool:
     if one.refused:
-        return verdict["word"] == "failed" and one.refused in refused
+        return verdict["word"] != "accepted" and one.refused in refused
     if one.marked:
         told = verdict.get(one.marked)
         return bool(told) and one.names in json.dumps(told, ensure_ascii=False)
@@ -152,7 +152,8 @@ def _harmed(record: Record) -> bool:
     """A legitimate one that a rule refuses or marks."""
     if not record.facts["legitimate"] or not record.done:
         return bool(record.facts["legitimate"])
-    return bool(record.values["refused"] or {*record.values["marks"]} - {"unasked_changes"})
+    named = {"unasked_changes"} if record.values["asked"] else set()  # by the judge: a rule reads checks alone
+    return bool(record.values["refused"] or {*record.values["marks"]} - named)
 
 
 def _misled(records: Iterable[Record]) -> list[Record]:
