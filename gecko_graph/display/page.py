@@ -57,8 +57,7 @@ def _doing(attempt: words.Record) -> str:
 
 def _judged(attempt: words.Record) -> str:
     verdict = attempt["verdict"]
-    colour = "made up" if verdict["word"] == "accepted" and verdict.get("made_up") else verdict["word"]
-    word = _coloured(words.tell_verdict(verdict, plan=words.plan_of(attempt)), colour, bold=True)
+    word = _coloured(words.tell_verdict(verdict, plan=words.plan_of(attempt)), words.style_of(verdict), bold=True)
     early = f" {_small('ended early: ' + attempt['stop_reason'])}" if words.is_early(attempt["stop_reason"]) else ""
     return f"{word}{early}{_items(attempt)}"
 

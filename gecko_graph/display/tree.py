@@ -139,8 +139,7 @@ def _call(call: words.Record, origins: words.Record = MappingProxyType({})) -> T
 
 
 def _verdict(verdict: words.Record, plan: Sequence[words.Record]) -> Text:
-    doubtful = verdict["word"] == "accepted" and verdict.get("made_up")
-    return Text(words.tell_verdict(verdict, plan=plan), STYLES["made up" if doubtful else verdict["word"]])
+    return Text(words.tell_verdict(verdict, plan=plan), STYLES[words.style_of(verdict)])
 
 
 def _word(word: str) -> Text:

@@ -212,7 +212,15 @@ def tell_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str:
     score = f"{held} of {len(counted_items)}" if counted_items else ""
     idle = "no calls" if plan is not None and not plan and verdict["word"] == "accepted" else ""
     said = ", ".join(filter(None, [word, score, idle]))
-    return "; ".join(filter(None, [said, tell_made_up(verdict.get("made_up", ()))]))
+    unclear = len(verdict.get("unclear", ()))
+    doubt = f"{counted(unclear, 'condition')} could not be evaluated" if unclear else ""
+    return "; ".join(filter(None, [said, tell_made_up(verdict.get("made_up", ())), doubt]))
+
+
+def style_of(verdict: Record) -> str:
+    """The verdict's word, or `made up` for one that is accepted on what is made up or could not be evaluated."""
+    doubtful = verdict.get("made_up") or verdict.get("unclear")
+    return "made up" if verdict["word"] == "accepted" and doubtful else str(verdict["word"])
 
 
 def tell_notes(verdict: Record) -> list[tuple[str, str]]:
