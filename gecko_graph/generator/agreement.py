@@ -49,11 +49,6 @@ class Place:
     tight: bool = False
 
     @property
-    def in_items(self) -> bool:
-        """True inside an array."""
-        return bool(self.item)
-
-    @property
     def name(self) -> str:
         """The nearest field's name."""
         return self.names[-1] if self.names else ""
@@ -79,7 +74,7 @@ class Echo:
     def candidates(self, place: Place) -> Iterator[Json]:
         """The arguments that the field there may repeat, the likeliest first."""
         name, found = place.name, words(place.name)
-        is_main = not place.in_items and all(self._wraps(each) for each in place.names[:-1])
+        is_main = not place.item and all(self._wraps(each) for each in place.names[:-1])
         own = is_identifier(name) and is_own_identifier(name, place.owner)
         if own and not is_main:
             return

@@ -40,7 +40,7 @@ _PEOPLE = vocabulary(
     "recipient account assignee organizer creator"
 )
 
-# the field's last telling words, and texts for it; {slots} are filled by `_Slots`
+# the field's last telling words, and texts for it; {slots} are filled by `_slot`
 _TEXTS: tuple[tuple[str, str], ...] = (
     ("email mail", "{login}@example.com"),
     ("phone mobile fax telephone phone_number", "+1-202-555-01{number}"),
@@ -53,13 +53,13 @@ _TEXTS: tuple[tuple[str, str], ...] = (
     ),
     ("message detail result response", "The request was carried out."),
     ("title subject label headline heading product company organization team", "{quality} {thing}"),
-    ("city town location place origin destination from to", "{place[0]}"),
-    ("country_code iso-country-code", "{place[1]}"),
-    ("country", "{place[2]}"),
-    ("region province", "{place[3]}"),
-    ("zip zipcode postcode postal postal_code zip_code", "{place[4]}"),
-    ("airport iata airport_code", "{place[5]}"),
-    ("address", "{number} {street}, {place[0]}, {place[3]} {place[4]}"),
+    ("city town location place origin destination from to", "{place0}"),
+    ("country_code iso-country-code", "{place1}"),
+    ("country", "{place2}"),
+    ("region province", "{place3}"),
+    ("zip zipcode postcode postal postal_code zip_code", "{place4}"),
+    ("airport iata airport_code", "{place5}"),
+    ("address", "{number} {street}, {place0}, {place3} {place4}"),
     ("street address1 line1", "{number} {street}"),
     ("first_name given_name firstname", "{first}"),
     ("last_name family_name lastname surname", "{last}"),
@@ -89,7 +89,7 @@ _FORMATS = _BY_WORD | {
     "uri-reference": _BY_WORD["uri"],
     "uuid": "{hex}-{hex4}-4{hex3}-a{hex3}-{hex}{hex4}",
     "ipv6": "2001:db8::1{hex3}",
-    "duration": "PT{digit}H",
+    "duration": "PT{number}M",
     "byte": "{hex}{hex3}=",
 }
 
@@ -113,37 +113,29 @@ class Field:
     person: tuple[str, str] | None = None
 
 
-class _Slots(dict[str, Any]):
-    """What fills the slots of a text, thrown when it is asked for; the person and the place are the object's."""
+def _slot(slot: str, field: Field) -> str:
+    """What fills a slot of a text; person and place are the object's."""
+    dice, which = field.dice, slot[-1]
+    if slot in ("first", "last"):
+        return field.person[slot == "last"] if field.person else field.shared.part(slot).word(_LISTS[slot])
+    if slot in _LISTS:
+        return dice.word(_LISTS[slot]).replace("_", " ")
+    if slot.startswith("place"):
+        # two ends of a way differ
+        end = {"destination", "to", "arrival", "dropoff"} & set(words(field.name))
+        return _PLACES[(field.shared.part("place").below(len(_PLACES)) + 3 * bool(end)) % len(_PLACES)][int(which)]
+    if slot == "name":
+        is_person = {noun(field.owner), *words(field.name)} & _PEOPLE
+        return _filled("{first} {last}" if is_person else "{quality} {thing}", field)
+    if slot == "login":
+        return _filled("{first}.{last}", field).lower()
+    if slot.startswith("hex"):
+        return dice.letters(int(which) if which.isdigit() else 8)
+    return str(dice.between(10, 99)) if slot == "number" else noun(field.owner) or "item"
 
-    def __init__(self, field: Field) -> None:
-        super().__init__()
-        self._field = field
 
-    def __missing__(self, slot: str) -> Any:
-        self[slot] = made = self._made(slot)
-        return made
-
-    def _made(self, slot: str) -> Any:
-        field, dice = self._field, self._field.dice
-        if slot in ("first", "last"):
-            return field.person[slot == "last"] if field.person else field.shared.part(slot).word(_LISTS[slot])
-        if slot in _LISTS:
-            word = dice.word(_LISTS[slot])
-            return word.replace("_", " ") if slot == "street" else word
-        if slot == "place":
-            # two ends of a way differ
-            end = {"destination", "to", "arrival", "dropoff"} & set(words(field.name))
-            return _PLACES[(field.shared.part(slot).below(len(_PLACES)) + 3 * bool(end)) % len(_PLACES)]
-        if slot == "name":
-            is_person = {noun(field.owner), *words(field.name)} & _PEOPLE
-            return "{first} {last}".format_map(self) if is_person else "{quality} {thing}".format_map(self)
-        if slot == "login":
-            return "{first}.{last}".format_map(self).lower()
-        if slot.startswith("hex"):
-            return dice.letters(int(slot[3:] or 8))
-        numbers = {"number": (10, 99), "digit": (1, 9)}
-        return dice.between(*numbers[slot]) if slot in numbers else noun(field.owner) or "item"
+def _filled(form: str, field: Field) -> str:
+    return re.sub(r"\{(\w+)\}", lambda match: _slot(match[1], field), form)
 
 
 def text(field: Field, schema: Mapping[str, Any]) -> str:
@@ -160,7 +152,7 @@ def text(field: Field, schema: Mapping[str, Any]) -> str:
         return str(field.dice.pick(listed))
     if forms is None:
         return f"{' '.join(found) or 'value'} {field.dice.between(1, 99)}"
-    return field.dice.pick(forms.split("|")).format_map(_Slots(field))
+    return _filled(field.dice.pick(forms.split("|")), field)
 
 
 _RANGES: tuple[tuple[frozenset[str], tuple[int, int]], ...] = (

@@ -171,7 +171,7 @@ class Maker:
         elif form := form_of(place.name, flat):
             dice, later = self._dice(place.item, "anchor"), bool(place.item)
             yield moment(dice, form, rank_of(place.near), self._given, timed=self._timed, later=later)
-        person = None if place.in_items else self._person
+        person = None if place.item else self._person
         dice, shared = self._dice(place.trail, f"field {turn}"), self._dice(place.scope, "scope")
         field = Field(place.name, place.owner, dice, shared, person)
         if kind in ("integer", "number"):
