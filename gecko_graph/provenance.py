@@ -351,12 +351,19 @@ class _Trace:
         """Nothing, for a default and for a date that follows from a known one where the user speaks of it so."""
         year, _, day = atom.wholes[0].partition("~")
         if not day:
-            return [] if atom.wholes[-1] in self.offers[tool][0] or atom.wholes[0] in _ENDS_OF_DAY else None
+            granted = atom.wholes[-1] in self.offers[tool][0] or atom.wholes[0] in _ENDS_OF_DAY
+            return [] if granted else self._hour(atom)
         now = clock(self.sources.state) if not _CLOCKS & {*self.sources.supposed} else None
         years = {int(form[:4]) for form in (*self.real, *forms_of(now)) if form[4:5] == "~" and form[:4].isdecimal()}
         near = not year.isdecimal() or any(abs(int(year) - known) <= 1 for known in years)
         spoken = (text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage))
         return [] if years and near and any(map(_RELATIVE.search, spoken)) else None
+
+    def _hour(self, atom: Atom) -> list[_Mark] | None:
+        """Where the hour of a full hour is spoken of: 9, in the morning or in the evening."""
+        hour, _, minute = atom.wholes[0].partition(":")
+        hours = (hour, str(int(hour) - 12)) if minute == "00" and hour.isdecimal() else ()
+        return next((self.real[each] for each in hours if each in self.real), None)
 
 
 def _offers(parameters: JsonObject) -> tuple[frozenset[str], int]:

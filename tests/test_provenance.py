@@ -34,6 +34,11 @@ def source(*steps, **more):
     return origins
 
 
+def test_a_full_hour_is_known_where_the_user_speaks_of_its_number():
+    assert marked(step("book", {"at": "09:00", "until": "21:00"}), task="Book a table at 9") == []
+    assert marked(step("book", {"at": "10:00"}), task="Book a table at 9") == [("$.at", "10:00")]
+
+
 @pytest.mark.parametrize(
     ("task", "value"),
     [
