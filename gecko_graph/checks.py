@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from .contracts.expression import Scope, check_expression
 from .contracts.reads import Place, Reads, reads_of
@@ -14,6 +15,7 @@ from .task_state.changes import net_changes
 from .task_state.patch import tokens
 
 CHANGE_CHARS = 160
+NO_KEYS: Mapping[str, Collection[str]] = MappingProxyType({})
 CIRCUMSTANCES = (("runtime_state",), ("now",))
 """Places of the state whose changes nobody need ask for: runtime variables, the clock."""
 
@@ -59,11 +61,13 @@ def unasked_changes(
     after: JsonObject,
     steps: Sequence[Step],
     inventing: Collection[str] = INVENTING,
+    keys: Mapping[str, Collection[str]] = NO_KEYS,
 ) -> list[str]:
     """The net changes at places that no check reads, in words; nothing where an item has no check.
 
     A call that the checks ask for, by its name or by one of its effects, may have all effects that its tool has; where
-    a rung has invented them (`inventing`), only those that a check reads.
+    a rung has invented them (`inventing`), only those that a check reads. So may a call before it that changed only
+    root keys which its tool's contract names (`keys`, by tool) and it did not change: a working folder, a session.
     """
     if not items or any("check" not in item for item in items):
         return []
@@ -71,10 +75,7 @@ def unasked_changes(
     asked = _Near(place for each in reads for place in _places(each, (before, after)))
     changes = [(tuple(tokens(change.path)), change) for change in net_changes(before, after)]
     left = [(place, each) for place, each in changes if place[:1] not in CIRCUMSTANCES and place not in asked]
-    made = {step["call"]["name"] for step in steps}
-    effects = (
-        {place for step in steps for place in _own_effects(step, reads, asked, made, inventing)} if left else set()
-    )
+    effects = _excused_effects(steps, reads, asked, inventing, keys) if left else set()
     excused = _Near(_above_lists(place, (before, after)) for place in effects)
     return [format_one(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
 
@@ -112,18 +113,33 @@ class _Near:
         return place in self._around or any(place[:end] in self._places for end in range(len(place) + 1))
 
 
-def _own_effects(
-    step: Step, reads: Sequence[Reads], asked: _Near, made: set[str], inventing: Collection[str]
+def _excused_effects(
+    steps: Sequence[Step],
+    reads: Sequence[Reads],
+    asked: _Near,
+    inventing: Collection[str],
+    keys: Mapping[str, Collection[str]],
 ) -> set[Place]:
-    """The places that a call has changed which the checks ask for: by its name, or by one of its effects.
+    """The places that calls have changed which the checks ask for, or which such a call needed."""
+    made = {step["call"]["name"] for step in steps}
+    excused, needed = set[Place](), set[str]()
+    for step in reversed(steps):
+        places = _changed(step)
+        roots = {place[0] for place in places if place}
+        own = "outcome" in step and step["outcome"]["rung"] not in inventing and any(each in asked for each in places)
+        if own or (roots and _is_named(step, reads, made)):
+            excused |= places
+            needed |= {*keys.get(step["call"]["name"], ())} - roots
+        elif roots <= needed:
+            excused |= places
+    return excused
 
-    A check that reads the calls and names none of those made may ask for any of them.
-    """
-    outcome = step.get("outcome")
-    if outcome is None or not outcome["patch"]:
-        return set()
-    patch = outcome["patch"]
-    places = {tuple(tokens(operation[key])) for operation in patch for key in ("path", "from") if key in operation}
-    named = any(each.calls and (step["call"]["name"] in each.texts or not each.texts & made) for each in reads)
-    own = outcome["rung"] not in inventing and any(place in asked for place in places)
-    return places if named or own else set()
+
+def _changed(step: Step) -> set[Place]:
+    patch = (step["outcome"]["patch"] if "outcome" in step else None) or ()
+    return {tuple(tokens(operation[key])) for operation in patch for key in ("path", "from") if key in operation}
+
+
+def _is_named(step: Step, reads: Sequence[Reads], made: set[str]) -> bool:
+    """True if a check asks for a call by its name; one that reads the calls and names none of them asks for all."""
+    return any(each.calls and (step["call"]["name"] in each.texts or not each.texts & made) for each in reads)

@@ -104,7 +104,8 @@ def judge(
         inventing: Names of the rungs that make things up.
     """
     unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
-    tried = [evidence_of(state, each, inventing) for each in unjudged]
+    keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
+    tried = [evidence_of(state, each, inventing, keys) for each in unjudged]
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
     asks = [ask_judge(each, scope, toolkit=toolkit, question=first + index) for index, each in enumerate(doubtful)]
@@ -120,7 +121,9 @@ def judge(
     return {"attempts": judged}
 
 
-def evidence_of(state: GeckoState, attempt: UnjudgedAttempt, inventing: Collection[str]) -> Evidence:
+def evidence_of(
+    state: GeckoState, attempt: UnjudgedAttempt, inventing: Collection[str], keys: Mapping[str, Collection[str]]
+) -> Evidence:
     """The attempt with the states that it began from and came to, the turn's checklist, and what its checks decide."""
     before, items = state.get("task_state") or {}, state["items"] or []
     after, steps = apply_patch(before, attempt["change"]), attempt["steps"]
@@ -132,7 +135,7 @@ def evidence_of(state: GeckoState, attempt: UnjudgedAttempt, inventing: Collecti
         items_failure=state["items_failure"],
         messages=state["messages"],
         ruled=judge_by_rule(items, before=before, after=after, steps=steps, answer=attempt["answer"]),
-        unasked=unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing),
+        unasked=unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
     )
 
 
