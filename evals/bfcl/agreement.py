@@ -29,7 +29,8 @@ FALSE_REFUSAL = "false refusal: the real tool takes the call"
 UNDOCUMENTED = "refused by the validator: the real tool takes the call"
 WRONG_RESULT = "wrong result of the same call"
 WRONG_STATE = "same results, another state"
-JUDGE = "the verdict alone: results and state are the real ones"
+LEFT_OUT = "a call that fails counts officially, and the plan leaves it out"
+JUDGE = "the verdict alone: the turn's results and its state are the real ones"
 
 _NOTE = (
     "The plan of each rehearsal was run on the real classes and scored by the official checker. Agrees: accepted where "
@@ -88,7 +89,11 @@ def cause_of(stage: Stage, played: Sequence[Played]) -> str:
         _, instances = real.run([])
         state = stage.task.real.read(instances)
     told = state if stage.kind == "real" else laid_out(state)
-    return JUDGE if _told(last.after) == _told(told) else WRONG_STATE
+    if _told(last.after) != _told(told):
+        return WRONG_STATE
+    called = [[_written(step)] for step in last.chosen["steps"] if "outcome" in step]
+    whole = [*plan_of(before), called]
+    return LEFT_OUT if last.accepted and check(stage.task, whole, turns=len(whole)).valid else JUDGE
 
 
 def _written(step: Step) -> str:

@@ -8,10 +8,12 @@ from argparse import Namespace
 
 import pytest
 
+from evals import datasets
 from evals.__main__ import main
 from evals.bfcl import agreement
-from evals.bfcl.arms import by_model, by_truth
+from evals.bfcl.arms import by_model, by_record, by_truth
 from evals.bfcl.simulated import Stage
+from evals.bfcl.tasks import FILE, task_of
 from evals.bfcl_multi_turn import RECORDED
 from evals.options import Options, Planner
 from gecko_graph.models.recorded import RecordedModel
@@ -94,6 +96,16 @@ def test_a_judge_that_is_fooled_disagrees_with_the_real_classes_and_the_cause_is
     told = live(monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
     assert told["by_turn"][0]["made_up"] == []
     assert told["by_turn"][0]["cause"] == agreement.MISSING_REFUSAL
+
+
+def test_a_failing_call_of_the_truth_that_the_plan_leaves_out_is_a_cause_of_its_own(official, shared_data):
+    """Its echo fails on contracts as on the real classes, whose error text the official checker wants to see."""
+    rows = {row["id"]: row for row in datasets.read_jsonl(shared_data / FILE)}
+    recorded = datasets.read_jsonl(shared_data / RECORDED)
+    row = next(row for row in recorded if row["task_id"] == "multi_turn_miss_param_20" and row["model"][0] == "S")
+    task = task_of(rows[row["task_id"]], other=row["v3_task"])
+    told = asyncio.run(by_record(Stage(task, "contract"), Options(), row=row))
+    assert [turn["cause"] for turn in told["by_turn"]] == ["", "", agreement.LEFT_OUT]
 
 
 # the command
