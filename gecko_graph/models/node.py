@@ -53,6 +53,10 @@ class Accounts:
 
 
 Update: TypeAlias = dict[str, Any]
+
+ADD_UP = frozenset(("steps", "trace", "semantic", "facts", "usage", "asked"))
+"""Keys whose reducers add writes up: an empty one changes nothing. (`task_state` is whole in the outer graph.)"""
+
 NodeFunction: TypeAlias = Callable[[Any, NodeScope], Any]
 """`fn(state, scope)` returns the update, or is a generator: `replies = yield [Ask(...), ...]`, then returns it."""
 
@@ -155,10 +159,12 @@ class _Node(Runnable[Any, Any]):
         self.fn, self.models, self.default, self.book = fn, models, default, book
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return run_node(self.fn, input, self._scope(config), models=self.models, book=self.book, config=config)
+        scope = self._scope(config)
+        return _slim(run_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return await arun_node(self.fn, input, self._scope(config), models=self.models, book=self.book, config=config)
+        scope = self._scope(config)
+        return _slim(await arun_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
 
     def _scope(self, config: RunnableConfig | None) -> NodeScope:
         try:
@@ -169,6 +175,11 @@ class _Node(Runnable[Any, Any]):
             return NodeScope(self.default, silent, self.models.has)
         embedded = "|" in (config or {}).get("configurable", {}).get("checkpoint_ns", "")
         return NodeScope(context_of(runtime.context, self.default), runtime.stream_writer, self.models.has, embedded)
+
+
+def _slim(update: Any) -> Any:
+    """The update without what adds nothing to the keys that add up: each write is a channel's update."""
+    return {key: value for key, value in update.items() if value or key not in ADD_UP} if update else update
 
 
 class Router(RunnableLambda[Any, Any]):

@@ -7,6 +7,7 @@ also the failed attempt's calls and the judge's feedback.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from itertools import count
 from operator import itemgetter
 from typing import Any
 
@@ -73,7 +74,7 @@ def planner(
     (reply,) = yield [PlannerAsk(messages=sight(state, scope.context, prompts), tools=list(tools), where=where)]
     if not isinstance(reply.value, AIMessage):
         return stop("planner_failed", f"the planner did not answer: {reply.failure}")
-    message, calls = read_calls(reply.value, taken=ids_in(state["conversation"], steps))
+    message, calls = read_calls(reply.value, taken=TakenIds(state["conversation"], steps))
     if not calls:
         answer = text_of(message).strip()
         ended = stop("answered", "answered", answer) if answer else stop("empty_reply", "the planner's reply was empty")
@@ -147,13 +148,28 @@ def _calls(message: AnyMessage) -> list[tuple[str, JsonObject]]:
     return [(call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
 
 
-def ids_in(conversation: Sequence[AnyMessage], steps: Sequence[Step]) -> set[str]:
-    """The call ids that are taken. A long attempt has thousands of steps, and this looks at all of them each time."""
-    said = {str(call["id"]) for each in conversation if isinstance(each, AIMessage) for call in each.tool_calls}
-    return said.union(map(itemgetter("id"), map(itemgetter("call"), steps)))
+class TakenIds:
+    """The call ids that are taken. Searched, not collected: a long attempt has thousands of steps at every call."""
+
+    def __init__(self, conversation: Sequence[AnyMessage], steps: Sequence[Step]) -> None:
+        self._conversation, self._steps = conversation, steps
+        self._new: set[str] = set()
+
+    def __contains__(self, identifier: str) -> bool:
+        if identifier in self._new or identifier in map(itemgetter("id"), map(itemgetter("call"), self._steps)):
+            return True
+        messages = (each for each in self._conversation if isinstance(each, AIMessage))
+        return any(str(call["id"]) == identifier for each in messages for call in each.tool_calls)
+
+    def __len__(self) -> int:
+        return len(self._steps) + len(self._new)
+
+    def add(self, identifier: str) -> None:
+        """Take one more."""
+        self._new.add(identifier)
 
 
-def read_calls(message: AIMessage, *, taken: set[str]) -> tuple[AIMessage, list[Call]]:
+def read_calls(message: AIMessage, *, taken: TakenIds) -> tuple[AIMessage, list[Call]]:
     """The calls of a planner's message, each with an id of its own, and the message with the same ids.
 
     Arguments that are no JSON object are kept as text in `malformed`, for the validator. In the message, which goes
@@ -175,11 +191,10 @@ def read_calls(message: AIMessage, *, taken: set[str]) -> tuple[AIMessage, list[
     return with_calls(message, sent), calls
 
 
-def fresh_id(given: str | None, taken: set[str]) -> str:
+def fresh_id(given: str | None, taken: TakenIds) -> str:
     """The call's own id if it has one that is not taken, else a new one."""
     identifier = given or ""
     if not identifier or identifier in taken or len(identifier) > LONGEST_ID:
-        numbers = range(len(taken) + 1, 2 * len(taken) + 2)
-        identifier = next(name for number in numbers if (name := f"call_{number}") not in taken)
+        identifier = next(name for number in count(len(taken) + 1) if (name := f"call_{number}") not in taken)
     taken.add(identifier)
     return identifier

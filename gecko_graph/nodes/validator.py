@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -27,7 +28,6 @@ from ..schemas.undecided import chosen, leads_into, prescribes_format, undecided
 from ..schemas.verbatim import stands
 from ..simulation.rung import clock
 from ..state import VERSION, Call, Complaint, JsonObject, Step
-from ..task_state.patch import json_equal
 from ..toolkit.spec import ToolSpec
 from ..turn import earlier
 
@@ -56,6 +56,11 @@ class _Doubt:
     args: JsonObject
     places: list[str]
     said: SemanticRecord | None = None
+    key: str = ""
+    """What tells a tool with its arguments from others, exactly (`1` and `True` differ)."""
+
+    def __post_init__(self) -> None:
+        self.key = semantic_key(self.tool.name, self.args)
 
 
 @dataclass(slots=True)
@@ -143,7 +148,7 @@ class _Sources:
 
 def _by_model(doubts: Sequence[_Doubt], state: AttemptState) -> Generator[list[Ask], list[Reply], list[SemanticRecord]]:
     """Ask about each tool and arguments once in a turn, all of a message at once."""
-    doubts = list({_key(each.tool.name, each.args): each for each in doubts if each.said is None}.values())
+    doubts = list({each.key: each for each in doubts if each.said is None}.values())
     if not doubts:
         return []
     first = state.get("asked", {}).get("validator", 0)
@@ -154,21 +159,19 @@ def _by_model(doubts: Sequence[_Doubt], state: AttemptState) -> Generator[list[A
     return [_record(doubt, reply) for doubt, reply in zip(doubts, replies, strict=True)]
 
 
-def _key(tool: str, args: JsonObject) -> str:
-    return f"{tool} {json.dumps(args, sort_keys=True)}"
+def semantic_key(tool: str, args: JsonObject) -> str:
+    """The digest of a tool and its arguments."""
+    written = f"{tool} {json.dumps(args, sort_keys=True)}"
+    return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _look_up(doubts: Sequence[_Doubt], records: Sequence[SemanticRecord]) -> None:
-    """Find what was said of these arguments.
-
-    Records are compared as Python compares them, and only where one is equal more exactly (`1` and `True` differ): a
-    long attempt has thousands of them, and looks at all of them at every call.
-    """
+    """Find what was said of these arguments, by key: a long attempt looks at thousands of records at every call."""
+    if records and "key" not in records[0]:  # of a run that an older version began
+        records = [record for record in records if "key" in record]
     for doubt in doubts:
-        args, name = doubt.args, doubt.tool.name
-        if doubt.said is None and args in map(itemgetter("args"), records):
-            alike = (each for each in records if each["tool"] == name and json_equal(each["args"], args))
-            doubt.said = next(alike, None)
+        if doubt.said is None and doubt.key in map(itemgetter("key"), records):
+            doubt.said = next(record for record in records if record["key"] == doubt.key)
 
 
 def _ask(doubt: _Doubt, state: AttemptState, where: Where) -> Ask:
@@ -208,7 +211,7 @@ def _told_schema(schema: JsonObject, places: Sequence[str]) -> JsonObject:
 
 
 def _record(doubt: _Doubt, reply: Reply) -> SemanticRecord:
-    record: SemanticRecord = {"tool": doubt.tool.name, "args": doubt.args, "problems": []}
+    record: SemanticRecord = {"tool": doubt.tool.name, "args": doubt.args, "problems": [], "key": doubt.key}
     if not isinstance(reply.value, SemanticVerdict):
         record["failure"] = reply.failure or "no verdict came back"
         return record

@@ -48,9 +48,13 @@ def test_bytes_checkpointed_grow_with_the_steps_not_with_their_square():
     assert many["bytes"] < 8 * 1.5 * few["bytes"]
 
 
+def judged(tool, args):
+    return {"tool": tool, "args": args, "problems": [], "key": validating.semantic_key(tool, args)}
+
+
 def test_a_long_attempt_is_not_looked_through_as_json_at_each_call(monkeypatch):
     toolkit = Toolkit.from_tools([{"name": "note", "parameters": {"type": "object", "properties": {"text": {}}}}])
-    known = [{"tool": "note", "args": {"text": f"line {n}"}, "problems": []} for n in range(2_000)]
+    known = [judged("note", {"text": f"line {n}"}) for n in range(2_000)]
     written = []
     dumps = json.dumps
     monkeypatch.setattr(validating.json, "dumps", lambda *args, **kwargs: written.append(1) or dumps(*args, **kwargs))
@@ -64,10 +68,7 @@ def test_a_long_attempt_is_not_looked_through_as_json_at_each_call(monkeypatch):
 
 def test_arguments_that_python_takes_for_equal_are_asked_about_again():
     toolkit = Toolkit.from_tools([{"name": "note", "parameters": {"type": "object", "properties": {"text": {}}}}])
-    known = [
-        {"tool": "note", "args": {"text": 1}, "problems": []},
-        {"tool": "other", "args": {"text": 1.0}, "problems": []},
-    ]
+    known = [judged("note", {"text": 1}), judged("other", {"text": 1.0})]
     call = {"id": "a", "name": "note", "args": {"text": 1.0}}
     state = {"pending": [call], "semantic": known, "number": 1, "turn": 0, "task": "write", "asked": {}}
     driven = drive(lambda state, scope: validator(state, scope, toolkit=toolkit), state, [{"problems": []}])

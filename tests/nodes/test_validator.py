@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.ask import Ask, Reply
 from gecko_graph.models.roles import SemanticVerdict
-from gecko_graph.nodes.validator import validator
+from gecko_graph.nodes.validator import semantic_key, validator
 from gecko_graph.testing import drive
 from gecko_graph.toolkit.spec import ToolSpec
 
@@ -100,6 +100,11 @@ class TestRules:
         assert drive(node, state()).update["steps"] == []
 
 
+def judged(tool, args, problems):
+    """A semantic record."""
+    return {"tool": tool, "args": args, "problems": problems, "key": semantic_key(tool, args)}
+
+
 class TestModel:
     def test_the_question_holds_the_call_its_schema_and_what_is_undecided(self):
         _, asks, _ = drive(node, state(CALL, asked={"validator": 4}), [verdict()])
@@ -131,6 +136,7 @@ class TestModel:
                 "tool": "weather",
                 "args": CALL["args"],
                 "problems": [{"argument": "$.city", "problem": "a country, not a city"}],
+                "key": semantic_key("weather", CALL["args"]),
             }
         ]
 
@@ -183,7 +189,7 @@ class TestModel:
         assert [step["call"]["id"] for step in update["steps"]] == ["c1", "c9"]
 
     def test_an_earlier_verdict_is_remembered_across_attempts(self):
-        record = {"tool": "weather", "args": dict(CALL["args"]), "problems": [{"argument": "$.city", "problem": "no"}]}
+        record = judged("weather", dict(CALL["args"]), [{"argument": "$.city", "problem": "no"}])
         update, asks, _ = drive(node, state(CALL, semantic=[record]))
         assert asks == []
         assert update["semantic"] == []
@@ -206,7 +212,7 @@ class TestModel:
         assert sum(len(text) for text in asks[0].variables.values()) < 20_000
 
     def test_other_arguments_are_asked_about_anew(self):
-        record = {"tool": "weather", "args": {"city": "x", "days": 1}, "problems": []}
+        record = judged("weather", {"city": "x", "days": 1}, [])
         assert drive(node, state(call(city="x", days=1), semantic=[record])).asks == []
         assert len(drive(node, state(call(city="x", days=2), semantic=[record]), [verdict()]).asks) == 1
 
@@ -275,7 +281,7 @@ class TestSources:
 
     def test_a_refusal_heard_before_does_not_hold_against_what_a_tool_has_returned_since(self, step):
         args = {"flight": "Miller"}
-        record = {"tool": "book", "args": args, "problems": [{"argument": "$.flight", "problem": "no flight"}]}
+        record = judged("book", args, [{"argument": "$.flight", "problem": "no flight"}])
         assert self.asked(args, semantic=[record]).update["steps"]
         found = step("search", {}, ["Miller"])
         assert self.asked(args, semantic=[record], steps=[found]).update["steps"] == []
