@@ -104,8 +104,8 @@ def test_the_notebook_shows_each_run_once_in_a_real_kernel(executed):
 def test_a_table_grows_while_the_run_goes_on(executed):
     (data,) = shown(executed[-1])
     text = Tables(data["text/html"]).text
-    assert "Attempt 1 : failed" in text
-    assert "(chosen): accepted" in text
+    assert "Attempt 1 from state" in text
+    assert "(chosen) from state" in text
     assert "waiting" not in text
 
 
@@ -128,7 +128,7 @@ def test_a_rehearsal_in_the_making_has_a_table_too():
             story.take(event)
             pages.append(Tables(rehearsal_page({"attempts": story.attempts})))
     assert all(page.tables == 1 for page in pages)
-    assert "Attempt 1 : thinking …" in pages[0].text
+    assert "from state abcdef01 thinking …" in pages[0].text
     assert "waiting for book" in pages[1].text
     assert "waiting" not in pages[-1].text
 

@@ -1,27 +1,29 @@
-"""A rehearsal as an HTML table, for notebooks. Everything that tools and models wrote is cleaned and escaped."""
+"""A rehearsal as an HTML table, for notebooks: what the tree shows, in cells, escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
+from io import StringIO
 
-from . import words
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+from . import tree, words
 from .story import waits_for
-from .tree import STATUS_SIGNS
 
 CELL_CHARS = 600
 
-_COLOURS = {
-    "ok": "#1a7f37", "success": "#1a7f37", "accepted": "#1a7f37",
-    "error": "#cf222e", "failed": "#cf222e",
-    "refused": "#9a6700", "unknown": "#9a6700", "needs_user": "#9a6700", "not_asked_for": "#57606a",
-    "made up": "#9a6700", "unclear": "#9a6700", "unasked": "#9a6700", "supposed": "#9a6700",
-}  # fmt: skip
-_CELL = "text-align:left;vertical-align:top;padding:2px 8px;white-space:normal;overflow-wrap:break-word"
-_CODE = "font-family:monospace;white-space:pre-wrap"
+_CELL = "text-align:left;vertical-align:top;padding:2px 8px;white-space:pre-wrap;overflow-wrap:break-word"
 _TABLE = "table-layout:fixed;width:100%;min-width:52em;border-collapse:collapse"
-_HEADS = {"": "3%", "call": "24%", "result": "35%", "source": "12%", "change of the state": "26%"}
+_HEADS = {"": "3%", "call": "27%", "result": "40%", "change of the state": "30%"}
 """Titles of the columns, and how wide they are: where the browser chooses, narrow ones break words in mid-letter."""
+
+_CONSOLE = Console(file=StringIO(), force_jupyter=False)
+_GREYS = (127, 127, 127)
+_NORMAL = [(36, 41, 47), (207, 34, 46), (26, 127, 55), (154, 103, 0), (9, 105, 218), (130, 80, 223), (27, 124, 131)]
+_THEME = TerminalTheme(_GREYS, _GREYS, [*_NORMAL, _GREYS])  # to be read on light and on dark pages
 
 
 def rehearsal_page(rehearsal: words.Record, *, waiting: str = "") -> str:
@@ -32,122 +34,49 @@ def rehearsal_page(rehearsal: words.Record, *, waiting: str = "") -> str:
         waiting: What unfinished attempts wait for, where that is not the result of a call.
     """
     head = "".join(f'<th style="{_CELL};width:{width}">{escape(title)}</th>' for title, width in _HEADS.items())
-    body = "".join(_whole_row(_note(*note)) for note in words.tell_supposed(rehearsal))
+    supposed = list(tree.supposed_rows(rehearsal))
+    body = _whole_row(_lines(supposed)) if supposed else ""
     for attempt in rehearsal["attempts"]:
-        body += _attempt(attempt, chosen=rehearsal.get("chosen"), waiting=waiting)
-    cost = f"<p>{_small(words.tell_usage(rehearsal['usage']))}</p>" if "usage" in rehearsal else ""
+        body += _attempt(
+            attempt, mark=" (chosen)" if attempt["number"] == rehearsal.get("chosen") else "", waiting=waiting
+        )
+    cost = f"<p>{_html(Text(words.tell_usage(rehearsal['usage']), 'dim'))}</p>" if "usage" in rehearsal else ""
     table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     return f'<div style="overflow-x:auto">{table}</div>{cost}'
 
 
-def _attempt(attempt: words.Record, *, chosen: int | None, waiting: str) -> str:
-    mark = " (chosen)" if attempt["number"] == chosen else ""
-    told = _judged(attempt) if "verdict" in attempt else _small(f"{waiting or _doing(attempt)} …")
-    rows = [_whole_row(f"<b>Attempt {int(attempt['number'])}</b>{mark}: {told}")]
-    rows += [_step(number, step, attempt.get("origins", {})) for number, step in enumerate(attempt["steps"], 1)]
+def _attempt(attempt: words.Record, *, mark: str, waiting: str) -> str:
+    title = _html(tree.attempt_head(attempt, mark=mark))
+    if "verdict" in attempt:
+        title += f"<br>{_lines([(tree.attempt_verdict(attempt), Text('')), *tree.verdict_rows(attempt)])}"
+    else:
+        call = waits_for(attempt)
+        title += _html(Text(f"  {waiting or (f'waiting for {call}' if call else 'thinking')} …", "dim"))
+    rows = [_whole_row(title)]
+    for number, step in enumerate(attempt["steps"], 1):
+        call_, source = tree.step_head(step, attempt.get("origins", {})), tree.answer_rows(step, room=CELL_CHARS)
+        rows.append(_row([str(number), _html(call_), _lines(source), _lines(tree.change_rows(step, room=CELL_CHARS))]))
     if attempt.get("answer"):
-        rows.append(_whole_row(f"<i>{_lines(words.prose(attempt['answer']))}</i>"))
+        rows.append(_whole_row(f"<i>{_html(Text(words.prose(attempt['answer'])))}</i>"))
     return "".join(rows)
 
 
-def _doing(attempt: words.Record) -> str:
-    call = waits_for(attempt)
-    return f"waiting for {call}" if call else "thinking"
-
-
-def _judged(attempt: words.Record) -> str:
-    verdict = attempt["verdict"]
-    word = _coloured(words.tell_verdict(verdict, plan=words.plan_of(attempt)), words.style_of(verdict), bold=True)
-    early = f" {_small('ended early: ' + attempt['stop_reason'])}" if words.is_early(attempt["stop_reason"]) else ""
-    return f"{word}{early}{_items(attempt)}"
-
-
-def _items(attempt: words.Record) -> str:
-    verdict, told = attempt["verdict"], []
-    for item in verdict["items"]:
-        reason, judged_by = words.tell_judged(item, attempt["stop_reason"])
-        note = f"{reason} ({judged_by})".strip()
-        sign = _coloured(STATUS_SIGNS[item["status"]], item["status"])
-        told.append(f"{sign} {_lines(words.prose(item['description']))} {_small(note)}")
-    told += [_note(*note) for note in words.tell_notes(verdict)]
-    if feedback := words.tell_feedback(verdict, attempt["stop_reason"]):
-        told.append(f"» {_lines(feedback)}")
-    return "".join(f"<br>{line}" for line in told)
-
-
-def _note(word: str, text: str) -> str:
-    return f"{_coloured(word, word, bold=True)} {_lines(text)}"
-
-
-def _call(call: words.Record, origins: words.Record) -> str:
-    told = []
-    for text, origin, made_up in words.arguments(call, origins=origins, room=CELL_CHARS):
-        note = _coloured(f"({origin})", "made up", bold=True) if made_up else _small(f"({origin})" if origin else "")
-        told.append(f"{_plain(text)} {note}".rstrip())
-    return f"<b>{_safe(call['name'])}</b>({', '.join(told)})"
-
-
-def _step(number: int, step: words.Record, origins: words.Record) -> str:
-    call, outcome = step["call"], step.get("outcome")
-    said = _call(call, origins.get(call["id"], {}))
-    if not outcome or "status" not in outcome:  # refused, not answered yet, or its answer was not seen
-        status, source, change = "refused" if step.get("complaints") else "", "", _change(outcome or {})
-        result = "<br>".join(_plain(words.tell_complaint(each)) for each in step.get("complaints", []))
-    else:
-        status, source, change = outcome["status"], words.tell_source(outcome), _change(outcome)
-        result = _plain(words.tell_result(outcome["result"], room=CELL_CHARS))
-        result += "".join(f"<br>{_small(told)}" for told in words.tell_passed(outcome["passed"]))
-        result += "".join(f"<br>{_note('unclear', words.prose(why))}" for why in outcome.get("unclear", ()))
-    cells = [
-        str(number),
-        f'<span style="{_CODE}">{said}</span>',
-        f'{_coloured(status, status)} <span style="{_CODE}">{result}</span>',
-        _small(source),
-        f'<span style="{_CODE}">{change}</span>',
-    ]
-    return _row(f'<td style="{_CELL}">{cell}</td>' for cell in cells)
-
-
-def _change(outcome: words.Record) -> str:
-    lines = [_plain(f"{mark.sign} {mark.place} {mark.value}".rstrip()) for mark in _marks(outcome.get("patch") or [])]
-    if refusal := words.refusal_of(outcome):
-        lines.insert(0, _coloured(f"the change was not made: {refusal}", "refused"))
-    lines += [_coloured(f"race: {race}", "refused") for race in outcome.get("race", [])]
-    return "<br>".join(lines)
-
-
-def _marks(patch: Sequence[words.Record]) -> list[words.Mark]:
-    return words.tell_patch(patch, room=CELL_CHARS)
+def _row(cells: Iterable[str]) -> str:
+    told = (f'<td style="{_CELL};font-family:monospace">{cell}</td>' for cell in cells)
+    return f"<tr>{''.join(told)}</tr>"
 
 
 def _whole_row(content: str) -> str:
-    return _row([f'<td colspan="{len(_HEADS)}" style="{_CELL}">{content}</td>'])
+    return f'<tr><td colspan="{len(_HEADS)}" style="{_CELL}">{content}</td></tr>'
 
 
-def _row(cells: Iterable[str]) -> str:
-    return f"<tr>{''.join(cells)}</tr>"
+def _lines(rows: Iterable[tree.Row]) -> str:
+    return "<br>".join(_html(Text.assemble(word, " " if word and text else "", text)) for word, text in rows)
 
 
-def _safe(text: str) -> str:
-    """Text that others wrote, harmless in HTML."""
-    return escape(words.clean(text), quote=True)
-
-
-def _plain(text: str) -> str:
-    """Text that `words` has cleaned, escaped."""
-    return escape(text, quote=True)
-
-
-def _lines(text: str) -> str:
-    return _plain(text).replace("\n", "<br>")
-
-
-def _small(text: str) -> str:
-    return f'<small style="opacity:.7">{_lines(words.prose(text))}</small>' if text else ""
-
-
-def _coloured(text: str, word: str, *, bold: bool = False) -> str:
-    weight = ";font-weight:bold" if bold else ""
-    if not text:
-        return ""
-    return f'<span style="color:{_COLOURS[word]}{weight}">{_lines(words.prose(text))}</span>'
+def _html(text: Text) -> str:
+    told = ""
+    for part in Text.assemble(text).render(_CONSOLE):  # a style of the whole text is left out by render
+        style, shown = part.style.get_html_style(_THEME) if part.style else "", escape(part.text, quote=True)
+        told += f'<span style="{style}">{shown}</span>' if style else shown
+    return told.replace("\n", "<br>")

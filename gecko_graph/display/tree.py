@@ -27,9 +27,13 @@ Row = tuple[Text, Text]
 
 def rehearsal_tree(rehearsal: words.Record, *, waiting: str = "") -> RenderableType:
     """A rehearsal, whole or in the making: its attempts, then what it comes to."""
-    supposed = [_row(word, text) for word, text in words.tell_supposed(rehearsal)]
     attempts = [attempt_tree(attempt, waiting=waiting or "going on") for attempt in rehearsal["attempts"]]
-    return Group(*_rows(supposed), *attempts, *([closing(rehearsal)] if "verdict" in rehearsal else []))
+    return Group(*_rows(supposed_rows(rehearsal)), *attempts, *([closing(rehearsal)] if "verdict" in rehearsal else []))
+
+
+def supposed_rows(rehearsal: words.Record) -> list[Row]:
+    """What was made up of the state before the first attempt."""
+    return [_row(word, text) for word, text in words.tell_supposed(rehearsal)]
 
 
 def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
@@ -39,32 +43,35 @@ def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
         attempt: An `Attempt` record, or a draft of one (`Story`).
         waiting: What an unfinished attempt waits for.
     """
-    tree = Tree(_head(attempt), guide_style="dim")
+    tree = Tree(attempt_head(attempt), guide_style="dim")
     for step in attempt["steps"]:
-        tree.add(Group(_step_head(step), *_rows(step_rows(step))))
+        tree.add(Group(step_head(step), *_rows([*answer_rows(step), *change_rows(step)])))
     if attempt.get("answer"):
         tree.add(_grid([(Text("answer", "bold"), Text(words.prose(attempt["answer"])))]))
     if "verdict" in attempt:
-        tree.add(Group(_verdict(attempt["verdict"], words.plan_of(attempt)), *_rows(verdict_rows(attempt))))
+        tree.add(Group(attempt_verdict(attempt), *_rows(verdict_rows(attempt))))
     elif waiting:
         tree.add(Text(f"{words.clean(waiting)} …", "dim"))
     return tree
 
 
-def step_rows(step: words.Record) -> list[Row]:
-    """What became of a call: complaints, or the result, why other rungs passed, and the change."""
+def answer_rows(step: words.Record, *, room: int = words.RESULT_CHARS) -> list[Row]:
+    """What became of a call: complaints, or the result, why other rungs passed, and what could not be evaluated."""
     rows = [_row("refused", words.tell_complaint(complaint)) for complaint in step.get("complaints", [])]
-    outcome = step.get("outcome")
-    if not outcome:
-        return rows
+    outcome = step.get("outcome") or {}
     if "status" in outcome:
-        rows.append((_word(outcome["status"]), Text(words.tell_result(outcome["result"]))))
+        rows.append((_word(outcome["status"]), Text(words.tell_result(outcome["result"], room=room))))
         rows += [(Text(""), Text(told, "dim")) for told in words.tell_passed(outcome["passed"])]
-    if refusal := words.refusal_of(outcome):
-        rows.append(_row("refused", f"the change was not made: {refusal}"))
-    rows += mark_rows(words.tell_patch(outcome["patch"] or []))
-    rows += [_row("race", words.clean(race), style="refused") for race in outcome.get("race", [])]
     return rows + [_row("unclear", words.prose(why)) for why in outcome.get("unclear", [])]
+
+
+def change_rows(step: words.Record, *, room: int = words.VALUE_CHARS) -> list[Row]:
+    """What a call changed, or why it was not to, and whose change it meets."""
+    outcome = step.get("outcome") or {}
+    refusal = words.refusal_of(outcome)
+    rows = [_row("refused", f"the change was not made: {refusal}")] if refusal else []
+    rows += mark_rows(words.tell_patch(outcome.get("patch") or [], room=room))
+    return rows + [_row("race", words.clean(race), style="refused") for race in outcome.get("race", [])]
 
 
 def mark_rows(marks: Iterable[words.Mark]) -> list[Row]:
@@ -115,8 +122,9 @@ def as_text(*renderables: RenderableType, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def _head(attempt: words.Record) -> Text:
-    head = Text(f"Attempt {attempt['number']}", "bold")
+def attempt_head(attempt: words.Record, *, mark: str = "") -> Text:
+    """An attempt's number, what it began from, and why it ended early."""
+    head = Text(f"Attempt {attempt['number']}{mark}", "bold")
     if digest := attempt.get("start_digest"):
         head.append(f"  from state {digest[:8]}", "not bold dim")
     if words.is_early(attempt.get("stop_reason", "")):
@@ -124,8 +132,14 @@ def _head(attempt: words.Record) -> Text:
     return head
 
 
-def _step_head(step: words.Record) -> Text:
-    head = _call(step["call"])
+def attempt_verdict(attempt: words.Record) -> Text:
+    """The verdict on an attempt in a line."""
+    return _verdict(attempt["verdict"], words.plan_of(attempt))
+
+
+def step_head(step: words.Record, origins: words.Record = MappingProxyType({})) -> Text:
+    """A call, where its arguments come from, and who answered it."""
+    head = _call(step["call"], origins.get(step["call"]["id"], {}))
     outcome = step.get("outcome") or {}
     return head.append(f"  {words.tell_source(outcome)}", "not bold dim") if "rung" in outcome else head
 
