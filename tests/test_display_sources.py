@@ -12,6 +12,7 @@ from gecko_graph.display import words
 from gecko_graph.display.live import LiveTree, PlainLines, show
 from gecko_graph.display.story import Story, events_of
 from gecko_graph.display.tree import as_text, attempt_tree
+from gecko_graph.display.words import tell_judged
 from tests.runs_to_show import NASTY, attempt, printable, rehearsal, step, verdict
 
 BY_MODEL = {"from": "supposed", "path": "$.number", "step": 1, "rung": "model"}
@@ -147,3 +148,9 @@ def test_names_and_notes_that_others_wrote_are_harmless():
     run |= {"origins": origins, "changes": [NASTY], "supposed_state": {"state": {NASTY: NASTY}}}
     assert printable(str(format_run(run)))
     assert "<script>" not in format_run(run)._repr_html_()
+
+
+def test_an_item_that_the_judge_has_struck_says_so_in_words():
+    item = {"id": "a", "description": "he is happy", "status": "not_asked_for", "reason": "", "by": "model"}
+    assert tell_judged(item, "") == ("not asked for, not counted", "model")
+    assert tell_judged(item | {"reason": "his own affair"}, "")[0] == "not asked for, not counted: his own affair"

@@ -243,6 +243,8 @@ def tell_supposed(rehearsal: Record) -> list[tuple[str, str]]:
 def tell_judged(item: Record, stop_reason: str) -> tuple[str, str]:
     """Why an item came out as it did, unless that is why the attempt ended, which is told once; and who says so."""
     reason = "" if item["reason"] == stop_reason else prose(item["reason"])
+    if item["status"] == "not_asked_for":
+        reason = f"not asked for, not counted: {reason}".removesuffix(": ")
     return reason, "not judged" if item["by"] == "nobody" else item["by"]
 
 
