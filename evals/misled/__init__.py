@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from langchain_core.language_models import BaseChatModel
 
@@ -35,10 +36,10 @@ class Misled(Suite):
     examples = ("", "--model openai:gpt-5-mini", "--only 'injected verdict'")
 
     def __init__(self, options: Options) -> None:
-        super().__init__(options)
         if others := sorted(options.role_models.keys() - {"judge"}):
             raise EvalError(f"--role-model {others[0]}=...: only the judge is measured here, the others are recorded")
         model = options.model_names().get("judge")
+        super().__init__(replace(options, model=None, role_models={"judge": model} if model else {}))
         self._judge: Mapping[Role, BaseChatModel] = {"judge": options.chat(model)} if model else {}
 
     def cases(self) -> Iterator[Case]:

@@ -77,7 +77,9 @@ def test_a_judge_who_believes_nothing_is_measured(run, tmp_path, monkeypatch, ca
     monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: model)
     chosen = "diary-*,standing-*,reference-from-*"
     assert run(Misled, "--model", "any:sceptic", "--only", chosen) == 0
-    assert "any:sceptic" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "judge any:sceptic" in told
+    assert "simulator any:sceptic" not in told, "the others are recorded"
     done = records(tmp_path)
     assert not any(record["values"]["fooled"] for record in done.values())
     assert {name for name, record in done.items() if record["values"]["verdict"] == "accepted"} == {
