@@ -11,7 +11,7 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.complaint` | `call`, `complaints` | the validator refused it |
 | `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear` | a rung answered it |
 | `gecko.change` | `call`, `patch`, `refused`, `race` | a change was committed, or refused; with whose it overlaps |
-| `gecko.verdict` | `verdict`, `answer`, `stop_reason` | the judge has spoken |
+| `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has spoken |
 """
 
 from __future__ import annotations

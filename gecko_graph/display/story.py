@@ -11,7 +11,7 @@ Draft: TypeAlias = dict[str, Any]
 """An `Attempt` record in the making: `steps` may have neither complaints nor outcome yet, `verdict` may be missing."""
 
 ANSWER_KEYS = ("status", "result", "rung", "simulated", "passed")
-VERDICT_KEYS = ("verdict", "answer", "stop_reason")
+VERDICT_KEYS = ("verdict", "answer", "stop_reason", "stop")
 
 
 class Story:
@@ -80,7 +80,9 @@ def events_of(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             change = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
             yield events.event("gecko.change", attempt=number, call=call, **change)
     if "verdict" in attempt:
-        yield events.event("gecko.verdict", attempt=number, **{key: attempt[key] for key in VERDICT_KEYS})
+        yield events.event(
+            "gecko.verdict", attempt=number, **{key: attempt[key] for key in VERDICT_KEYS if key in attempt}
+        )
 
 
 def _nothing(draft: Draft, event: Mapping[str, Any]) -> None:
@@ -111,7 +113,7 @@ def _change(draft: Draft, event: Mapping[str, Any]) -> None:
 
 
 def _judge(draft: Draft, event: Mapping[str, Any]) -> None:
-    draft.update({key: event[key] for key in VERDICT_KEYS})
+    draft.update({key: event[key] for key in VERDICT_KEYS if key in event})
 
 
 def _step(draft: Draft, event: Mapping[str, Any]) -> Draft:

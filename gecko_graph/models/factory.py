@@ -62,6 +62,8 @@ class Models:
             ModelError: Unknown role or provider, missing key, missing package.
             GeckoError: A prompt of one's own that cannot be used.
         """
+        if models is not None and not isinstance(models, Mapping):
+            raise ModelError(f"models: expected a mapping of role to model, got {type(models).__name__}")
         unknown = sorted(set(models or {}) - set(ROLES))
         if unknown:
             raise ModelError(f"no role is called {', '.join(map(repr, unknown))}; roles: {', '.join(ROLES)}")

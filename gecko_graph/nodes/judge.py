@@ -116,7 +116,7 @@ def judge(
         for each in tried
     ]
     for attempt in judged:
-        told = {key: attempt[key] for key in ("verdict", "answer", "stop_reason")}
+        told = {key: attempt[key] for key in ("verdict", "answer", "stop_reason", "stop") if key in attempt}
         scope.emit(event("gecko.verdict", attempt=attempt["number"], **told))
     return {"attempts": judged}
 

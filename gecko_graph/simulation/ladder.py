@@ -52,13 +52,22 @@ def rungs_of(own: Iterable[Rung]) -> Rungs:
         GeckoError: Something is not a Rung, or two have one name.
     """
     found: dict[str, Rung] = {}
-    for rung in own:
-        if not isinstance(rung, Rung):
-            raise GeckoError(f"rungs: expected a Rung, got {type(rung).__name__}: Rung(name, answer)")
+    for rung in own_rungs(own):
         if rung.name in found:
             raise GeckoError(f"rungs: two rungs are called {rung.name!r}")
         found[rung.name] = rung
     return {**RUNGS, **found}
+
+
+def own_rungs(own: Iterable[Rung]) -> tuple[Rung, ...]:
+    """A user's rungs, checked. Raises GeckoError for anything else."""
+    if not isinstance(own, Iterable):
+        raise GeckoError(f"rungs: expected a list of Rung objects, got {type(own).__name__}")
+    rungs = tuple(own)
+    for rung in rungs:
+        if not isinstance(rung, Rung):
+            raise GeckoError(f"rungs: expected a Rung, got {type(rung).__name__}: Rung(name, answer)")
+    return rungs
 
 
 def ladder_of(context: GeckoContext, rungs: Rungs) -> list[Rung]:
