@@ -78,6 +78,7 @@ class Prompts:
 
     def __init__(self, given: str | Path | None = None) -> None:
         self._parts: Mapping[Role, _Parts] = _built_in() if given is None else {**_built_in(), **_own(Path(given))}
+        self._bare: dict[Role, Prompt] = {}
 
     def render(self, role: Role, variables: Mapping[str, str]) -> Prompt:
         """Render a role's prompt.
@@ -93,7 +94,11 @@ class Prompts:
         if variables.keys() != parts.names:
             missing, unused = sorted(parts.names - variables.keys()), sorted(variables.keys() - parts.names)
             raise ValueError(f"prompt {role!r}: missing {missing}, unused {unused}")
-        return Prompt(parts.system, parts.user.render(variables).strip())
+        if any(variables.values()):
+            return Prompt(parts.system, parts.user.render(variables).strip())
+        if role not in self._bare:  # the planner has nothing to be told at most of its calls
+            self._bare[role] = Prompt(parts.system, parts.user.render(variables).strip())
+        return self._bare[role]
 
 
 def render(role: Role, variables: Mapping[str, str]) -> Prompt:

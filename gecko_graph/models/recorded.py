@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -249,3 +250,8 @@ def _chunks(message: AIMessage, run_manager: _RunManager | None) -> list[ChatGen
         made.append(AIMessageChunk(content="", tool_call_chunks=parts))
     message.id = f"lc_run--{run_manager.run_id}"  # the same for all, or a stream shows the whole message once more
     return [ChatGenerationChunk(message=chunk.model_copy(update={"id": message.id})) for chunk in made]
+
+
+# LangChain inspects these at every call, which takes longer than the reply
+for _method in (RecordedModel._generate, RecordedModel._agenerate):
+    _method.__signature__ = inspect.signature(_method)  # type: ignore[union-attr, attr-defined, unused-ignore]

@@ -20,13 +20,15 @@ MESSAGE_CHARS = 2_000
 NAME_CHARS = 100
 SHORT_TEXT = 200
 
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode  # json.dumps makes an encoder each time
+
 SHARES = (RESULT_CHARS, 400, 260, 160, 100, 60, 30, 0)
 """How long one value may be, where many values share a budget: the first share at which all of them fit."""
 
 
 def tell_json(value: Any, *, budget: int = RESULT_CHARS) -> str:
     """A value as one line of JSON, within `budget` characters."""
-    return cut(json.dumps(value, ensure_ascii=False, default=str), budget=budget)
+    return cut(_encode(value), budget=budget)
 
 
 def cut(text: str, *, budget: int) -> str:
