@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ from ..errors import ScenarioError, ToolkitError
 from ..toolkit import Toolkit
 from ..toolkit.function_dicts import tool_descriptions
 
-_OPENAPI = re.compile(rb"""^[ \t]*+\{?[ \t]*+["']?(openapi|swagger|asyncapi)["']?[ \t]*+:""", re.MULTILINE)
-_HEAD_BYTES = 65_536
+_OPENAPI = frozenset({"openapi", "swagger", "asyncapi"})
 
 
 def read_toolkit(path: str | Path) -> Toolkit:
@@ -27,9 +25,9 @@ def read_toolkit(path: str | Path) -> Toolkit:
             f"{file}: is Python, and no code is run from here: in Python, Toolkit.from_tools([function, ...]) takes "
             "its functions, and to_openapi() makes a document of them"
         )
-    if _is_openapi(file):
-        return Toolkit.from_openapi(file)
-    document = _document(file)
+    document = _document(file)  # read once: a pipe cannot be read twice
+    if isinstance(document, dict) and document.keys() & _OPENAPI:
+        return Toolkit.from_openapi(file, parsed=document)
     if isinstance(document, dict) and {"turns", "tools"} <= document.keys():
         raise ToolkitError(f"{file} is a scenario, which has tools and tasks of its own: gecko-graph run {file}")
     described = tool_descriptions(document, where=str(file))
@@ -76,19 +74,11 @@ def _is_inside(file: Path, folder: Path) -> bool:
         return False
 
 
-def _is_openapi(file: Path) -> bool:
-    try:
-        with file.open("rb") as opened:
-            return _OPENAPI.search(opened.read(_HEAD_BYTES)) is not None
-    except OSError:
-        return False  # whoever reads it next says what is wrong
-
-
 def _document(file: Path) -> Any:
     if file.suffix != ".jsonl":
         return read_document(file)
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ToolkitError(f"{file}: cannot be read: {error}") from None
     return [parse_document(line, where=f"{file} line {number}") for number, line in enumerate(lines, 1) if line.strip()]

@@ -54,17 +54,20 @@ class OpenApiTools:
     invariants: tuple[Invariant, ...]
 
 
-def read_openapi(source: str | Path | Mapping[str, Any], *, allow_remote: bool = False) -> OpenApiTools:
+def read_openapi(
+    source: str | Path | Mapping[str, Any], *, allow_remote: bool = False, parsed: JsonObject | None = None
+) -> OpenApiTools:
     """All tools of an OpenAPI document.
 
     Args:
         source: Path of a YAML or JSON file, or the document as a dict. An `https` address where `allow_remote` is True.
         allow_remote: Whether references to the web are followed (`https` only).
+        parsed: What the file holds, where it has been read already.
 
     Raises:
         ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or something in it is broken; the message names the place.
     """
-    documents = Documents(source, allow_remote=allow_remote)
+    documents = Documents(source, allow_remote=allow_remote, parsed=parsed)
     place = documents.root
     root = an_object(documents.at(place), place)
     return _DocumentReader(documents, root, _version(root, place)).read()

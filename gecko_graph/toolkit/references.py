@@ -116,13 +116,19 @@ class Documents:
         source: Path of a file, `https` address, or the document as a dict.
         allow_remote: Whether references to the web are followed.
         label: What a dict is called in messages.
+        parsed: What the file holds, where it has been read already.
 
     Raises:
         ToolkitError: The document cannot be read.
     """
 
     def __init__(
-        self, source: str | Path | Mapping[str, Any], *, allow_remote: bool = False, label: str = "the document"
+        self,
+        source: str | Path | Mapping[str, Any],
+        *,
+        allow_remote: bool = False,
+        label: str = "the document",
+        parsed: JsonObject | None = None,
     ) -> None:
         self._allow_remote = allow_remote
         self._folder: Path | None = None
@@ -137,7 +143,7 @@ class Documents:
         else:
             self.root = Place(_as_path(source))
             self._shown_folder = Path(source).parent
-            self._values[self.root.document] = read_document(Path(source))
+            self._values[self.root.document] = read_document(Path(source)) if parsed is None else parsed
             self._folder = self._shown_folder.resolve()
 
     def at(self, place: Place) -> Json:

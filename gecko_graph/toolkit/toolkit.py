@@ -55,7 +55,9 @@ class Toolkit:
         self.title = title
 
     @classmethod
-    def from_openapi(cls, source: str | Path | Mapping[str, Any], *, allow_remote: bool = False) -> Toolkit:
+    def from_openapi(
+        cls, source: str | Path | Mapping[str, Any], *, allow_remote: bool = False, parsed: JsonObject | None = None
+    ) -> Toolkit:
         """The operations of an OpenAPI 3.0 or 3.1 document as tools.
 
         Path, query, header, cookie and body parameters become one argument object. Where several have the same name,
@@ -67,6 +69,7 @@ class Toolkit:
                 address.
             allow_remote: Whether references to the web are followed (`https` only). References to files are read only
                 inside the document's own folder.
+            parsed: What the file holds, where it has been read already (a pipe can be read only once).
 
         Raises:
             ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or something in it is broken; the message names the
@@ -74,7 +77,7 @@ class Toolkit:
         """
         from .openapi import read_openapi
 
-        read = read_openapi(source, allow_remote=allow_remote)
+        read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
         return cls(read.tools, lets=read.lets, invariants=read.invariants, title=read.title)
 
     @classmethod
