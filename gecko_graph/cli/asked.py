@@ -85,13 +85,41 @@ def check_address(options: argparse.Namespace) -> None:
         raise GeckoError("--base-url is the address of a model: give --model as well")
 
 
-def check_options(options: argparse.Namespace) -> None:
+def check_files(read: Sequence[tuple[str, str | Path | None]], written: Sequence[tuple[str, str | None]]) -> None:
+    """Look for a file that is written although the same command reads it, or writes something else to it.
+
+    Args:
+        read: What the command reads: a name for it in messages, and its file.
+        written: What it writes, likewise; `-` is the standard output.
+
+    Raises:
+        GeckoError: There is one; both names are in the message.
+    """
+    others = [(name, file) for name, file in read if file is not None]
+    for name, file in written:
+        if file is None or file == "-":
+            continue
+        for other, taken in others:
+            if _is_same(Path(file), Path(taken)):
+                raise GeckoError(f"{name} {file}: is the same file as {other} {taken}; write to another one")
+        others.append((name, file))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    both = one.exists() and other.exists()
+    return one.samefile(other) if both else os.path.realpath(one) == os.path.realpath(other)
+
+
+def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
     """Look for what does not go together.
 
     Raises:
         GeckoError: Something does not.
     """
     check_address(options)
+    named = [("FILE", options.file), ("--tools", options.tools), ("--state", options.state)]
+    read = [*named, ("the scenario's tools", scenario.tools_file)]
+    check_files(read, [("--save", options.save), ("--json", options.json)])
     if options.resume and not options.save:
         raise GeckoError("--resume needs --save FILE: the file that the run was kept in")
     if options.thread and not options.save:

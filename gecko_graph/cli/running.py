@@ -55,7 +55,7 @@ def demo(options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> int:
     """Rehearse a scenario or a task."""
     scenario = scenario_of(options)
-    check_options(options)
+    check_options(options, scenario)
     thread = options.thread or scenario.name
     console = screen(stderr=options.json == "-")
     opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())

@@ -19,7 +19,7 @@ from ..models.factory import Models
 from ..scenario import read_toolkit
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.converter import convert as conversion
-from .asked import check_address
+from .asked import check_address, check_files
 from .screen import screen
 
 DESCRIPTION_CHARS = 300
@@ -50,8 +50,7 @@ def convert(options: argparse.Namespace) -> int:
     check_address(options)
     source, target = Path(options.source), Path(options.output)
     to_stdout = options.output == "-"
-    if not to_stdout and target.exists() and source.exists() and target.samefile(source):
-        raise GeckoError(f"{target}: is the file to be read; write to another one")
+    check_files([("IN", options.source)], [("-o", options.output)])
     toolkit, failures = read_toolkit(source), list[str]()
     if options.model:
         toolkit, failures = complete(toolkit, Models.bind(options.model, base_url=options.base_url))

@@ -65,6 +65,7 @@ class Scenario:
         turns: What the user says, turn by turn.
         limits: The run's knobs.
         where: Where it was read, for messages.
+        tools_file: Where its tools were read, if they stand in a file of their own.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Scenario:
     turns: tuple[Turn, ...]
     limits: GeckoContext
     where: str = "scenario"
+    tools_file: Path | None = None
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
@@ -112,7 +114,8 @@ class Scenario:
         read = read_scenario(data, where=where)
         tools = toolkit_of(read.tools, folder=Path(folder), where=where, allow_outside=allow_outside)
         turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in read.turns)
-        return cls(read.name, tools, read.state, turns, read.limits, where)
+        file = Path(folder) / read.tools if isinstance(read.tools, str) else None
+        return cls(read.name, tools, read.state, turns, read.limits, where, file)
 
     def toolkit(self) -> Toolkit:
         """The scenario's tools."""

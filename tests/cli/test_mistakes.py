@@ -47,11 +47,11 @@ MISTAKES = {
     ("run", SHOP, "--json", "/no/such/folder.json"): "--json /no/such/folder.json: cannot be written",
     ("run", SHOP, "--save", "/"): "/: unable to open database file",
     ("run", SHOP, "--save", "none.sqlite", "--resume"): "none.sqlite: no such file; there is nothing to resume",
-    ("run", SHOP, "--save", SHOP): f"{SHOP}: it is no file of saved runs",
+    ("run", SHOP, "--save", __file__): f"{__file__}: it is no file of saved runs",
     ("history", "none.sqlite"): "none.sqlite: no such file; `gecko-graph run ... --save none.sqlite` makes one",
     ("history", SHOP, "t"): f"{SHOP}: it is no file of saved runs",
     ("tools", "none.yaml"): "none.yaml: no such file",
-    ("convert", SHOP_API, "-o", SHOP_API): f"{SHOP_API}: is the file to be read; write to another one",
+    ("convert", SHOP_API, "-o", SHOP_API): f"-o {SHOP_API}: is the same file as IN {SHOP_API}; write",
     ("convert", SHOP_API, "-o", "/no/such/folder.json"): "/no/such/folder.json: cannot be written",
     ("convert", SHOP_API, "-o", "x.json", "--model", "gpt"): "model 'gpt': write 'provider:name'",
 }
