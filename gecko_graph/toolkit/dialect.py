@@ -9,8 +9,9 @@ What changes on the way:
 - Older drafts: a list in `items` becomes `prefixItems`, `dependencies` what they are now; `required: true` of a
   property is said by the object.
 - A `discriminator` beside `oneOf` or `anyOf` becomes a condition on each of its branches: the property is required and
-  has the branch's names. Without branches it decides nothing and is dropped. A child that extends such a parent by
-  `allOf` extends it without its branches, or it would contain itself.
+  has the branch's names. Where the branch itself lists other values for the property, the branch counts. Without
+  branches it decides nothing and is dropped. A child that extends such a parent by `allOf` extends it without its
+  branches, or it would contain itself.
 - `readOnly` properties are left out of arguments, `writeOnly` ones out of results.
 - What only documents (`xml`, `externalDocs`, `x-...`) is dropped.
 """
@@ -23,7 +24,7 @@ from typing import Any, Literal
 from ..schemas.subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
 from ..schemas.tidy import TYPES
 from ..state import JsonObject
-from .keywords import check_keyword
+from .keywords import check_keyword, only, or_null
 from .names import numbered
 from .references import Documents, Place, a_list, an_object, broken, kind, member
 from .simplify import PREFIX, as_object, closure, defs_of, in_place_defs, renamed, simplify
@@ -78,6 +79,8 @@ class SchemaReader:
         self._bodies: dict[tuple[str, Direction], Any] = {}
         self._needs: dict[tuple[str, Direction], list[str]] = {}
         self._waiting: list[tuple[str, Any, Place, Direction]] = []
+        self.notes: dict[str, None] = {}
+        """What was left out or set aside on the way, with its place."""
 
     def read(self, schema: Any, place: Place, *, direction: Direction) -> JsonObject:
         """One schema, self-contained.
@@ -154,7 +157,7 @@ class SchemaReader:
             beside = {key: value for key, value in beside.items() if key in _BESIDE_3_0}
         nullable = self._version != "json" and beside.pop("nullable", None) is True
         referring = {"$ref": PREFIX + name, **self._plain(beside, place, direction)}
-        return _or_null(referring) if nullable else referring
+        return or_null(referring) if nullable else referring
 
     def _extends(self, place: Place, target: Place) -> bool:
         """Whether a reference in an `allOf` names a parent whose branches lead back here."""
@@ -227,7 +230,7 @@ class SchemaReader:
             read.setdefault("examples", [schema["example"]])
         self._bounds(read)
         self._discriminate(schema, read, place)
-        return _or_null(read) if schema.get("nullable") is True else read
+        return or_null(read) if schema.get("nullable") is True else read
 
     def _dropped(self, key: str, value: Any) -> bool:
         if key in _DROPPED or (value is None and key in ("title", "description")):
@@ -330,7 +333,44 @@ class SchemaReader:
             if isinstance(branch, dict) and isinstance(branch.get("$ref"), str):
                 target = self._documents.resolve(branch["$ref"], place / key / index)
                 names = given.get(target) or [target.tokens[-1] if target.tokens else self._names[target]]
-                read[key][index] = _only(read[key][index], name, names)
+                own = self._own_values(branch, place / key / index, name)
+                fitting = names if own is None else [one for one in names if one in own]
+                if fitting:
+                    read[key][index] = only(read[key][index], name, fitting)
+                elif target in given:
+                    why = f"maps {names[0]!r} to a schema that allows other values for {name!r}: the schema counts"
+                    self.notes[f"{here}: {why}"] = None
+
+    def _own_values(
+        self, schema: Any, place: Place, name: str, seen: frozenset[Place] = frozenset()
+    ) -> list[Any] | None:
+        """The values that a schema itself lists for a property; None where it lists none."""
+        schema, place = self._documents.follow(schema, place)
+        if not isinstance(schema, dict) or place in seen:
+            return None
+        members = schema.get("properties")
+        listed = [self._listed(members.get(name), place / "properties" / name)] if isinstance(members, dict) else []
+        for key in IN_PLACE & schema.keys():
+            parts = enumerate(a_list(schema[key], place / key))
+            found = [self._own_values(one, place / key / index, name, seen | {place}) for index, one in parts]
+            if key == "allOf":
+                listed += found
+            elif None not in found:
+                listed.append([value for values in found for value in values or ()])
+        known = [one for one in listed if one is not None]
+        return [value for value in known[0] if all(value in one for one in known)] if known else None
+
+    def _listed(self, schema: Any, place: Place) -> list[Any] | None:
+        schema, _ = self._documents.follow(schema, place)
+        if not isinstance(schema, dict):
+            return None
+        return (
+            [schema["const"]]
+            if "const" in schema
+            else a_list(schema["enum"], place / "enum")
+            if "enum" in schema
+            else None
+        )
 
     def _mapped(self, mapping: JsonObject, place: Place) -> dict[Place, list[str]]:
         """The names that a discriminator gives to each schema."""
@@ -342,21 +382,3 @@ class SchemaReader:
             target = f"#/components/schemas/{reference}" if bare else reference
             names.setdefault(self._documents.resolve(target, place / name), []).append(name)
         return names
-
-
-def _only(branch: JsonObject, name: str, names: list[str]) -> JsonObject:
-    """The branch, on condition that a property has one of the names."""
-    return {**branch, "properties": {name: {"enum": names}}, "required": [name]}
-
-
-def _or_null(schema: JsonObject) -> JsonObject:
-    kinds = schema.get("type")
-    if kinds is None and not schema.keys() - ANNOTATIONS:
-        return schema
-    if kinds is None or schema.keys() & {"$ref", "allOf", "anyOf", "oneOf", "not", "const"}:
-        said = {key: value for key, value in schema.items() if key in ANNOTATIONS}
-        rest = {key: value for key, value in schema.items() if key not in ANNOTATIONS}
-        return {"anyOf": [rest, {"type": "null"}], **said}
-    kinds = kinds if isinstance(kinds, list) else [kinds]
-    listed = {"enum": [*schema["enum"], None]} if None not in schema.get("enum", [None]) else {}
-    return {**schema, "type": kinds if "null" in kinds else [*kinds, "null"], **listed}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..schemas.subschemas import ANNOTATIONS
 from ..schemas.tidy import COUNTS, are_names, is_count, is_number
+from ..state import JsonObject
 from .references import Place, broken, kind
 
 _Check = tuple[Callable[[Any], bool], str]
@@ -65,3 +67,22 @@ def check_keyword(key: str, value: Any, place: Place, *, strict: bool) -> Any:
 def _shown(value: Any) -> str:
     is_out_of_range = kind(value) == "a number" and not is_number(value)
     return "one out of range" if is_out_of_range else kind(value)
+
+
+def only(branch: JsonObject, name: str, names: list[str]) -> JsonObject:
+    """The branch, on condition that a property has one of the names."""
+    return {**branch, "properties": {name: {"enum": names}}, "required": [name]}
+
+
+def or_null(schema: JsonObject) -> JsonObject:
+    """The schema, which also takes null."""
+    kinds = schema.get("type")
+    if kinds is None and not schema.keys() - ANNOTATIONS:
+        return schema
+    if kinds is None or schema.keys() & {"$ref", "allOf", "anyOf", "oneOf", "not", "const"}:
+        said = {key: value for key, value in schema.items() if key in ANNOTATIONS}
+        rest = {key: value for key, value in schema.items() if key not in ANNOTATIONS}
+        return {"anyOf": [rest, {"type": "null"}], **said}
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    listed = {"enum": [*schema["enum"], None]} if None not in schema.get("enum", [None]) else {}
+    return {**schema, "type": kinds if "null" in kinds else [*kinds, "null"], **listed}

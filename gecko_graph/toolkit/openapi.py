@@ -29,6 +29,7 @@ from .arguments import ArgumentReader, Arguments, Body
 from .dialect import SchemaReader, Version
 from .examples import paired_examples
 from .names import VALID, numbered, path_name, valid_name
+from .problems import Problem
 from .references import Documents, Place, a_list, an_object, broken, kind, member
 from .spec import Effect, HttpBinding, ToolExample, ToolSpec
 
@@ -52,6 +53,8 @@ class OpenApiTools:
     """Path and method of each tool, in the same order."""
     lets: JsonObject
     invariants: tuple[Invariant, ...]
+    problems: tuple[Problem, ...]
+    """What of the document is broken and left out."""
 
 
 def read_openapi(
@@ -102,6 +105,7 @@ class _DocumentReader:
         self._version = version
         self._schemas = SchemaReader(documents, version=version)
         self._arguments = ArgumentReader(documents, self._schemas, keys=self._credentials())
+        self._noted: list[tuple[tuple[str, str], str]] = []
         self._lets = an_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
 
     def read(self) -> OpenApiTools:
@@ -116,6 +120,7 @@ class _DocumentReader:
                 operation = an_object(value, there)
                 tools.append(self._tool(operation, there, item=(item, place), binding=(method, path)))
                 operations.append((path, method))
+                self._note((path, method))
                 given.append(operation)
         named = [replace(tool, name=name) for tool, name in zip(tools, _names(given, operations), strict=True)]
         order = [str(name) for name in a_list(member(self._root, "x-gecko-order", []), self._place / "x-gecko-order")]
@@ -126,7 +131,20 @@ class _DocumentReader:
             operations=tuple(operation for _, operation in ranked),
             lets=self._lets,
             invariants=self._invariants(),
+            problems=self._problems({operation: tool.name for tool, operation in ranked}),
         )
+
+    def _problems(self, names: dict[tuple[str, str], str]) -> tuple[Problem, ...]:
+        """What was noted, under the tools' names."""
+        return tuple(
+            Problem(names.get(operation) or path_name(operation[1], operation[0]), "broken", message)
+            for operation, message in self._noted
+        )
+
+    def _note(self, operation: tuple[str, str]) -> None:
+        """Note for an operation what was set aside in its schemas."""
+        self._noted += [(operation, message) for message in self._schemas.notes]
+        self._schemas.notes.clear()
 
     def _title(self) -> str:
         info = an_object(member(self._root, "info", {}), self._place / "info")

@@ -21,7 +21,9 @@ from .spec import ToolSpec
 _BARE = re.compile(r"(?:state|before|args|call|result)(?:\.[A-Za-z_]\w*|\['[^']*'\])+")
 """A text that is an expression in all but its braces."""
 
-ProblemKind = Literal["result", "description", "parameter", "effect", "default", "pattern", "example", "contract"]
+ProblemKind = Literal[
+    "result", "description", "parameter", "effect", "default", "pattern", "example", "contract", "broken"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,11 @@ class Problem:
     """One thing that a tool's source leaves unsaid, or says in a way that comes to nothing.
 
     Args:
-        tool: Name of the tool.
+        tool: Name of the tool; also of one that is left out because it is broken.
         kind: `result` (no result schema), `description` (none), `parameter` (one without a description), `effect`
             (neither read nor write), `default` (outside its own enum), `pattern` (cannot be read, so decides nothing),
-            `example` (does not fit the schemas) or `contract` (a part comes to nothing, or contradicts a schema).
+            `example` (does not fit the schemas), `contract` (a part comes to nothing, or contradicts a schema) or
+            `broken` (a part of the document cannot be read, or contradicts another, and is left out).
         message: What is missing, and what happens because of it.
     """
 

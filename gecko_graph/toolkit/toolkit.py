@@ -25,6 +25,7 @@ class Toolkit:
         lets: `x-contract-let`, shared by the contracts, as data: written back by `to_openapi`.
         invariants: What holds of every task state.
         title: What the whole is called.
+        broken: What could not be read of the tools' source.
 
     Raises:
         ToolkitError: A name is missing or given twice, or a tool is opened that must not be.
@@ -37,6 +38,7 @@ class Toolkit:
         lets: Mapping[str, Any] | None = None,
         invariants: Iterable[Invariant] = (),
         title: str = "",
+        broken: Iterable[Problem] = (),
     ) -> None:
         by_name: dict[str, ToolSpec] = {}
         for tool in tools:
@@ -53,6 +55,7 @@ class Toolkit:
         self.lets: JsonObject = dict(lets or {})
         self.invariants = tuple(invariants)
         self.title = title
+        self._broken = tuple(broken)
 
     @classmethod
     def from_openapi(
@@ -78,7 +81,7 @@ class Toolkit:
         from .openapi import read_openapi
 
         read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
-        return cls(read.tools, lets=read.lets, invariants=read.invariants, title=read.title)
+        return cls(read.tools, lets=read.lets, invariants=read.invariants, title=read.title, broken=read.problems)
 
     @classmethod
     def from_tools(  # noqa: PLR0913 - one keyword for each thing that a function cannot say of itself
@@ -176,7 +179,7 @@ class Toolkit:
     @cached_property
     def problems(self) -> list[Problem]:
         """What the tools' sources leave unsaid, or say in a way that comes to nothing."""
-        return problems_of(self)
+        return [*self._broken, *problems_of(self)]
 
     def open(self, *names: str) -> Toolkit:
         """The toolkit with the real functions of these reads opened: a rehearsal may run them.
@@ -200,7 +203,7 @@ class Toolkit:
             if name not in self:
                 raise ToolkitError(f"cannot replace {name!r}: there is no such tool; there are {_some(self.names)}")
         tools = [changed.get(tool.name, tool) for tool in self]
-        return Toolkit(tools, lets=self.lets, invariants=self.invariants, title=self.title)
+        return Toolkit(tools, lets=self.lets, invariants=self.invariants, title=self.title, broken=self._broken)
 
     def to_openapi(self) -> JsonObject:
         """An OpenAPI 3.1 document; `from_openapi` reads the same tools from it.
