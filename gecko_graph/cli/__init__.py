@@ -1,6 +1,7 @@
 """The command line: `gecko-graph demo | run | tools | convert | history`.
 
-Exit code: 0 accepted, 1 not accepted, 2 a user's mistake (said on stderr, without a traceback), 130 interrupted.
+Exit code: 0 accepted, 1 not accepted, 2 a user's mistake (said on stderr, without a traceback), 3 the model did not
+answer, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ examples:
   gecko-graph run api.yaml --task TEXT --model NAME     # a task with the tools of an OpenAPI document
   gecko-graph tools api.yaml                            # what an OpenAPI document holds and leaves unsaid
 
-exit code: 0 accepted, 1 not accepted, 2 a mistake in the command or its files, 130 interrupted
+exit code: 0 accepted, 1 not accepted, 2 a mistake in the command or its files,
+           3 the model did not answer (address, key, limits of its provider), 130 interrupted
 """
 
 _DEMO_EXAMPLES = """\

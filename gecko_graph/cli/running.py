@@ -21,13 +21,14 @@ from ..display.live import Progress, progress
 from ..display.words import clean, prose
 from ..errors import GeckoError
 from ..graph import Gecko
-from ..models.usage import total
 from ..scenario import Scenario, examples, play, shipped
+from ..scenario.play import unanswered
 from . import saving
 from .asked import check_options, next_task, scenario_of
 from .screen import screen
 
 WAKE_S = 0.5
+NO_ANSWER = 3
 
 
 class Interrupted(KeyboardInterrupt):
@@ -66,14 +67,15 @@ def run(options: argparse.Namespace) -> int:
         if options.resume and options.task is not None:
             scenario = next_task(scenario, options, gecko.get_state({"configurable": {"thread_id": thread}}))
         try:
-            done = _play(scenario, gecko, console, thread=thread, resume=options.resume)
+            live = options.model is not None
+            done = _play(scenario, gecko, console, thread=thread, resume=options.resume, live=live)
         except KeyboardInterrupt:
             raise Interrupted(isinstance(saver, SqliteSaver) and thread in saving.threads(saver)) from None
     if hint := _hint(options, done):
         console.print(Text(f"hint         {clean(hint)}", "yellow"))
     if options.json:
         _write_json(options.json, scenario, done)
-    return exit_code(done)
+    return NO_ANSWER if options.model is not None and unanswered(done[-1]) else exit_code(done)
 
 
 def exit_code(outputs: Sequence[Mapping[str, Any]]) -> int:
@@ -82,15 +84,13 @@ def exit_code(outputs: Sequence[Mapping[str, Any]]) -> int:
     return 0 if words and words[-1] == "accepted" and "failed" not in words else 1
 
 
-def is_mute(outputs: Sequence[Mapping[str, Any]]) -> bool:
-    """True where no model has written a single token."""
-    return not any(total(output["rehearsal"]["usage"])["output_tokens"] for output in outputs)
-
-
 def _hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]]) -> str:
     """What to do next, where that is not plain."""
-    if options.model is not None and is_mute(outputs):
-        return _where_to_look(options)
+    if options.model is not None and (reason := unanswered(outputs[-1])):
+        again = (
+            "the same command with --resume" if options.save else "the same command (--save FILE keeps what is done)"
+        )
+        return f"{reason}; {_where_to_look(options)} To ask again: {again}"
     if options.task is None or outputs[-1]["rehearsal"]["verdict"]["word"] != "needs_user":
         return ""
     if options.save:
@@ -101,10 +101,10 @@ def _hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]]) -> 
 def _where_to_look(options: argparse.Namespace) -> str:
     if options.base_url:
         return (
-            f"no model has replied: does an OpenAI-compatible server listen at {options.base_url} (most want /v1 at "
+            f"does an OpenAI-compatible server listen at {options.base_url} (most want /v1 at "
             f"the end), and does it know the model {options.model.partition(':')[2]!r}?"
         )
-    return f"no model has replied: are the key, the network and the name {options.model!r} right?"
+    return f"are the key, the network and the name {options.model!r} right?"
 
 
 def _check_thread(saver: Any, options: argparse.Namespace, thread: str) -> None:
@@ -149,13 +149,13 @@ class _Stage:
 
 
 def _play(
-    scenario: Scenario, gecko: Gecko, console: Console, *, thread: str, resume: bool = False
+    scenario: Scenario, gecko: Gecko, console: Console, *, thread: str, resume: bool = False, live: bool = False
 ) -> list[dict[str, Any]]:
     """All turns' outputs; of a run that is finished already, the last one's."""
     outputs: list[dict[str, Any]] = []
     with _Stage(console) as stage:
         acts: dict[str, Callable[[Any], None]] = {"turn": stage.begin, "event": stage.take, "output": stage.end}
-        for kind, told in _told(scenario, gecko, thread=thread, resume=resume):
+        for kind, told in _told(scenario, gecko, thread=thread, resume=resume, live=live):
             acts[kind](told)
             if kind == "output":
                 outputs.append(told)
@@ -166,8 +166,8 @@ def _play(
     return outputs
 
 
-def _told(scenario: Scenario, gecko: Gecko, *, thread: str, resume: bool) -> Iterator[tuple[str, Any]]:
-    """What a run tells: `turn`, `event`, `output`.
+def _told(scenario: Scenario, gecko: Gecko, *, thread: str, resume: bool, live: bool) -> Iterator[tuple[str, Any]]:
+    """What a run tells: `turn`, `event`, `output`. A turn that no live model answers is the last one.
 
     It runs in a thread of its own, so that Ctrl-C need not wait for a model that is slow to answer: the thread is left
     behind, and with `durability="sync"` nothing that was done is lost.
@@ -185,7 +185,7 @@ def _told(scenario: Scenario, gecko: Gecko, *, thread: str, resume: bool) -> Ite
                 resume=resume,
                 durability="sync",
             )
-            for output in turns:
+            for output in _until_unanswered(turns) if live else turns:
                 said.put(("output", output))
         except BaseException as error:  # noqa: BLE001 - carried to the main thread, and raised there
             said.put(("error", error))
@@ -202,6 +202,13 @@ def _told(scenario: Scenario, gecko: Gecko, *, thread: str, resume: bool) -> Ite
         if kind == "over":
             return
         yield kind, told
+
+
+def _until_unanswered(turns: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for output in turns:
+        yield output
+        if unanswered(output):
+            return
 
 
 def _finished(gecko: Gecko, thread: str) -> dict[str, Any]:

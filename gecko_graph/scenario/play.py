@@ -74,7 +74,8 @@ def play(
         thread_id: The thread's name.
         on_event: Called with each event as it happens.
         on_turn: Called with what the user says when a turn begins, or is resumed.
-        resume: Go on with a thread that was interrupted, or whose turns are not all done.
+        resume: Go on with a thread that was interrupted, or whose turns are not all done. A last turn that no model
+            answered is done again, from its beginning.
         durability: When checkpoints are written; `sync` loses nothing when the process dies.
 
     Raises:
@@ -94,9 +95,22 @@ def play(
         output = _run(gecko, None, config, on_event=on_event, durability=durability)
         messages = output["messages"]
         yield output
+    elif resume and unanswered(snapshot.values):
+        told(task_of(messages))
+        begun = next(each for each in gecko.get_state_history(config) if (each.metadata or {}).get("source") == "input")
+        yield _run(gecko, None, begun.config, on_event=on_event, durability=durability)
     for turn in range(human_turns(messages), len(scenario.turns)):
         told(scenario.turns[turn].user)
         yield _run(gecko, scenario.inputs(turn), config, on_event=on_event, durability=durability)
+
+
+def unanswered(output: Mapping[str, Any]) -> str:
+    """Why a turn failed at a planner's model that did not answer; empty where it did not."""
+    rehearsal = output.get("rehearsal")
+    if not rehearsal or rehearsal["verdict"]["word"] != "failed" or not rehearsal["attempts"]:
+        return ""
+    stop = rehearsal["attempts"][-1].get("stop", {})
+    return str(stop["message"]) if stop.get("code") == "planner_failed" else ""
 
 
 def _ignore(text: str) -> None:

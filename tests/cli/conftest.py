@@ -57,7 +57,7 @@ class Server:
     """Answers chat completions on this machine; `hang` makes it wait."""
 
     def __init__(self):
-        self.asked, self.hang, self.said = [], threading.Event(), dict(SAID)
+        self.asked, self.hang, self.said, self.fails = [], threading.Event(), dict(SAID), None
         owner = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -66,9 +66,9 @@ class Server:
                 owner.asked.append(body)
                 if owner.hang.is_set():
                     time.sleep(30)
-                data = json.dumps(owner.reply(body)).encode()
-                self.send_response(200)
-                self.send_header("content-type", "application/json")
+                status, data = owner.fails or (200, json.dumps(owner.reply(body)).encode())
+                self.send_response(status)
+                self.send_header("content-type", "text/html" if data.startswith(b"<") else "application/json")
                 self.send_header("content-length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -90,10 +91,61 @@ def test_where_no_model_replies_the_address_and_the_name_are_told(run):
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     code, out, _ = run("run", SHOP_API, "--task", "Buy tea", "--model", "openai:qwen3", "--base-url", url)
-    assert code == 1
+    assert code == 3
     hint = next(line for line in out.splitlines() if line.startswith("hint"))
     assert f"does an OpenAI-compatible server listen at {url} " in hint
     assert "does it know the model 'qwen3'?" in hint
+    assert "Connection error" in hint
+
+
+KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+DEAD = {
+    "401": (401, b'{"error": {"message": "Incorrect API key provided: %s"}}' % KEY.encode()),
+    "429": (429, b'{"error": {"message": "You exceeded your current quota"}}'),
+    "500": (500, b'{"error": {"message": "The server had an error"}}'),
+    "html": (200, b"<html><body>Welcome to nginx</body></html>"),
+}
+WORDS = {
+    "401": "Incorrect API key",
+    "429": "exceeded your current quota",
+    "500": "had an error",
+    "html": "planner did not answer: ",
+}
+
+
+@pytest.mark.parametrize("how", DEAD)
+def test_a_dead_endpoint_has_its_own_exit_code_and_resume_asks_again(run, server, tmp_path, how):
+    (tmp_path / "state.yaml").write_text(yaml.safe_dump(shipped("shop").state))
+    words = ("run", SHOP_API, "--task", "Put tea into my cart.", "--state", tmp_path / "state.yaml")
+    words = (*words, "--model", "openai:any", "--base-url", server.url, "--save", tmp_path / "runs.sqlite")
+    server.fails = DEAD[how]
+    code, out, _ = run(*words)
+    assert code == 3, out
+    hint = out.splitlines()[-1]
+    assert hint.startswith("hint ")
+    assert WORDS[how] in hint
+    assert hint.endswith("To ask again: the same command with --resume")
+    assert KEY not in out
+    assert run(*words, "--resume")[0] == 3
+    server.fails = None
+    code, out, _ = run(*words, "--resume")
+    assert code == 0, out
+    assert out.startswith("task Put tea into my cart.\n")
+    asked = len(server.asked)
+    code, out, _ = run(*words, "--resume")
+    assert (code, len(server.asked)) == (0, asked), "what was answered is not asked again"
+    assert "1 turn, accepted" in run("history", tmp_path / "runs.sqlite")[1]
+
+
+def test_where_no_model_answers_the_next_turn_does_not_begin(run, server, tmp_path):
+    case = yaml.safe_load(Path(SHOP).read_text(encoding="utf-8"))
+    case["turns"], case["tools"] = [{"user": "Buy tea."}, {"user": "And mugs."}], SHOP_API
+    (tmp_path / "case.yaml").write_text(yaml.safe_dump(case))
+    server.fails = DEAD["429"]
+    words = ("run", tmp_path / "case.yaml", "--allow-outside", "--model", "openai:any", "--base-url", server.url)
+    code, out, _ = run(*words)
+    assert code == 3
+    assert "And mugs." not in out
 
 
 @pytest.mark.slow
