@@ -159,3 +159,4 @@ def _add_model(parser: argparse.ArgumentParser, what: str) -> None:
     model = parser.add_argument_group("model")
     model.add_argument("--model", metavar="NAME", help=f"provider:name; {what}")
     model.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible server")
+    model.add_argument("--timeout", metavar="SECONDS", type=float, help="longest wait for one reply (OpenAI's: 120)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -76,13 +77,17 @@ def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnaps
 
 
 def check_address(options: argparse.Namespace) -> None:
-    """Look at `--base-url`.
+    """Look at `--base-url` and `--timeout`.
 
     Raises:
-        GeckoError: There is no model to be reached there.
+        GeckoError: There is no model that they are for, or the time is none.
     """
     if options.base_url and not options.model:
         raise GeckoError("--base-url is the address of a model: give --model as well")
+    if options.timeout is not None and not options.model:
+        raise GeckoError("--timeout is how long a model may take: give --model as well")
+    if options.timeout is not None and not 0 < options.timeout < math.inf:
+        raise GeckoError(f"--timeout {options.timeout:g}: give the seconds that a reply may take")
 
 
 def check_files(read: Sequence[tuple[str, str | Path | None]], written: Sequence[tuple[str, str | None]]) -> None:

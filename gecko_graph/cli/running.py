@@ -61,7 +61,8 @@ def run(options: argparse.Namespace) -> int:
     console = screen(stderr=options.json == "-")
     opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
     with opened as saver:
-        gecko = scenario.gecko(model=options.model, base_url=options.base_url, checkpointer=saver)
+        reached = {"base_url": options.base_url, "timeout_s": options.timeout}
+        gecko = scenario.gecko(model=options.model, checkpointer=saver, **reached)
         if options.save:
             _check_thread(saver, options, thread)
         if options.resume and options.task is not None:

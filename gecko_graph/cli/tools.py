@@ -53,7 +53,9 @@ def convert(options: argparse.Namespace) -> int:
     check_files([("IN", options.source)], [("-o", options.output)])
     toolkit, failures = read_toolkit(source), list[str]()
     if options.model:
-        toolkit, failures = complete(toolkit, Models.bind(options.model, base_url=options.base_url))
+        toolkit, failures = complete(
+            toolkit, Models.bind(options.model, base_url=options.base_url, timeout_s=options.timeout)
+        )
     _write(toolkit.to_openapi(), target, to_stdout=to_stdout)
     console = screen(stderr=True)
     console.print(Text(f"{counted(len(toolkit), 'tool')} written to {'the standard output' if to_stdout else target}"))

@@ -146,6 +146,7 @@ class Scenario:
         model: Model | None = None,
         models: Mapping[Role, Model] | None = None,
         base_url: str | None = None,
+        timeout_s: float | None = None,
         checkpointer: Checkpointer = None,
     ) -> Gecko:
         """The graph that rehearses this scenario.
@@ -154,6 +155,7 @@ class Scenario:
             model: Speaks in place of every recorded reply.
             models: Speak in place of single roles' recorded replies.
             base_url: Address of an OpenAI-compatible server, for models given as text.
+            timeout_s: Seconds that a model given as text may take for a reply.
             checkpointer: Keeps the snapshots.
 
         Raises:
@@ -170,6 +172,7 @@ class Scenario:
             model=model,
             models=spoken,
             base_url=base_url,
+            timeout_s=timeout_s,
             context=self._recorded_limits() if is_recorded else self.limits,
             checkpointer=checkpointer,
         )

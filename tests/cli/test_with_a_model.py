@@ -164,3 +164,15 @@ def test_ctrl_c_does_not_wait_for_the_model(server, tmp_path):
     assert child.returncode == 130
     assert "--resume" in err
     assert "Traceback" not in err
+
+
+def test_a_request_has_a_time_out(run, server, monkeypatch, tmp_path):
+    monkeypatch.setattr("gecko_graph.models.factory.MAX_RETRIES", 0)
+    server.hang.set()
+    words = ("--model", "openai:any", "--base-url", server.url, "--timeout", "0.2")
+    code, out, _ = run("run", SHOP_API, "--task", "Buy tea.", *words)
+    assert code == 3
+    assert "timed out" in out.splitlines()[-1]
+    (tmp_path / "tools.json").write_text(json.dumps([{"name": "hello", "parameters": {"type": "object"}}]))
+    code, _, err = run("convert", tmp_path / "tools.json", *words)
+    assert (code, "timed out" in err) == (1, True)
