@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -80,14 +79,12 @@ def check_address(options: argparse.Namespace) -> None:
     """Look at `--base-url` and `--timeout`.
 
     Raises:
-        GeckoError: There is no model that they are for, or the time is none.
+        GeckoError: There is no model that they are for.
     """
     if options.base_url and not options.model:
         raise GeckoError("--base-url is the address of a model: give --model as well")
     if options.timeout is not None and not options.model:
         raise GeckoError("--timeout is how long a model may take: give --model as well")
-    if options.timeout is not None and not 0 < options.timeout < math.inf:
-        raise GeckoError(f"--timeout {options.timeout:g}: give the seconds that a reply may take")
 
 
 def check_files(read: Sequence[tuple[str, str | Path | None]], written: Sequence[tuple[str, str | None]]) -> None:
@@ -100,19 +97,13 @@ def check_files(read: Sequence[tuple[str, str | Path | None]], written: Sequence
     Raises:
         GeckoError: There is one; both names are in the message.
     """
-    others = [(name, file) for name, file in read if file is not None]
-    for name, file in written:
-        if file is None or file == "-":
-            continue
+    others = [(name, Path(file)) for name, file in read if file]
+    for name, file in ((name, Path(file)) for name, file in written if file and file != "-"):
         for other, taken in others:
-            if _is_same(Path(file), Path(taken)):
+            linked = file.exists() and taken.exists() and file.samefile(taken)
+            if linked or file.resolve() == taken.resolve():
                 raise GeckoError(f"{name} {file}: is the same file as {other} {taken}; write to another one")
         others.append((name, file))
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    both = one.exists() and other.exists()
-    return one.samefile(other) if both else os.path.realpath(one) == os.path.realpath(other)
 
 
 def check_options(options: argparse.Namespace, scenario: Scenario) -> None:

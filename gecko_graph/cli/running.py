@@ -88,10 +88,8 @@ def exit_code(outputs: Sequence[Mapping[str, Any]]) -> int:
 def _hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]]) -> str:
     """What to do next, where that is not plain."""
     if options.model is not None and (reason := unanswered(outputs[-1])):
-        again = (
-            "the same command with --resume" if options.save else "the same command (--save FILE keeps what is done)"
-        )
-        return f"{reason}; {_where_to_look(options)} To ask again: {again}"
+        again = " with --resume" if options.save else "; --save FILE keeps what is done"
+        return f"{reason}; {_where_to_look(options)} To ask again: the same command{again}"
     if options.task is None or outputs[-1]["rehearsal"]["verdict"]["word"] != "needs_user":
         return ""
     if options.save:

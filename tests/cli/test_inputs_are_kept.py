@@ -13,7 +13,7 @@ from tests.cli.command import SHOP, SHOP_API, mistake
 TASK = ("--task", "Buy tea", "--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1")
 OVERWRITING = {
     ("run", "case.yaml", "--json", "case.yaml"): ("--json case.yaml", "FILE case.yaml"),
-    ("run", "case.yaml", "--json", "./case.yaml"): ("--json ./case.yaml", "FILE case.yaml"),
+    ("run", "case.yaml", "--json", "./case.yaml"): ("--json case.yaml", "FILE case.yaml"),
     ("run", "case.yaml", "--json", "link.yaml"): ("--json link.yaml", "FILE case.yaml"),
     ("run", "case.yaml", "--json", "hard.yaml"): ("--json hard.yaml", "FILE case.yaml"),
     ("run", "case.yaml", "--save", "case.yaml"): ("--save case.yaml", "FILE case.yaml"),

@@ -30,8 +30,8 @@ MISTAKES = {
     ("run", SHOP, "--base-url", "http://x"): "--base-url is the address of a model: give --model as well",
     ("convert", SHOP_API, "--base-url", "http://x"): "--base-url is the address of a model: give --model as well",
     ("run", SHOP, "--timeout", "5"): "--timeout is how long a model may take: give --model as well",
-    ("run", SHOP, "--model", "openai:x", "--timeout", "0"): "--timeout 0: give the seconds that a reply may take",
-    ("convert", SHOP_API, "--model", "openai:x", "--timeout", "nan"): "--timeout nan: give the seconds that a reply",
+    ("run", SHOP, "--model", "openai:x", "--timeout", "0"): "timeout_s is 0.0: give the seconds that a reply",
+    ("convert", SHOP_API, "--model", "openai:x", "--timeout", "nan"): "timeout_s is nan: give the seconds that a",
     ("run", SHOP, "--timeout", "soon"): "argument --timeout: invalid float value: 'soon'",
     ("run", SHOP, "--model", "openai:x", "--base-url", "localhost:1"): (
         "base_url 'localhost:1': write the whole address, for example 'http://localhost:8000/v1'"
