@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
+from ..errors import ToolkitError
 from ..schemas.subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
 from ..schemas.tidy import TYPES
 from ..state import JsonObject
@@ -88,12 +89,24 @@ class SchemaReader:
         Raises:
             ToolkitError: It is no schema, or a reference in it leads nowhere; the message names the place.
         """
-        body = as_object(self._schema(schema, place, direction))
-        self._finish()
+        known = len(self._bodies)
+        try:
+            body = as_object(self._schema(schema, place, direction))
+            self._finish()
+        except ToolkitError:
+            self._forget(known)
+            raise
         needed = closure(defs_of(body), {name: names for (name, way), names in self._needs.items() if way == direction})
         whole = {**body, "$defs": {name: self._bodies[name, direction] for name in needed}} if needed else body
         self._check_ends(whole.get("$defs", {}), direction)
         return simplify(whole)
+
+    def _forget(self, known: int) -> None:
+        """Drop the definitions that were begun after so many: the next schema must not find them half read."""
+        self._waiting.clear()
+        for key in list(self._bodies)[known:]:
+            del self._bodies[key]
+            self._needs.pop(key, None)
 
     def _finish(self) -> None:
         """Read the definitions that were met: one after the other, as references can lead through very many."""
@@ -380,5 +393,8 @@ class SchemaReader:
                 raise broken(place / name, f"must be text, not {kind(reference)}")
             bare = re.fullmatch(r"[A-Za-z0-9_.-]+", reference) and not reference.endswith((".yaml", ".yml", ".json"))
             target = f"#/components/schemas/{reference}" if bare else reference
-            names.setdefault(self._documents.resolve(target, place / name), []).append(name)
+            try:
+                names.setdefault(self._documents.resolve(target, place / name), []).append(name)
+            except ToolkitError as error:
+                self.notes[f"{error}; this name is not used"] = None
         return names

@@ -11,6 +11,10 @@
 - Examples: pairs of request and response examples of reads; see `examples`.
 - `x-gecko-...`: what `Toolkit.to_openapi` could not say otherwise; it counts before the rest of the operation.
 
+One broken part does not lose the rest: an operation with broken arguments is left out, a broken result is open, and
+`problems` lists both. A document is refused where no operation can be read whole, or an `x-contract` or
+`x-gecko` key is broken.
+
 Webhooks and callbacks are calls that the API makes, so they are no tools. Servers and security schemes are not kept.
 """
 
@@ -68,7 +72,7 @@ def read_openapi(
         parsed: What the file holds, where it has been read already.
 
     Raises:
-        ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or something in it is broken; the message names the place.
+        ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or no operation is whole; the message names the place.
     """
     documents = Documents(source, allow_remote=allow_remote, parsed=parsed)
     place = documents.root
@@ -103,9 +107,12 @@ class _DocumentReader:
         self._root = root
         self._place = documents.root
         self._version = version
+        self._noted: list[tuple[tuple[str, str], Problem]] = []
+        self._broken: ToolkitError | None = None
+        """What is to be raised where no operation can be read whole."""
+        self._whole = False
         self._schemas = SchemaReader(documents, version=version)
         self._arguments = ArgumentReader(documents, self._schemas, keys=self._credentials())
-        self._noted: list[tuple[tuple[str, str], str]] = []
         self._lets = an_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
 
     def read(self) -> OpenApiTools:
@@ -115,13 +122,13 @@ class _DocumentReader:
         given: list[JsonObject] = []
         for path, (item, place) in self._paths().items():
             for method in (one for one in item if one in METHODS):
-                # OpenAPI has no references here, but documents in several files are written so
-                value, there = self._documents.follow(item[method], place / method)
-                operation = an_object(value, there)
-                tools.append(self._tool(operation, there, item=(item, place), binding=(method, path)))
-                operations.append((path, method))
-                self._note((path, method))
-                given.append(operation)
+                read = self._operation(item, place, method, path)
+                if read is not None:
+                    given.append(read[0])
+                    tools.append(read[1])
+                    operations.append((path, method))
+        if self._broken is not None and not self._whole:
+            raise self._broken
         named = [replace(tool, name=name) for tool, name in zip(tools, _names(given, operations), strict=True)]
         order = [str(name) for name in a_list(member(self._root, "x-gecko-order", []), self._place / "x-gecko-order")]
         ranked = sorted(zip(named, operations, strict=True), key=lambda one: _rank(one[0].name, order))
@@ -134,17 +141,41 @@ class _DocumentReader:
             problems=self._problems({operation: tool.name for tool, operation in ranked}),
         )
 
-    def _problems(self, names: dict[tuple[str, str], str]) -> tuple[Problem, ...]:
-        """What was noted, under the tools' names."""
-        return tuple(
-            Problem(names.get(operation) or path_name(operation[1], operation[0]), "broken", message)
-            for operation, message in self._noted
-        )
-
-    def _note(self, operation: tuple[str, str]) -> None:
-        """Note for an operation what was set aside in its schemas."""
-        self._noted += [(operation, message) for message in self._schemas.notes]
+    def _operation(self, item: JsonObject, place: Place, method: str, path: str) -> tuple[JsonObject, ToolSpec] | None:
+        """An operation and its tool; None where it is broken. Contracts and `x-gecko` are not left out but refused."""
+        given = item[method]
+        name = str((isinstance(given, dict) and given.get("operationId")) or path_name(method, path))
+        try:
+            # OpenAPI has no references here, but documents in several files are written so
+            value, there = self._documents.follow(given, place / method)
+            operation = an_object(value, there)
+            arguments = self._arguments.read(operation, there, item=item, item_place=place, path=path)
+        except ToolkitError as error:
+            self._leave_out(error, name)
+            return None
+        response = None
+        try:
+            response = self._response(operation, there)
+            self._whole = True
+        except ToolkitError as error:
+            self._broken = self._broken or error
+            self._note(f"any JSON passes as its result, which is broken: {error}", name, (path, method))
+        for message in self._schemas.notes:
+            self._note(message, name, (path, method))
         self._schemas.notes.clear()
+        return operation, self._tool(operation, there, item, (method, path), arguments, response)
+
+    def _leave_out(self, error: ToolkitError, name: str) -> None:
+        self._broken = self._broken or error
+        self._schemas.notes.clear()
+        self._note(f"left out: {error}", name)
+
+    def _note(self, message: str, name: str, operation: tuple[str, str] = ("", "")) -> None:
+        self._noted.append((operation, Problem(name, "broken", message)))
+
+    def _problems(self, names: dict[tuple[str, str], str]) -> tuple[Problem, ...]:
+        """What was noted, under the tools' names where there are such."""
+        return tuple(replace(one, tool=names.get(operation, one.tool)) for operation, one in self._noted)
 
     def _title(self) -> str:
         info = an_object(member(self._root, "info", {}), self._place / "info")
@@ -155,12 +186,16 @@ class _DocumentReader:
         components = an_object(member(self._root, "components", {}), self._place / "components")
         here = self._place / "components" / "securitySchemes"
         schemes = an_object(member(components, "securitySchemes", {}), here)
-        followed = (self._documents.follow(one, here / name)[0] for name, one in schemes.items())
-        return [
-            (str(one.get("in")), str(one.get("name")).lower())
-            for one in followed
-            if isinstance(one, dict) and one.get("type") == "apiKey"
-        ]
+        found: list[tuple[str, str]] = []
+        for name, given in schemes.items():
+            try:
+                one, _ = self._documents.follow(given, here / name)
+            except ToolkitError as error:
+                self._leave_out(error, name)
+                continue
+            if isinstance(one, dict) and one.get("type") == "apiKey":
+                found.append((str(one.get("in")), str(one.get("name")).lower()))
+        return found
 
     def _paths(self) -> dict[str, tuple[JsonObject, Place]]:
         here = self._place / "paths"
@@ -173,9 +208,12 @@ class _DocumentReader:
             if path.startswith("x-"):
                 continue
             absolute = path if path.startswith("/") else f"/{path}"
-            if absolute in paths:
-                raise broken(here / path, f"{absolute} is given twice")
-            paths[absolute] = self._item(item, here / path)
+            try:
+                if absolute in paths:
+                    raise broken(here / path, f"{absolute} is given twice")
+                paths[absolute] = self._item(item, here / path)
+            except ToolkitError as error:
+                self._leave_out(error, path)
         return paths
 
     def _item(self, item: Any, place: Place) -> tuple[JsonObject, Place]:
@@ -201,15 +239,19 @@ class _DocumentReader:
         )
 
     def _tool(
-        self, operation: JsonObject, place: Place, *, item: tuple[JsonObject, Place], binding: tuple[str, str]
+        self,
+        operation: JsonObject,
+        place: Place,
+        item: JsonObject,
+        binding: tuple[str, str],
+        arguments: Arguments,
+        response: Body | None,
     ) -> ToolSpec:
         method, path = binding
-        arguments = self._arguments.read(operation, place, item=item[0], item_place=item[1], path=path)
-        response = self._response(operation, place)
         effect = self._effect(operation, place, method)
         tool = ToolSpec(
             name=path_name(method, path),
-            description=self._description(operation, item[0]),
+            description=self._description(operation, item),
             parameters=arguments.parameters,
             result=response.schema if response else None,
             effect=effect,

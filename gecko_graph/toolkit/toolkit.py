@@ -75,8 +75,8 @@ class Toolkit:
             parsed: What the file holds, where it has been read already (a pipe can be read only once).
 
         Raises:
-            ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or something in it is broken; the message names the
-                place.
+            ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or no operation can be read whole; the message names
+                the place. What else is broken is left out and listed in `problems`.
         """
         from .openapi import read_openapi
 
