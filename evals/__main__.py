@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
-from .suite import EvalError, Suite
+from .harness.suite import EvalError, Suite
 
 
 class Entry(NamedTuple):
@@ -23,18 +23,21 @@ SUITES = {
     "bfcl": Entry(
         "evals.bfcl", "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)"
     ),
-    "judge": Entry(
-        "evals.judge", "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)"
-    ),
-    "ablation": Entry("evals.ablation", "the rehearsal without one of its parts, or with fewer retries (figures 4, 5)"),
-    "compare": Entry("evals.compare", "the rehearsal beside Reflexion, Self-refine, Best-of-n and Merge-to-one"),
-    "speed": Entry("evals.speed", "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time"),
-    "validation": Entry("evals.validation", "recorded calls of real models against the argument rules, by error type"),
-    "tau": Entry("evals.tau", "real airline calls through validator and state; live tau2-bench runs with rehearsals"),
-    "view": Entry("evals.view", "what a prompt's view of a padded state still holds of what the real tools touch"),
-    "misled": Entry("evals.misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
-    "contracts": Entry("evals.contracts", "recorded calls of BFCL's file system against the example's contracts"),
-    "plausibility": Entry("evals.plausibility", "what a person notices in answers made up for real OpenAPI documents"),
+    **{
+        name: Entry(f"evals.suites.{name}", about)
+        for name, about in (
+            ("judge", "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)"),
+            ("ablation", "the rehearsal without one of its parts, or with fewer retries (figures 4, 5)"),
+            ("compare", "the rehearsal beside Reflexion, Self-refine, Best-of-n and Merge-to-one"),
+            ("speed", "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time"),
+            ("validation", "recorded calls of real models against the argument rules, by error type"),
+            ("tau", "real airline calls through validator and state; live tau2-bench runs with rehearsals"),
+            ("view", "what a prompt's view of a padded state still holds of what the real tools touch"),
+            ("misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
+            ("contracts", "recorded calls of BFCL's file system against the example's contracts"),
+            ("plausibility", "what a person notices in answers made up for real OpenAPI documents"),
+        )
+    },
 }
 
 HELP = """usage: python -m evals SUITE [options]
@@ -65,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
         return 2
     if isinstance(suite, ModuleType):
         return int(suite.run(list(argv[1:])))
-    from .command import run  # here, because a wrong name should be told at once
+    from .harness.command import run  # here, because a wrong name should be told at once
 
     return run(suite, argv[1:], called=argv[0])
 

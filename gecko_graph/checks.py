@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from .contracts.expression import Scope, check_expression
-from .contracts.reads import Place, Reads, reads_of
+from .contracts.language.expression import Scope, check_expression
+from .contracts.language.reads import Place, Reads, reads_of
 from .errors import EvaluationFailed
 from .models.telling import format_one
 from .provenance import INVENTING

@@ -10,7 +10,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from .channels import AttemptState, GeckoState
 from .context import GeckoContext
-from .contracts.expression import check_expression
+from .contracts.language.expression import check_expression
 from .errors import StateError, TaskError
 from .models.ask import Where
 from .models.memory import recalled

@@ -90,3 +90,26 @@ def test_evals_are_not_imported_by_the_package():
     for path in FILES:
         assert "import evals" not in path.read_text(encoding="utf-8")
         assert "from evals" not in path.read_text(encoding="utf-8")
+
+
+def modules_imported(path: Path) -> set[Path]:
+    """Files of the same tree that a file imports, wherever in the file."""
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+        for alias in node.names:
+            targets = (base / f"{alias.name}.py", base / alias.name / "__init__.py", base.with_suffix(".py"))
+            found.add(next((each for each in targets if each.is_file()), base / "__init__.py"))
+    return found - {path}
+
+
+@pytest.mark.parametrize("tree", ["gecko_graph", "evals"])
+def test_no_circle_of_imports(tree):
+    """Also not between the files of one room, nor by an import inside a function."""
+    faces = {path for path in (ROOT / tree).rglob("__init__.py") if path.read_text(encoding="utf-8").count("\n") < 70}
+    left = {path: modules_imported(path) - faces for path in (ROOT / tree).rglob("*.py") if path not in faces}
+    while free := {path for path, imported in left.items() if not imported & left.keys()}:
+        left = {path: imported for path, imported in left.items() if path not in free}
+    assert not left, sorted(str(path.relative_to(ROOT)) for path in left)

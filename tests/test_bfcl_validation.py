@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from evals import validation
+from evals.suites import validation
 from gecko_graph.schemas.complaints import complaints
 from gecko_graph.schemas.findings import value_at
 from gecko_graph.schemas.undecided import undecided

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph.checks import judge_by_rule, unasked_changes
-from gecko_graph.contracts.reads import reads_of
+from gecko_graph.contracts.language.reads import reads_of
 from gecko_graph.task_state.digest import clone
 from gecko_graph.task_state.patch import apply_patch, pointer
 

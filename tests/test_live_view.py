@@ -11,17 +11,7 @@ from rich.console import Console
 
 from gecko_graph.display.live import LiveTree, PlainLines, progress, show
 from gecko_graph.display.story import Story, events_of
-from tests.runs_to_show import (
-    FIRST,
-    MOVED,
-    RUN,
-    SECOND,
-    attempt,
-    nasty_run,
-    printable,
-    step,
-    verdict,
-)
+from tests.runs_to_show import FIRST, MOVED, RUN, SECOND, attempt, nasty_run, printable, step, verdict
 
 
 def drawable(record):

@@ -8,9 +8,9 @@ import json
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from evals.command import head_of, options_of, parser_of
-from evals.runner import failure
-from evals.speed import Speed
+from evals.harness.command import head_of, options_of, parser_of
+from evals.harness.runner import failure
+from evals.suites.speed import Speed
 from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, format_run
 from gecko_graph.cli import main
 from gecko_graph.errors import PatchConflict

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import validate
 
-from evals.contracts import FILES, TOOLKIT, Recorded, recorded_calls, replay
+from evals.suites.contracts import FILES, TOOLKIT, Recorded, recorded_calls, replay
 from gecko_graph import Toolkit
 from gecko_graph.documents import read_document
 from gecko_graph.schemas.complaints import complaints, faults

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals import case
-from evals.contracts import calls_of
+from evals.costing import case
+from evals.suites.contracts import calls_of
 from gecko_graph import GeckoContext, Toolkit, World, create_gecko
 from gecko_graph.task_state.patch import apply_patch
 from gecko_graph.testing import recorded

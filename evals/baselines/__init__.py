@@ -1,6 +1,7 @@
 """The methods that the rehearsal is compared with, each a small graph over the same toolkit and the same tools.
 
-They take what `create_gecko` takes and give what it gives, so that one loop plays all of them: `evals/contest.py`.
+They take what `create_gecko` takes and give what it gives, so that one loop plays
+all of them: `evals/baselines/contest.py`.
 A tool's own argument rules hold for every method, as a real tool refuses what it cannot take; the questions that a
 rehearsal asks a model about arguments, and its judge, are the rehearsal's alone.
 """

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from ..suite import EvalError, Suite
+from ..harness.suite import EvalError, Suite
 
 LONG_CONTEXT = "multi_turn_long_context"
 MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", LONG_CONTEXT)
@@ -14,13 +14,13 @@ MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param"
 ALL_MULTI_TURN = "multi_turn"
 """Short for those whose tasks are in the shared data: all but the long context."""
 
-SINGLE_TURN = "evals.bfcl_single_turn"
-BOTH = "evals.bfcl_both"
+SINGLE_TURN = "evals.suites.bfcl_single_turn"
+BOTH = "evals.suites.bfcl_both"
 
 
 def run(argv: Sequence[str]) -> int:
     """Run the suite that the categories belong to; returns its exit code."""
-    from ..command import run as run_suite
+    from ..harness.command import run as run_suite
 
     try:
         named = categories(argv)
@@ -62,7 +62,7 @@ def suite_of(named: Sequence[str]) -> type[Suite]:
         raise EvalError(
             "--category: single-turn and multi-turn categories are two suites; run the command once for each"
         )
-    module = "evals.bfcl_multi_turn" if multi or not named else SINGLE_TURN
+    module = "evals.suites.bfcl_multi_turn" if multi or not named else SINGLE_TURN
     return suite_at(module)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from gecko_graph.state import Json, JsonObject, Step
 from gecko_graph.task_state.patch import json_equal
 
-from ..figures import Figure, Table, rate, rungs_of, share, tools_of
-from ..suite import Record, by_group
+from ..harness.figures import Figure, Table, rate, rungs_of, share, tools_of
+from ..harness.suite import Record, by_group
 from .calls import write_call
 from .classes import RUNTIME
 from .official import Replay, check

@@ -15,8 +15,8 @@ from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.state import ChecklistItem, Json, JsonObject, Role
 
-from ..options import Options
-from ..rehearsed import rehearsed
+from ..harness.options import Options
+from ..harness.rehearsed import rehearsed
 from .agreement import by_turn
 from .label import really_done
 from .official import check

@@ -11,7 +11,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
 
-from ..suite import EvalError
+from ..harness.suite import EvalError
 
 NAME = "bfcl-eval"
 VERSION = "2026.3.23"

@@ -15,7 +15,7 @@ from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.context import LADDER
 from gecko_graph.state import ChecklistItem, Json, JsonObject
 
-from ..datasets import ROOT
+from ..harness.datasets import ROOT
 from .classes import FILES, RUNTIME
 from .oracle import NOTHING, Truth, checklist, public, truth_of
 from .rehearse import Checklist

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from gecko_graph.state import Json
 
-from ..suite import EvalError
+from ..harness.suite import EvalError
 from . import package
 
 WORKER = Path(__file__).with_name("single_worker.py")

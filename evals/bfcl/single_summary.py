@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from gecko_graph.state import Json
 
-from ..figures import Bars, Cell, Figure, Measured, Table, rate, share
-from ..options import Options
-from ..suite import Expectation, Record, Summary, by_group
+from ..harness.figures import Bars, Cell, Figure, Measured, Table, rate, share
+from ..harness.options import Options
+from ..harness.suite import Expectation, Record, Summary, by_group
 from .single_checker import Checker
 from .single_results import OURS, folder_name, write_results
 

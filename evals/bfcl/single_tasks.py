@@ -10,8 +10,8 @@ from gecko_graph.schemas.complaints import faults
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.toolkit import Toolkit
 
-from ..datasets import read_jsonl
-from ..suite import EvalError
+from ..harness.datasets import read_jsonl
+from ..harness.suite import EvalError
 from . import package
 
 ANSWERED = (

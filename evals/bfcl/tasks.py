@@ -15,7 +15,7 @@ from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.schemas.complaints import complaints
 from gecko_graph.state import JsonObject
 
-from .. import datasets
+from ..harness import datasets
 from . import LONG_CONTEXT, package
 from .calls import NoCall, read_call
 from .classes import Classes

@@ -9,11 +9,11 @@ from typing import Any
 from ..errors import EvaluationFailed, PatchConflict
 from ..state import Json, Operation, Patch
 from ..task_state.patch import apply_patch, pointer
-from .expression import Expression, Scope
-from .functions import splice
-from .place import Place
-from .sandbox import Fault
-from .template import Loop, Template
+from .language.expression import Expression, Scope
+from .language.functions import splice
+from .language.place import Place
+from .language.sandbox import Fault
+from .language.template import Loop, Template
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
     "add": ("path", "value"),

@@ -15,11 +15,11 @@ from ..errors import ContractError, EvaluationFailed
 from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Patch
 from .clauses import Change, Clause, Effect, load_effects, load_list
-from .expression import Expression, Missing, Scope
 from .foreseen import foresee
+from .language.expression import Expression, Missing, Scope
+from .language.place import Place
+from .language.template import Template
 from .lets import LazyLets, Lets, load_lets, uses
-from .place import Place
-from .template import Template
 
 BASE = frozenset(("args", "call", "before", "now", "state"))
 """What every expression of a contract may name."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..schemas.partial import Partial, Tokens
 from ..state import Json
-from .syntax import is_template, parse_text
+from .language.syntax import is_template, parse_text
 
 
 def foresee(data: Json) -> list[Partial]:

@@ -8,11 +8,11 @@ from typing import Any
 from jinja2 import nodes
 
 from ..errors import ContractError
-from .expression import Expression, Scope
-from .functions import FUNCTIONS
-from .place import Place
-from .syntax import SyntaxFault, parse_expression
-from .template import ITEM, Template
+from .language.expression import Expression, Scope
+from .language.functions import FUNCTIONS
+from .language.place import Place
+from .language.syntax import SyntaxFault, parse_expression
+from .language.template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..context import GeckoContext
-from ..contracts.expression import check_expression
+from ..contracts.language.expression import check_expression
 from ..errors import ContractError, ScenarioError, StateError
 from ..models.roles import REPLIES
 from ..state import ROLES, ChecklistItem, Json, JsonObject, Role

@@ -13,8 +13,8 @@ from typing import Any
 from ..errors import ToolkitError
 from ..schemas.subschemas import IN_PLACE
 from ..state import JsonObject
-from .dialect import SchemaReader
-from .references import Documents, Place, an_object, as_document, broken, kind
+from .openapi.dialect import SchemaReader
+from .openapi.references import Documents, Place, an_object, as_document, broken, kind
 from .spec import NO_PARAMETERS, Effect, ToolSpec
 
 TYPES: dict[str, str | None] = {

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..contracts.contract import Contract
-from ..contracts.syntax import did_you_mean
+from ..contracts.language.syntax import did_you_mean
 from ..schemas.complaints import faults
 from ..schemas.partial import Partial, sure_findings
 from ..schemas.pattern import compile_pattern
 from ..schemas.subschemas import walk
 from ..state import JsonObject
-from .simplify import PREFIX
+from .openapi.simplify import PREFIX
 from .spec import ToolSpec
 
 _BARE = re.compile(r"(?:state|before|args|call|result)(?:\.[A-Za-z_]\w*|\['[^']*'\])+")

@@ -78,7 +78,7 @@ class Toolkit:
             ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or no operation can be read whole; the message names
                 the place. What else is broken is left out and listed in `problems`.
         """
-        from .openapi import read_openapi
+        from .openapi.importer import read_openapi
 
         read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
         return cls(read.tools, lets=read.lets, invariants=read.invariants, title=read.title, broken=read.problems)
@@ -211,9 +211,9 @@ class Toolkit:
         What plain OpenAPI cannot say of a tool stands under `x-gecko-...` beside it. Functions cannot be written:
         `real` and `simulate` are missing from what is read back.
         """
-        from .export import write_openapi
+        from .openapi.exporter import write_openapi
 
-        return write_openapi(self)
+        return write_openapi(list(self), title=self.title, lets=self.lets, invariants=self.invariants)
 
     def as_openai(self) -> list[JsonObject]:
         """OpenAI function dicts for `bind_tools`, under names that every provider takes: see `resolve`."""

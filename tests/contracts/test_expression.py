@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gecko_graph.contracts.expression import CHECK_NAMES, Expression, Limits, Scope, check_expression
+from gecko_graph.contracts.language.expression import CHECK_NAMES, Expression, Limits, Scope, check_expression
 from gecko_graph.errors import ContractError, EvaluationFailed
 
 STATE = {

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from gecko_graph.contracts.expression import Expression, Scope
-from gecko_graph.contracts.place import Place
-from gecko_graph.contracts.template import Template
+from gecko_graph.contracts.language.expression import Expression, Scope
+from gecko_graph.contracts.language.place import Place
+from gecko_graph.contracts.language.template import Template
 from gecko_graph.errors import ContractError, EvaluationFailed
 
 SECRET = "root:x:0:0"

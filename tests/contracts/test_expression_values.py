@@ -9,7 +9,7 @@ import jinja2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.contracts.expression import Expression, Scope
+from gecko_graph.contracts.language.expression import Expression, Scope
 from gecko_graph.errors import ContractError
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gecko_graph.contracts.expression import Expression, Scope
+from gecko_graph.contracts.language.expression import Expression, Scope
 from gecko_graph.errors import EvaluationFailed
 
 CHECK = Expression.compile("state.a == 1", names=["state"], where="test")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph.contracts.expression import Scope
-from gecko_graph.contracts.place import Place
-from gecko_graph.contracts.template import Template
+from gecko_graph.contracts.language.expression import Scope
+from gecko_graph.contracts.language.place import Place
+from gecko_graph.contracts.language.template import Template
 from gecko_graph.errors import ContractError, EvaluationFailed
 
 STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo", "none": None, "flag": True}

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from evals import bfcl, command, patience
+from evals import bfcl
 from evals.bfcl import package
 from evals.bfcl.tasks import read_tasks
-from evals.suite import EvalError
+from evals.harness import command, patience
+from evals.harness.suite import EvalError
 
 from .endpoint import Endpoint
 

@@ -8,11 +8,11 @@ from argparse import Namespace
 
 import pytest
 
-from evals.ablation import PAPER, Ablation, arms_of, without
-from evals.contest import contend, is_live
-from evals.options import Options, Planner
-from evals.problems import problems
-from evals.suite import EvalError
+from evals.baselines.contest import contend, is_live
+from evals.baselines.problems import problems
+from evals.harness.options import Options, Planner
+from evals.harness.suite import EvalError
+from evals.suites.ablation import PAPER, Ablation, arms_of, without
 from gecko_graph import GeckoContext, Scenario
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
@@ -171,7 +171,7 @@ def test_no_oracle_s_check_reaches_a_live_planner_or_its_judge(tmp_path, shared_
     turn = {"planner": [[DONE]] * 4, "checklist": [{"items": [{"description": "it is done"}]}]}
     turn["judge"] = [{"items": [{"id": "item-1", "status": "success"}]}] * 4
     model = RecordedModel(turns=[turn] * problem.turns)
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: model)
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: model)
     told = asyncio.run(contend(problem, without(), options, context=options.context(semantic_validation=False)))
     assert set(told["usage"]) == {"planner", "checklist", "judge"}
     assert told["verdicts"] == ["accepted"] * problem.turns  # by the model alone: nothing was done

@@ -9,12 +9,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
-from evals import problems
-from evals.ablation import without
-from evals.baselines import BASELINES
+from evals.baselines import BASELINES, problems
 from evals.baselines.best_of_n import TEMPERATURE, warmed
-from evals.compare import PUBLISHED, Compare
-from evals.options import Options
+from evals.harness.options import Options
+from evals.suites.ablation import without
+from evals.suites.compare import PUBLISHED, Compare
 from gecko_graph import GeckoContext, Scenario
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel

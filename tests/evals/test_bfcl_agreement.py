@@ -8,14 +8,14 @@ from argparse import Namespace
 
 import pytest
 
-from evals import datasets
 from evals.__main__ import main
 from evals.bfcl import agreement
 from evals.bfcl.arms import by_model, by_record, by_truth
 from evals.bfcl.simulated import Stage
 from evals.bfcl.tasks import FILE, task_of
-from evals.bfcl_multi_turn import RECORDED
-from evals.options import Options, Planner
+from evals.harness import datasets
+from evals.harness.options import Options, Planner
+from evals.suites.bfcl_multi_turn import RECORDED
 from gecko_graph.models.recorded import RecordedModel
 
 BASE = "multi_turn_base"
@@ -79,7 +79,7 @@ def live(monkeypatch, task, planned, simulated):
         }
         for calls, results in zip(planned, simulated, strict=True)
     ]
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: RecordedModel(turns=turns))
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel(turns=turns))
     options = Options(planner=Planner("model", model="any:thing"), model="any:thing", max_retries=0)
     return asyncio.run(by_model(Stage(task.begin(len(turns)), "model"), options))
 
@@ -174,7 +174,7 @@ def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatc
         }
         for turn in task.turns
     ]
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: Listening(turns=turns))
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: Listening(turns=turns))
     options = Options(planner=Planner("model", model="any:thing"), model="any:thing", own=Namespace())
     told = asyncio.run(by_model(Stage(task), options))
     assert told["valid"]

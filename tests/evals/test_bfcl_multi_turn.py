@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals import datasets
 from evals.__main__ import main
 from evals.bfcl import package
 from evals.bfcl.arms import by_record, by_truth, spoilt
@@ -21,9 +20,10 @@ from evals.bfcl.oracle import as_json, checklist, literal, public, truth_of
 from evals.bfcl.sabotage import KINDS, Scene, spoil
 from evals.bfcl.simulated import Stage
 from evals.bfcl.tasks import FILE, task_of
-from evals.bfcl_multi_turn import RECORDED, MultiTurn
-from evals.options import Options, Planner
-from gecko_graph.contracts.expression import Scope, check_expression
+from evals.harness import datasets
+from evals.harness.options import Options, Planner
+from evals.suites.bfcl_multi_turn import RECORDED, MultiTurn
+from gecko_graph.contracts.language.expression import Scope, check_expression
 from gecko_graph.models.recorded import RecordedModel
 
 BASE = "multi_turn_base"
@@ -303,7 +303,7 @@ def test_help_without_a_category_teaches_both_kinds(capsys):
     ],
 )
 def test_a_command_that_makes_no_sense_is_told(official, shared_data, tmp_path, capsys, monkeypatch, words, told):
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: RecordedModel())
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel())
     assert command(shared_data, tmp_path, *words) == 2
     assert told in capsys.readouterr().err
 
@@ -341,7 +341,7 @@ def spoken(task, *, right):
 def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_path, monkeypatch, right):
     task = tasks["multi_turn_base_2"]
     model = RecordedModel(turns=spoken(task, right=right))
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: model)
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: model)
     options = Options(
         planner=Planner("model", model="any:thing"),
         model="any:thing",

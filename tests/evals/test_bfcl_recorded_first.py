@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from evals import datasets
 from evals.bfcl.single_results import folder_name
 from evals.bfcl.tasks import FILE, task_of
 from evals.bfcl.written_first import WrittenFirst
-from evals.bfcl_multi_turn import RECORDED, MultiTurn
+from evals.harness import datasets
+from evals.suites.bfcl_multi_turn import RECORDED, MultiTurn
 from gecko_graph.models.recorded import RecordedModel
 
 BASE = "multi_turn_base"
@@ -44,7 +44,7 @@ def test_a_recorded_attempt_is_judged_and_a_live_model_plans_on(run, shared_data
         for turn in task.turns
     ]
     model = RecordedModel(turns=turns)
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: model)
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: model)
     words = ["--category", task.category, "--planner", f"recorded:{shared_data / RECORDED}", "--then", "any:planner"]
     only = ["--only", f"{task.id}:*", "--recorded-model", row["model"], "--model", "any:judge"]
     assert run(MultiTurn, *words, *only) == 0

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals import bfcl, bfcl_single_turn
+from evals import bfcl
 from evals.bfcl import package
 from evals.bfcl.single_checker import Checker, CheckerFailed
 from evals.bfcl.single_planners import NOTHING_MORE, written
@@ -21,8 +21,9 @@ from evals.bfcl.single_results import folder_name, of_plan, official_result, wri
 from evals.bfcl.single_summary import UNANSWERABLE
 from evals.bfcl.single_tasks import CATEGORIES, IRRELEVANT, Task, category_of, chosen, right_calls, tasks_of
 from evals.bfcl.written_first import WrittenFirst
-from evals.bfcl_single_turn import SUITE, Words, recorded_case
-from evals.suite import EvalError
+from evals.harness.suite import EvalError
+from evals.suites import bfcl_single_turn
+from evals.suites.bfcl_single_turn import SUITE, Words, recorded_case
 from gecko_graph.testing import recorded
 
 
@@ -280,7 +281,7 @@ def test_a_verdict_that_is_not_the_official_one_is_noticed(official, run, tmp_pa
 
 def speaks(monkeypatch, **roles):
     """Every live model says what is written down here."""
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **_: recorded(**roles))
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **_: recorded(**roles))
 
 
 WRONG = {"call": "triangle_properties_get", "args": {"side1": 5, "side2": 4, "side3": 4}}

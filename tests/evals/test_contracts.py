@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from evals import contracts
-from evals.contracts import Contracts
+from evals.suites import contracts
+from evals.suites.contracts import Contracts
 
 STATE = {"tree": {"a": {"type": "directory", "contents": {}}}, "cwd": ["a"]}
 

@@ -69,7 +69,7 @@ def test_a_model_judges_by_a_checklist_of_its_own(few, tmp_path, monkeypatch, wo
         "checklist": [{"items": [{"description": "the user's wish is done"}]}],
         "judge": [{"items": [{"id": "item-1", "status": word, "reason": "so"}]}],
     }
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: RecordedModel(turns=[said] * 9))
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel(turns=[said] * 9))
     code, records = judge(few, tmp_path, "--tools", "real", "--limit", "1", "--role-model", "judge=any:judge")
     assert code == 0
     assert "judge any:judge" in capsys.readouterr().out

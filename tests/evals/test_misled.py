@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from evals.misled import Misled
-from evals.misled.trajectories import trajectories
+from evals.suites.misled import Misled
+from evals.suites.misled.trajectories import trajectories
 from gecko_graph.models.recorded import RecordedModel
 
 ALL = list(trajectories())
@@ -74,7 +74,7 @@ def test_the_whole_suite_holds(run, tmp_path, capsys):
 def test_a_judge_who_believes_nothing_is_measured(run, tmp_path, monkeypatch, capsys, word):
     items = [{"id": name, "status": word, "reason": "not shown"} for name in ("goal", "filed", "diary", "standing")]
     model = RecordedModel(turns=[{"judge": [{"items": items}]}])
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: model)
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: model)
     chosen = "diary-*,standing-*,reference-from-*"
     assert run(Misled, "--model", "any:sceptic", "--only", chosen) == 0
     told = capsys.readouterr().out
@@ -89,6 +89,6 @@ def test_a_judge_who_believes_nothing_is_measured(run, tmp_path, monkeypatch, ca
 
 
 def test_only_the_judge_is_measured(run, monkeypatch, capsys):
-    monkeypatch.setattr("evals.options.patient_model", lambda name, **knobs: RecordedModel(turns=[]))
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel(turns=[]))
     assert run(Misled, "--role-model", "simulator=any:one") == 2
     assert "only the judge is measured here" in capsys.readouterr().err

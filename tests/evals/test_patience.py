@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from evals import patience
-from evals.options import Options
+from evals.harness import patience
+from evals.harness.options import Options
 
 from .tiny import Talk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evals.plausibility import Reader
+from evals.suites.plausibility import Reader
 from gecko_graph.toolkit.spec import ToolSpec
 
 TOOL = ToolSpec(name="get_card", description="A card: `debit` or `credit`.", result={"type": "object"}, effect="read")

@@ -13,16 +13,28 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from evals import cells, terminal
-from evals.figures import Bars, Lines, Measured, MixedTools, Published, Table, mean, mean_of, median_of, rate, share
-from evals.options import Options
-from evals.progress import Bar, progress, span
-from evals.progress import Lines as PlainLines
-from evals.rehearsed import rehearsed
-from evals.report import page, write_report
-from evals.report_plots import bars, lines
-from evals.result import Result, failures, tell_rungs
-from evals.suite import Case, Expectation, Record, Suite, Summary
+from evals.harness import cells, terminal
+from evals.harness.figures import (
+    Bars,
+    Lines,
+    Measured,
+    MixedTools,
+    Published,
+    Table,
+    mean,
+    mean_of,
+    median_of,
+    rate,
+    share,
+)
+from evals.harness.options import Options
+from evals.harness.progress import Bar, progress, span
+from evals.harness.progress import Lines as PlainLines
+from evals.harness.rehearsed import rehearsed
+from evals.harness.report import page, write_report
+from evals.harness.report_plots import bars, lines
+from evals.harness.result import Result, failures, tell_rungs
+from evals.harness.suite import Case, Expectation, Record, Suite, Summary
 
 NASTY = "</script><img src=x onerror=alert(1)> & \u2028 \ud83e [red]"
 

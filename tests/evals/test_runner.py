@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals import __main__ as main
-from evals import provenance
-from evals.journal import VERSION, Journal
-from evals.options import Options, Planner
-from evals.runner import select, to_run
-from evals.suite import Case, EvalError, Record
+from evals.harness import provenance
+from evals.harness.journal import VERSION, Journal
+from evals.harness.options import Options, Planner
+from evals.harness.runner import select, to_run
+from evals.harness.suite import Case, EvalError, Record
 
 from .tiny import Mistaken, Nonsense, Threaded, Tiny
 
@@ -241,7 +241,7 @@ def test_other_options_are_refused(run, capsys):
 
 
 def test_other_options_have_another_folder(tmp_path):
-    from evals.command import default_out, options_of, parser_of
+    from evals.harness.command import default_out, options_of, parser_of
 
     def place(*words):
         return default_out(Tiny, options_of(Tiny, parser_of(Tiny, "tiny").parse_args(words)))

@@ -8,8 +8,9 @@ from itertools import islice
 
 import pytest
 
-from evals import against, case, costs, scaling, speed, world_calls
-from evals.speed import Speed
+from evals.costing import against, case, costs, scaling, world_calls
+from evals.suites import speed
+from evals.suites.speed import Speed
 from gecko_graph.models.usage import total
 from gecko_graph.nodes import validator as validating
 from gecko_graph.nodes.validator import validator

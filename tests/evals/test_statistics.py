@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.statistics import bootstrap, exponent, mean_interval, median_interval, student, wilson
+from evals.harness.statistics import bootstrap, exponent, mean_interval, median_interval, student, wilson
 
 NUMBERS = st.floats(-1e6, 1e6)
 

@@ -9,9 +9,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from evals.datasets import read_jsonl
-from evals.tau import Tau, live
-from evals.tau.replay import RealCall, conversation_of, record_place, replay, spoil
+from evals.harness.datasets import read_jsonl
+from evals.suites.tau import Tau, live
+from evals.suites.tau.replay import RealCall, conversation_of, record_place, replay, spoil
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.recorded import RecordedModel
 
@@ -180,8 +180,10 @@ def package(monkeypatch):
     }
     model = RecordedModel(turns=[turn, turn])
     roles = ("planner", "checklist", "judge", "simulator", "bootstrapper", "validator", "state_updater")
-    monkeypatch.setattr("evals.options.Options.speakers", lambda self, planner=None: dict.fromkeys(roles, model))
-    monkeypatch.setattr("evals.options.Options.chat", lambda self, name: model)
+    monkeypatch.setattr(
+        "evals.harness.options.Options.speakers", lambda self, planner=None: dict.fromkeys(roles, model)
+    )
+    monkeypatch.setattr("evals.harness.options.Options.chat", lambda self, name: model)
 
 
 def test_attempts_and_feedback_become_examples_of_the_real_agent(run, package, tmp_path):

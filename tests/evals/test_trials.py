@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.averages import multi_turn_base, table_3, table_4
-from evals.figures import MixedTools, Table, average, rate, share
-from evals.suite import Case, EvalError, Suite, Summary
-from evals.trials import pass_hat
+from evals.bfcl.averages import multi_turn_base, table_3, table_4
+from evals.harness.figures import MixedTools, Table, average, rate, share
+from evals.harness.suite import Case, EvalError, Suite, Summary
+from evals.harness.trials import pass_hat
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=7), st.data())

@@ -8,9 +8,9 @@ from argparse import Namespace
 
 import pytest
 
-from evals.options import Options
-from evals.suite import Case, Record
-from evals.validation import Row, Rules, Validation, cause_of, summary_of
+from evals.harness.options import Options
+from evals.harness.suite import Case, Record
+from evals.suites.validation import Row, Rules, Validation, cause_of, summary_of
 from gecko_graph.models.recorded import RecordedModel
 
 HYPOT = {"name": "math.hypot", "parameters": {"type": "dict", "properties": {"x": {"type": "float"}}}}
@@ -113,7 +113,7 @@ def test_the_official_verdict_alone_stands_beside_the_table():
 def with_model(monkeypatch, *replies):
     """Options whose validator says these things, in this order."""
     model = RecordedModel(turns=[{"validator": list(replies)}])
-    monkeypatch.setattr("evals.options.Options.speakers", lambda self, planner=None: {"validator": model})
+    monkeypatch.setattr("evals.harness.options.Options.speakers", lambda self, planner=None: {"validator": model})
 
 
 PROBLEM = {"problems": [{"argument": "x", "problem": "a length is positive"}]}

@@ -8,8 +8,8 @@ import pytest
 
 from evals.bfcl.influence import Touched, touched
 from evals.bfcl.padding import ALIKE, Padding
-from evals.shown import CUT, Shown, holds, names, read
-from evals.view import Views
+from evals.bfcl.shown import CUT, Shown, holds, names, read
+from evals.suites.view import Views
 from gecko_graph.view.view import view
 
 pytest.importorskip("bfcl_eval", reason="the official package is not installed")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from evals.figures import Bars, Lines, Table, mean, rate
-from evals.suite import Case, EvalError, Expectation, Suite, Summary, by_group
+from evals.harness.figures import Bars, Lines, Table, mean, rate
+from evals.harness.suite import Case, EvalError, Expectation, Suite, Summary, by_group
 
 
 class Tiny(Suite):

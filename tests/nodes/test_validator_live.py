@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from evals.datasets import read_jsonl
+from evals.harness.datasets import read_jsonl
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.node import NodeScope
 from gecko_graph.nodes.validator import validator

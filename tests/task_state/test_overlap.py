@@ -7,11 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
-from gecko_graph.task_state.patch import (
-    json_equal,
-    overlap,
-    touched,
-)
+from gecko_graph.task_state.patch import json_equal, overlap, touched
 from tests.task_state.any_patch import CONTAINERS, applied, patches
 
 

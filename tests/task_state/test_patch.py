@@ -14,15 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
-from gecko_graph.task_state.patch import (
-    COPY_LIMIT,
-    apply_patch,
-    fold_patches,
-    json_equal,
-    make_patch,
-    pointer,
-    tokens,
-)
+from gecko_graph.task_state.patch import COPY_LIMIT, apply_patch, fold_patches, json_equal, make_patch, pointer, tokens
 from tests.task_state.any_patch import JSON, KEYS, applied, by_oracle, cases, patches
 
 # --- what RFC 6902 says, case by case; PatchConflict where it must not apply ---

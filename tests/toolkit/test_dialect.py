@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator
 
 from gecko_graph.errors import ToolkitError
 from gecko_graph.schemas.complaints import faults
-from gecko_graph.toolkit.dialect import SchemaReader
-from gecko_graph.toolkit.references import Documents
-from gecko_graph.toolkit.simplify import SMALL, simplify
+from gecko_graph.toolkit.openapi.dialect import SchemaReader
+from gecko_graph.toolkit.openapi.references import Documents
+from gecko_graph.toolkit.openapi.simplify import SMALL, simplify
 
 
 def read(schema, *, version="3.0", direction="response", **schemas):

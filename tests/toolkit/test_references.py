@@ -11,7 +11,7 @@ import pytest
 from gecko_graph.errors import ToolkitError
 from gecko_graph.schemas.complaints import faults
 from gecko_graph.toolkit import Toolkit
-from gecko_graph.toolkit import remote as web
+from gecko_graph.toolkit.openapi import remote as web
 
 
 def document(schema, **more):

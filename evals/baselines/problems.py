@@ -1,0 +1,347 @@
+"""Tasks on which methods are compared: shipped scenarios, BFCL's multi-turn tasks, BFCL's single-turn tasks.
+
+Whether a task was solved is never the method's own verdict: a scenario's plan is replayed on its contracts and its
+checks evaluated; BFCL's official checkers judge the plan of a task of theirs. What only the ground truth knows (checks,
+written plans, tools beyond the documents) is there for runs without a model and reaches no model that plans.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from gecko_graph import GeckoContext, Scenario, Toolkit, create_gecko
+from gecko_graph.graph import Model
+from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.scenario.shipped import examples
+from gecko_graph.state import Call, ChecklistItem, Json, JsonObject, Rehearsal, Role
+
+from ..bfcl import MULTI_TURN
+from ..bfcl.calls import write_call
+from ..bfcl.official import check
+from ..bfcl.oracle import Truth, checklist, literal, truth_of
+from ..bfcl.sabotage import Scene, spoil
+from ..bfcl.single_checker import Checker
+from ..bfcl.single_results import of_plan
+from ..bfcl.single_tasks import ALL, CATEGORIES, chosen, right_calls, tasks_of
+from ..bfcl.single_tasks import Task as SingleTask
+from ..bfcl.tasks import Task, read_tasks
+from ..harness.options import Options
+from ..harness.suite import EvalError, Tools
+
+SCENARIOS = "scenarios"
+SETS = (SCENARIOS, *MULTI_TURN, *CATEGORIES, ALL)
+
+MOST_CALLS = 100
+"""Calls in one attempt."""
+
+WRITTEN = 3
+"""Right attempts that are written down after the spoilt one."""
+
+_DONE = {"say": "Done."}
+
+
+class Problem(Protocol):
+    """A task to compare methods on; its turns share one thread."""
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+
+    @property
+    def group(self) -> str:
+        """The set that it is from."""
+
+    @property
+    def tools(self) -> Tools:
+        """Whose tools answer."""
+
+    @property
+    def turns(self) -> int:
+        """How many turns it has."""
+
+    @property
+    def state(self) -> JsonObject:
+        """The task state at the start."""
+
+    def said(self, turn: int) -> Sequence[tuple[str, str]]:
+        """What the user says in a turn."""
+
+    def toolkit(self, turn: int) -> Toolkit:
+        """The tools of a turn."""
+
+    def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
+        """Rule checks of the turn's end: an oracle's, for runs in which no model judges."""
+
+    def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
+        """Who speaks where there is no model: what was written down."""
+
+    def solved(self, turns: Sequence[Rehearsal]) -> bool:
+        """Whether what was returned, one record a turn, solves the task; not the method's own word."""
+
+
+@dataclass(frozen=True)
+class ScenarioProblem:
+    """A shipped scenario."""
+
+    scenario: Scenario
+    tools: Tools = "simulated"
+    group: str = SCENARIOS
+
+    @property
+    def id(self) -> str:
+        """The scenario's name."""
+        return self.scenario.name
+
+    @property
+    def turns(self) -> int:
+        """How many turns it has."""
+        return len(self.scenario.turns)
+
+    @property
+    def state(self) -> JsonObject:
+        """The task state at the start."""
+        return self.scenario.state
+
+    def said(self, turn: int) -> Sequence[tuple[str, str]]:
+        """What the user says in a turn."""
+        return [("user", self.scenario.turns[turn].user)]
+
+    def toolkit(self, turn: int) -> Toolkit:
+        """The same tools in each turn."""
+        return self.scenario.tools
+
+    def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
+        """The scenario's checklist."""
+        return list(self.scenario.turns[turn].checklist)
+
+    def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
+        """The scenario's replies."""
+        return self.scenario.models()
+
+    def solved(self, turns: Sequence[Rehearsal]) -> bool:
+        """Replay the plans on the contracts and ask the checks; items without one are nobody's to judge here.
+
+        Where the scenario's own judge says that the user must be asked, a question that left all as it was is right.
+        """
+        said: list[JsonObject] = [
+            {"planner": [[*map(_again, turn["plan"]), {"say": turn["answer"]}]]} for turn in turns
+        ]
+        models: dict[Role, Model] = {"planner": RecordedModel(turns=said)}
+        context = GeckoContext.model_validate({"max_retries": 0, "max_steps": MOST_CALLS, "semantic_validation": False})
+        gecko = create_gecko(self.scenario.tools, models=models, context=context, checkpointer=InMemorySaver())
+        config: RunnableConfig = {"configurable": {"thread_id": "replay"}}
+        for number in range(self.turns):
+            given = self.scenario.inputs(number)
+            given["checklist"] = [item for item in given["checklist"] if "check" in item]
+            played: Rehearsal = gecko.invoke(given, config)["rehearsal"]
+            broken = {item["id"] for item in played["verdict"]["items"] if item["status"] != "success"}
+            asks = "?" in played["answer"] and not played["attempts"][0]["change"]
+            if broken - (self._to_ask(number) if asks else set()):
+                return False
+        return True
+
+    def _to_ask(self, turn: int) -> set[str]:
+        """The items that wait for the user, by the scenario's own judge."""
+        said: Any = self.scenario.turns[turn].replies.get("judge", [])
+        return {item["id"] for each in said if each.get("stopping_was_right") for item in each["items"]}
+
+
+def _again(call: Call) -> JsonObject:
+    return {"call": call["name"], "args": call["args"]}
+
+
+@dataclass(frozen=True)
+class MultiTurnProblem:
+    """A multi-turn task of BFCL on its executable classes. Without a model its ground truth plans, spoilt at first.
+
+    Args:
+        task: The task.
+        number: Its number: which kind of sabotage it begins with.
+        by_truth: Whether the ground truth plans, which may do what the documents do not say.
+    """
+
+    task: Task
+    number: int
+    by_truth: bool = True
+    tools: Tools = "real"
+
+    @property
+    def id(self) -> str:
+        """The official id."""
+        return self.task.id
+
+    @property
+    def group(self) -> str:
+        """The official category."""
+        return self.task.category
+
+    @property
+    def turns(self) -> int:
+        """How many turns it has."""
+        return len(self.task.turns)
+
+    @property
+    def state(self) -> JsonObject:
+        """The real classes' initial state."""
+        return self.task.real.initial_state
+
+    @cached_property
+    def _truth(self) -> Truth:
+        return truth_of(self.task)
+
+    def said(self, turn: int) -> Sequence[tuple[str, str]]:
+        """What the user says in a turn."""
+        return self.task.turns[turn].said
+
+    def toolkit(self, turn: int) -> Toolkit:
+        """The tools of a turn as documented; to the ground truth alone also what it needs beyond them."""
+        return self.task.truthful(turn) if self.by_truth else self.task.toolkit(turn)
+
+    def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
+        """The oracle's checks from the real end state."""
+        return checklist(before, self._truth.states[turn], self._truth.answers[turn], seen=seen)
+
+    def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
+        """The ground truth, each turn's first attempt spoilt."""
+        said: list[JsonObject] = []
+        state = self.state
+        for number, turn in enumerate(self.task.turns):
+            right = [self.task.read(call) for call in turn.truth]
+            wrong, scene = right, Scene(self.task, number, state)
+            if right:
+                _, wrong = spoil(right, scene=scene, first=self.number + number, seed=f"{seed}:{self.id}:{number}")
+            said.append({"planner": [[*wrong, _DONE], *([[*right, _DONE]] * WRITTEN)]})
+            state = self._truth.states[number]
+        return {"planner": RecordedModel(turns=said)}
+
+    def solved(self, turns: Sequence[Rehearsal]) -> bool:
+        """The official checker's word."""
+        told = [[[write_call(call["name"], call["args"])] for call in turn["plan"]] for turn in turns]
+        return check(self.task, told).valid
+
+
+@dataclass(frozen=True)
+class SingleTurnProblem:
+    """A single-turn task of BFCL, its tools simulated. Without a model its right calls are planned, spoilt at first.
+
+    Args:
+        task: The task.
+        number: Its number: in which way the first attempt is spoilt.
+        checker: The official evaluator.
+    """
+
+    task: SingleTask
+    number: int
+    checker: Checker
+    tools: Tools = "simulated"
+    turns: int = 1
+
+    @property
+    def id(self) -> str:
+        """The official id."""
+        return self.task.id
+
+    @property
+    def group(self) -> str:
+        """The official category."""
+        return self.task.category
+
+    @property
+    def state(self) -> JsonObject:
+        """Nothing: these tasks have no state."""
+        return {}
+
+    def said(self, turn: int) -> Sequence[tuple[str, str]]:
+        """The task's conversation."""
+        return [(each["role"], each["content"]) for each in self.task.messages]
+
+    def toolkit(self, turn: int) -> Toolkit:
+        """The task's tools."""
+        return Toolkit.from_tools(self.task.functions)
+
+    def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
+        """The oracle's checks: the right calls were made, and no other."""
+        right = right_calls(self.task)
+        made = [_made(call, right.count(call)) for call in right]
+        checks = dict.fromkeys([f"calls | length == {len(right)}", *made])
+        told = "the calls that the task asks for were made ({})"
+        return [
+            {"id": f"calls-{number}", "description": told.format(number), "check": each}
+            for number, each in enumerate(checks, 1)
+        ]
+
+    def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
+        """The right calls, the first attempt at them spoilt; where no tool fits there is nothing to spoil."""
+        right = right_calls(self.task)
+        said = [_in_one(each) for each in (_spoilt(right, self.number), *[right] * WRITTEN)]
+        return {"planner": RecordedModel(turns=[{"planner": said}])}
+
+    def solved(self, turns: Sequence[Rehearsal]) -> bool:
+        """The official evaluator's word."""
+        result = of_plan(turns[0]["plan"], answer=turns[0]["answer"])
+        return self.checker.check(self.task.category, self.task.id, result).valid
+
+
+def _made(call: JsonObject, times: int) -> str:
+    name, args = literal(call["call"]), literal(call["args"])
+    return f"calls | selectattr('name', 'eq', {name}) | selectattr('args', 'eq', {args}) | length == {times}"
+
+
+def _in_one(calls: Sequence[JsonObject]) -> list[JsonObject]:
+    return [{"calls": list(calls)}, _DONE] if calls else [_DONE]
+
+
+def _spoilt(calls: Sequence[JsonObject], number: int) -> list[JsonObject]:
+    """The calls with one dropped, doubled, of an unknown tool, or without its first argument."""
+    if not calls:
+        return []
+    *before, last = calls
+    lacking = {**last, "args": dict(list(last["args"].items())[1:])}
+    ways: tuple[list[JsonObject], ...] = (
+        [],
+        [last, last],
+        [{**last, "call": f"{last['call']}_x"}],
+        [lacking] if lacking != last else [],
+    )
+    return [*before, *ways[number % len(ways)]]
+
+
+def add_set(parser: ArgumentParser) -> None:
+    """The option that chooses the tasks."""
+    told = f"{SCENARIOS}, {', '.join(MULTI_TURN)}, {', '.join(CATEGORIES)}, or {ALL} for the last ten ({SCENARIOS})"
+    parser.add_argument("--tasks", default=SCENARIOS, metavar="A,B", help=told)
+
+
+def problems(options: Options) -> Iterator[Problem]:
+    """The tasks that `--tasks` names, in an order that never changes.
+
+    Raises:
+        EvalError: An unknown set of tasks, or its data are missing.
+    """
+    named = [name for name in options.own.tasks.split(",") if name]
+    if not named or set(named) - set(SETS):
+        raise EvalError(f"--tasks {options.own.tasks}: the sets are {', '.join(SETS)}")
+    if SCENARIOS in named:
+        yield from (ScenarioProblem(Scenario.load(path)) for path in examples().values())
+    if categories := [name for name in named if name in MULTI_TURN]:
+        by_truth = "planner" not in options.model_names()
+        tasks = read_tasks(options.data, categories)
+        yield from (MultiTurnProblem(task, number, by_truth) for number, task in enumerate(tasks))
+    if categories := [name for name in named if name in (*CATEGORIES, ALL)]:
+        yield from _single(",".join(categories))
+
+
+def _single(categories: str) -> Iterator[Problem]:
+    """The single-turn tasks; one without tools is no task for a planner of calls."""
+    checker = Checker()
+    for category in chosen(categories):
+        some = (task for task in tasks_of(category) if task.functions)
+        yield from (SingleTurnProblem(task, number, checker) for number, task in enumerate(some))

@@ -1,0 +1,1 @@
+"""What a rehearsal costs: the measurements behind `speed`."""

@@ -1,0 +1,92 @@
+"""Own time and prompt tokens of the case beside those of another checkout of this repository, in one run.
+
+Each measurement is made in a process of its own that imports the checkout it runs in, in turn: what slows the machine
+down slows both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from gecko_graph.state import JsonObject
+
+from ..harness.figures import Figure, Table, mean_of, median_of
+from ..harness.suite import EvalError, Expectation, Record
+
+HERE = Path(__file__).resolve().parents[2]
+MOST_OWN_TIME = 0.8
+MOST_TOKENS = 1.05
+"""What may at most be had beside the other checkout: of own time beside empty nodes, and of prompt tokens."""
+
+_TURNS, _PAIRS_A_TURN = 7, 3
+_PROGRAM = "import json\nfrom {} import costs\nprint(json.dumps(costs.{}))"
+_HOMES = {"evals/costing/costs.py": "evals.costing", "evals/costs.py": "evals"}
+"""Where a checkout has the measurements: today, and before suites and harness were apart."""
+
+
+def checked_folder(given: str) -> Path:
+    """The other checkout.
+
+    Raises:
+        EvalError: It is none.
+    """
+    folder = Path(given).resolve()
+    if not any((folder / path).is_file() for path in _HOMES):
+        raise EvalError(f"--against {given}: expected a checkout of this repository, with evals/costing/costs.py")
+    return folder
+
+
+def measure_in(folder: Path, expression: str) -> JsonObject:
+    """What a function of `evals.costing.costs` returns in a new process that imports the checkout in `folder`."""
+    home = next(home for path, home in _HOMES.items() if (folder / path).is_file())
+    line = [sys.executable, "-c", _PROGRAM.format(home, expression)]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EvalError(f"{folder}: {expression} failed: {done.stderr.strip()[-300:]}")
+    told: JsonObject = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def own_time(folder: Path, *, calls: int, turns: int = _TURNS) -> JsonObject:
+    """Own time beside empty nodes, of this checkout and of the other: `3 * turns` alternating pairs of each."""
+    ratios: dict[str, list[float]] = {"here": [], "there": []}
+    for _ in range(turns):
+        for name, checkout in (("here", HERE), ("there", folder)):
+            ratios[name] += measure_in(checkout, f"own_time(calls={calls}, repeats={_PAIRS_A_TURN})")["ratio"]
+    return {**ratios, "ratio": median(ratios["here"]) / median(ratios["there"])}
+
+
+def prompt_tokens(folder: Path, kilobytes: int, way: str) -> JsonObject:
+    """Prompt tokens of the case here and there; tools, schemas and response formats count."""
+    expression = f"calls_and_tokens({kilobytes}, {way!r})"
+    here, there = (measure_in(checkout, expression)["tokens_in"] for checkout in (HERE, folder))
+    return {"here": here, "there": there, "ratio": here / there}
+
+
+def tables(records: Sequence[Record]) -> Iterator[Figure]:
+    """What was measured in both, and its ratio."""
+    times = Table("Own time beside empty nodes, and the same in the other checkout", ["", "here", "there", "ratio"])
+    tokens = Table("Prompt tokens of the case, and in the other checkout", ["", "here", "there", "ratio"])
+    for record in records:
+        name, told = record.id.partition(": ")[2], record.values
+        ratio = mean_of([told["ratio"]], tools="simulated")
+        if isinstance(told["here"], list):
+            both = (median_of(told[key], tools="simulated") for key in ("here", "there"))
+            times.add(name, *both, ratio)
+        else:
+            tokens.add(name, int(told["here"]), int(told["there"]), ratio)
+    yield from (table for table in (times, tokens) if table.rows)
+
+
+def met(records: Sequence[Record]) -> Iterator[Expectation]:
+    """At most so much of the other checkout's."""
+    for record in records:
+        most = MOST_OWN_TIME if isinstance(record.values["here"], list) else MOST_TOKENS
+        yield Expectation(f"{record.id}: at most {most} times the other checkout's", record.values["ratio"] <= most)

@@ -1,0 +1,164 @@
+"""The case of the paper's own demonstration: file a report under a new folder, wrong at first, then right.
+
+Seven tool calls in two attempts, with replies of fixed lengths in tokens, so that two implementations can be compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gecko_graph import Toolkit, create_gecko
+from gecko_graph.context import GeckoContext
+from gecko_graph.graph import Gecko
+from gecko_graph.models.recorded import RecordedModel
+
+TOOLS = Path(__file__).resolve().parents[2] / "examples" / "files" / "files.openapi.yaml"
+TASK = (
+    "Move 'final_report.pdf' within document directory to 'temp' directory in document. Make sure to create the "
+    "directory."
+)
+
+REPLY_TOKENS: Mapping[str, int | Sequence[int]] = {
+    "planner.call": 17,
+    "planner.say": 40,
+    "simulator": 40,
+    "validator": 9,
+    "checklist": 70,
+    "bootstrapper": 64,
+    "judge": [120, 60],
+}
+
+PLACE = "['workspace', 'contents', 'document', 'contents', 'temp']"
+
+CHECKLIST = [
+    {
+        "id": "temp-in-document",
+        "description": "document holds a directory named temp",
+        "check": f"at(state.tree, {PLACE} + ['type'], none) == 'directory'",
+    },
+    {
+        "id": "report-moved",
+        "description": "final_report.pdf is in that directory",
+        "check": f"'final_report.pdf' in at(state.tree, {PLACE} + ['contents'], {{}})",
+    },
+]
+
+# The first attempt makes temp in the wrong place; its mv then renames the report to temp, which is no error of the tool
+# and only the checklist finds. The task names every argument, so that the validator is asked of none: the case takes 20
+# model calls where a model simulates and 9 where contracts do and checks judge.
+PLANNER: list[list[dict[str, Any]]] = [
+    [
+        {"call": "mkdir", "args": {"dir_name": "temp"}},
+        {"call": "cd", "args": {"folder": "document"}},
+        {"call": "mv", "args": {"source": "final_report.pdf", "destination": "temp"}},
+        {"say": "The report is in temp now."},
+    ],
+    [
+        {"call": "cd", "args": {"folder": "document"}},
+        {"call": "mkdir", "args": {"dir_name": "temp"}},
+        {"call": "mv", "args": {"source": "final_report.pdf", "destination": "temp"}},
+        {"call": "ls", "args": {}},
+        {"say": "I made the directory temp inside document and moved final_report.pdf into it."},
+    ],
+]
+
+
+def files_toolkit(*, contracts: bool) -> Toolkit:
+    """BFCL's file system; without contracts a model has to simulate it."""
+    toolkit = Toolkit.from_openapi(TOOLS)
+    return toolkit if contracts else Toolkit([replace(tool, contract=None) for tool in toolkit])
+
+
+def start_state(kilobytes: int, *, whole: bool) -> dict[str, Any]:
+    """The task's world, padded with other files to about so many kB; `whole` has all runtime variables."""
+    document = folder({"final_report.pdf": file("Final report"), "previous_report.pdf": file("Previous report")})
+    contents = {"document": document, "archive": folder({})}
+    text = "The quick brown fox jumps over the lazy dog. " * 10
+    for number in range(max(0, kilobytes * 1000 - 400) // 500):
+        shelf = contents.setdefault(f"shelf_{number // 40:03}", folder({}))
+        shelf["contents"][f"note_{number:05}.txt"] = file(text[: 440 + number % 20])
+    state: dict[str, Any] = {"tree": {"workspace": folder(contents)}, "cwd": ["workspace"]}
+    return state if whole else {"tree": state["tree"]}
+
+
+def folder(contents: dict[str, Any]) -> dict[str, Any]:
+    """A directory as the example's state holds it."""
+    return {"type": "directory", "contents": contents}
+
+
+def file(content: str) -> dict[str, Any]:
+    """A file as the example's state holds it."""
+    return {"type": "file", "content": content}
+
+
+def recorded(*, latency_s: float = 0.0, token_s: float = 0.0, simulator: Sequence[Any] = ()) -> RecordedModel:
+    """A model that says what the case needs, in the fixed lengths."""
+    items = [{"description": item["description"]} for item in CHECKLIST]
+    failed = {
+        "items": [{"id": f"item-{n}", "status": "failed", "reason": "not so"} for n in (1, 2)],
+        "feedback": "temp is elsewhere",
+    }
+    accepted = {"items": [{"id": f"item-{n}", "status": "success"} for n in (1, 2)]}
+    turn = {
+        "planner": PLANNER,
+        "validator": [{"problems": []}] * 8,
+        "simulator": list(simulator),
+        "checklist": [{"items": items}],
+        "bootstrapper": [{"domain": {}, "runtime_state": {"cwd": ["workspace"]}}],
+        "judge": [failed, accepted],
+        "state_updater": [{"patch": []}] * 8,
+    }
+    return RecordedModel(turns=[turn], latency_s=latency_s, token_s=token_s, reply_tokens=REPLY_TOKENS)
+
+
+def simulator_replies(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a model would have to say to simulate a run that contracts have simulated."""
+    return [
+        {"status": step["outcome"]["status"], "result": step["outcome"]["result"], "patch": step["outcome"]["patch"]}
+        for attempt in run["rehearsal"]["attempts"]
+        for step in attempt["steps"]
+    ]
+
+
+def inputs(state: Mapping[str, Any], *, checks: bool) -> dict[str, Any]:
+    """The graph's input; without checks the checklist is left to the model."""
+    given: dict[str, Any] = {"messages": [("user", TASK)], "task_state": state}
+    return given | ({"checklist": CHECKLIST} if checks else {})
+
+
+def by_contract(model: RecordedModel, *, context: GeckoContext | None = None) -> Gecko:
+    """The rehearsal whose tools are contracts."""
+    return create_gecko(files_toolkit(contracts=True), model=model, context=context)
+
+
+def by_model(*, kilobytes: int, latency_s: float = 0.0, token_s: float = 0.0) -> Gecko:
+    """The rehearsal whose tools a model simulates, with the words that the contracts would have said."""
+    run = by_contract(recorded()).invoke(inputs(start_state(kilobytes, whole=True), checks=True))
+    model = recorded(latency_s=latency_s, token_s=token_s, simulator=simulator_replies(run))
+    return create_gecko(files_toolkit(contracts=False), model=model)
+
+
+class Swift(RecordedModel):
+    """Says what is recorded without reading what it is asked: to read a long conversation is a model's time."""
+
+    def _reply(self, messages: Any, run_manager: Any, kwargs: Mapping[str, Any]) -> Any:
+        return super()._reply([], run_manager, {key: value for key, value in kwargs.items() if key != "tool_chars"})
+
+
+def long_model(calls: int) -> Swift:
+    """A planner that makes so many calls, one a message, and then answers."""
+    names = [{"call": "touch", "args": {"file_name": f"file_{number}.txt"}} for number in range(calls)]
+    return Swift(turns=[{"planner": [[*names, {"say": "done"}]], "validator": [{"problems": []}] * calls}])
+
+
+def at_once(gecko: Gecko, given: Mapping[str, Any], *, tasks: int) -> list[Any]:
+    """Run so many tasks at the same time in one event loop."""
+
+    async def gather() -> list[Any]:
+        return list(await asyncio.gather(*(gecko.ainvoke(dict(given)) for _ in range(tasks))))
+
+    return asyncio.run(gather())

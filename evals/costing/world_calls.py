@@ -1,0 +1,100 @@
+"""What one call in a `World` costs where a contract answers it, by size of the state: files, an airline's database."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gecko_graph import Toolkit, World
+from gecko_graph.state import JsonObject
+
+from ..harness.figures import Table, median_of
+from ..harness.suite import EvalError, Expectation, Record
+from . import case
+
+DATABASE = "tau_airline_db.json.gz"
+MOST_MS = {"10 kB": 1.0, "4.9 MB": 3.0}
+"""Milliseconds that the median call may take."""
+
+_ID = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+_KNOWN = [{"check": "args.id in state.reservations", "error": "no reservation {{ args.id }}"}]
+_PLACE = ["reservations", "{{ args.id }}"]
+CONTRACTS: dict[str, JsonObject] = {
+    "get_user": {
+        "requires": [{"check": "args.id in state.users", "error": "no user {{ args.id }}"}],
+        "returns": "{{ state.users[args.id] }}",
+    },
+    "get_reservation": {"requires": _KNOWN, "returns": "{{ state.reservations[args.id] }}"},
+    "cancel_reservation": {
+        "requires": _KNOWN,
+        "effects": [{"op": "add", "path": [*_PLACE, "status"], "value": "cancelled"}],
+        "returns": "{{ state.reservations[args.id] }}",
+        "ensures": [{"check": "result.status == 'cancelled'", "error": "it was not cancelled"}],
+    },
+}
+
+
+def airline_toolkit() -> Toolkit:
+    """Two reads and a write on the database, by contract."""
+    tools = [{"name": name, "parameters": _ID} for name in CONTRACTS]
+    effects: Any = {"get_user": "read", "get_reservation": "read", "cancel_reservation": "write"}
+    invariant = {"check": "state.users is mapping", "error": "there are no users"}
+    return Toolkit.from_tools(tools, contracts=CONTRACTS, effects=effects, invariants=[invariant])
+
+
+def on_files(kilobytes: int) -> tuple[World, Iterator[JsonObject]]:
+    """A world of so many kB of files, and calls that leave it as large."""
+    names = (f"file_{number}.txt" for number in range(1_000_000))
+    calls = ({"name": tool, "args": args} for name in names for tool, args in _round_of(name))
+    return World(case.files_toolkit(contracts=True), state=case.start_state(kilobytes, whole=True)), calls
+
+
+def _round_of(name: str) -> Iterator[tuple[str, JsonObject]]:
+    yield "touch", {"file_name": name}
+    yield "ls", {}
+    yield "rm", {"file_name": name}
+
+
+def on_database(path: Path) -> tuple[World, Iterator[JsonObject]]:
+    """A world of the airline's database, and calls on its users and reservations."""
+    state = json.loads(gzip.decompress(path.read_bytes()))
+    booked = ((user, each) for user, of in state["users"].items() for each in of["reservations"])
+    pairs = [(user, each) for user, each in booked if each in state["reservations"]]
+    keys = ((user, each, each) for user, each in pairs)
+    calls = ({"name": tool, "args": {"id": key}} for some in keys for tool, key in zip(CONTRACTS, some, strict=True))
+    return World(airline_toolkit(), state=state), calls
+
+
+def measure(create: Callable[[], tuple[World, Iterator[JsonObject]]], *, count: int) -> JsonObject:
+    """Milliseconds of processor time of each call; all of them are answered by contract."""
+    world, calls = create()
+    told: list[float] = []
+    for _ in range(count):
+        call = next(calls)
+        started = time.process_time()
+        step = world.call(call)
+        told.append((time.process_time() - started) * 1e3)
+        if step.get("outcome", {"rung": "none"})["rung"] != "contract":
+            raise EvalError(f"not answered by contract: {step}")
+    return {"ms": told}
+
+
+def table(records: Sequence[Record]) -> Table:
+    """The median call by size."""
+    made = Table("A call in a World, answered by contract: processor time", ["state", "ms a call"])
+    for record in records:
+        made.add(record.id.partition(": ")[2], median_of(record.values["ms"], tools="simulated"))
+    return made
+
+
+def met(records: Sequence[Record]) -> Iterator[Expectation]:
+    """The median call takes at most so long."""
+    for record in records:
+        size = record.id.partition(": ")[2]
+        if size in MOST_MS:
+            median = median_of(record.values["ms"]).value
+            yield Expectation(f"a call in a world of {size} takes at most {MOST_MS[size]} ms", median <= MOST_MS[size])

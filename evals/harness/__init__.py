@@ -1,0 +1,1 @@
+"""What runs a suite: cases, journal, options, figures, report."""

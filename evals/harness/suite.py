@@ -1,0 +1,187 @@
+"""What a suite is: named cases, a function that runs one, and a summary of the records. The runner does the rest.
+
+```python
+from evals.harness.figures import Bars, Lines, Measured, Published, Table, mean, rate, share
+from evals.harness.datasets import read_jsonl
+from evals.harness.rehearsed import rehearsed
+from evals.harness.suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
+
+class Greetings(Suite):
+    \"\"\"Greetings and whether they are polite.\"\"\"    # the first line is what --help says
+
+    name = "greetings"
+    tools = "simulated"                     # or "real", "none"; a case may say otherwise: Case(..., tools="real")
+    planner = "ground-truth"                # where the user names nobody; None: the suite has no planner
+    examples = ("--limit 20", "--planner openai:gpt-5-mini --at-once 16")
+
+    @classmethod
+    def add_options(cls, parser):           # options of its own, read as self.options.own.loudness
+        parser.add_argument("--loudness", type=int, default=1, help="how loud, 1 to 3")
+
+    def cases(self):                        # lazily, in an order that never changes
+        for row in read_jsonl(self.options.dataset("bfcl_tasks.jsonl.gz")):
+            yield Case(row["task_id"], row, group=row["category"], facts={"model": row["model"]})
+
+    async def run_case(self, case):         # or a plain function: then it runs in a thread
+        speakers = self.options.speakers(planner=recorded_planner)
+        gecko = create_gecko(toolkit, models=speakers, context=self.options.context())
+        run = await gecko.ainvoke({"messages": [("user", case.data["question"])]})
+        return {**rehearsed(run["rehearsal"]), "polite": True}    # plain JSON
+
+    def summarise(self, records):
+        table = Table("Politeness", columns=["category", "polite"])
+        for group, some in by_group(records).items():
+            table.add(group, rate(some, lambda record: record.values["polite"]))
+        whole = rate(records, lambda record: record.values["polite"])
+        return Summary(
+            [table, Bars("Politeness", categories=["all"], series={"ours": [whole]})],
+            expectations=[Expectation("at least 99 % are polite", whole.value >= 0.99)],
+        )
+
+SUITE = Greetings
+```
+
+A line in `SUITES` of `evals/__main__.py` makes it a command. What the suite need not care for: choosing cases
+(`--only`, `--limit`, `--seed`), concurrency, progress, the journal of finished cases, going on after a stop, failures
+(an exception in `run_case` makes a record with the status "failed", its reason and no values; `rate` counts it as a
+miss), the forms of the terminal's and the HTML report, and what each figure must say: n, interval, planner, models,
+date, commit, rungs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from argparse import Action, ArgumentParser
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from .figures import Figure, Measured, rate
+from .options import Options
+from .record import Case, EvalError, Record, Status, Tools
+
+if TYPE_CHECKING:
+    from gecko_graph.state import JsonObject
+
+__all__ = [
+    "Case",
+    "EvalError",
+    "Expectation",
+    "Record",
+    "Status",
+    "Suite",
+    "Summary",
+    "Tools",
+    "by_group",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Something that must hold of the whole run; one that does not makes the exit code 1."""
+
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run says.
+
+    Args:
+        figures: Tables and plots in their order (`figures.py`).
+        expectations: What must hold.
+        notes: Sentences to print below: what was left out, disagreements explained.
+    """
+
+    figures: Sequence[Figure]
+    expectations: Sequence[Expectation] = ()
+    notes: Sequence[str] = ()
+
+
+class Suite(ABC):
+    """A measurement. Made once a run, with its options; the module's docstring shows one.
+
+    `__init__` may read small data and build what all cases share; it and `cases` raise EvalError for a user's mistake.
+
+    Attributes:
+        name: The command's word.
+        tools: Whose answers its scores are reached with, unless a case says otherwise.
+        planner: Who plans where the user names nobody: `ground-truth`, or None for a suite without a planner.
+        planners: The kinds of planner that it knows: `ground-truth`, `recorded`, `model`.
+        examples: Options worth trying, for `--help`.
+        asks: Whether a model may be asked anything; False: no options of models.
+        asides: Names of own options that do not change a record: how many rows to list, what to plot.
+        failures: Share of cases that may fail before the exit code is 1.
+        at_once: Cases at once where the user does not say; None: 8 with a live model, else 1.
+    """
+
+    name: ClassVar[str]
+    tools: ClassVar[Tools] = "none"
+    planner: ClassVar[str | None] = None
+    planners: ClassVar[Sequence[str]] = ("ground-truth", "recorded", "model")
+    examples: ClassVar[Sequence[str]] = ()
+    asks: ClassVar[bool] = True
+    asides: ClassVar[Sequence[str]] = ()
+    failures: ClassVar[float] = 0.0
+    at_once: ClassVar[int | None] = None
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """Add the suite's own options; they are read as `self.options.own.<name>`. Most suites have none."""
+        return
+
+    @classmethod
+    def own_options(cls) -> Sequence[Action]:
+        """What `add_options` adds."""
+        parser = ArgumentParser(add_help=False)
+        cls.add_options(parser)
+        return list(parser._actions)
+
+    @abstractmethod
+    def cases(self) -> Iterable[Case]:
+        """All cases, lazily, in an order that never changes."""
+
+    @abstractmethod
+    def run_case(self, case: Case) -> JsonObject | Awaitable[JsonObject]:
+        """Run one case and tell what came of it as plain JSON; what it raises makes the case a failed one."""
+
+    @abstractmethod
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        """Tables, plots and expectations from the records, which are in the order of the cases."""
+
+    def passed(self, record: Record) -> bool:
+        """True where a record that is done is a success; a suite that says so can be run several times (--trials)."""
+        raise NotImplementedError
+
+    def is_random(self) -> bool:
+        """True where the same run under another seed may come to something else."""
+        return bool(self.options.model_names() or self.others())
+
+    def rates(self, records: Sequence[Record]) -> Mapping[str, Measured]:
+        """The share of successes by group."""
+        return {name: rate(some, self.passed) for name, some in by_group(records).items()}
+
+    def averages(self, records: Sequence[Record]) -> Sequence[Figure]:
+        """Averages over groups, of all trials, where the suite has any: made of `rates`."""
+        return ()
+
+    def others(self) -> Mapping[str, str]:
+        """Live models that options of its own name, by what they do."""
+        return {}
+
+    def tell(self, record: Record) -> str:
+        """One line on a record for the report's list of cases."""
+        told = [(key, value) for key, value in record.values.items() if isinstance(value, str | int | float)]
+        return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in told)
+
+
+def by_group(records: Iterable[Record], *, key: str = "") -> Mapping[str, list[Record]]:
+    """Records by their group, or by one of their facts, in the order in which they come."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(str(record.facts[key]) if key else record.group, []).append(record)
+    return groups

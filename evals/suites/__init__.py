@@ -1,0 +1,1 @@
+"""One module or package a suite; each holds its class as `SUITE`."""

@@ -1,0 +1,192 @@
+"""`misled`: trajectories in which a rehearsal could be fooled, beside legitimate ones that differ by one step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from langchain_core.language_models import BaseChatModel
+
+from gecko_graph.scenario import run_scenario
+from gecko_graph.state import JsonObject, Rehearsal, Role, Verdict
+
+from ...harness.figures import Cell, Table, rate
+from ...harness.options import Options
+from ...harness.rehearsed import rehearsed
+from ...harness.suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
+from .trajectories import JUDGE_ONLY, MARKS, Trajectory, trajectories
+
+BELIEVES_ALL = (
+    "The recorded judge believes whatever it is told: 'fooled' says that it was asked and called every item a success."
+)
+
+
+class Misled(Suite):
+    """Trajectories in which a rehearsal could be fooled, beside legitimate ones that differ by one step.
+
+    Planner and simulator are recorded, and so is a judge who believes everything. What misleads must be refused by a
+    rule or carry its mark (made_up, unasked_changes, unclear) all the same; its twin must be accepted without a mark.
+    What only a good judge can see is listed as such. With --model or --role-model judge=MODEL that model judges in the
+    place of the recorded judge, and is measured: how much it sees, and how often it is right to believe.
+    """
+
+    name = "misled"
+    tools = "simulated"
+    examples = ("", "--model openai:gpt-5-mini", "--only 'injected verdict'")
+
+    def __init__(self, options: Options) -> None:
+        if others := sorted(options.role_models.keys() - {"judge"}):
+            raise EvalError(f"--role-model {others[0]}=...: only the judge is measured here, the others are recorded")
+        model = options.model_names().get("judge")
+        super().__init__(replace(options, model=None, role_models={"judge": model} if model else {}))
+        self._judge: Mapping[Role, BaseChatModel] = {"judge": options.chat(model)} if model else {}
+
+    def cases(self) -> Iterator[Case]:
+        """A case a trajectory; a twin and the one that it is a twin of count as one for --limit."""
+        for one in trajectories():
+            facts = {"legitimate": one.legitimate, "expected": expected(one)}
+            yield Case(one.id, one, group=one.kind, facts=facts, unit=one.id.removesuffix(":twin"))
+
+    def run_case(self, case: Case) -> JsonObject:
+        """Play it and tell by what it was found out."""
+        one: Trajectory = case.data
+        *_, turn = (each["rehearsal"] for each in run_scenario(one.scenario, models=self._judge))
+        told = rehearsed(turn)
+        told["usage"] = {
+            role: told["usage"][role] for role in self._judge if role in told["usage"]
+        }  # others are recorded
+        return {**told, **found(turn, one)}
+
+    def tell(self, record: Record) -> str:
+        """What was expected and what came of it."""
+        if not record.done:
+            return record.reason
+        marks = ", ".join(record.values["marks"])
+        return f"{record.facts['expected']}; {record.values['verdict']}{f' ({marks})' if marks else ''}"
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        """What is found out, kind by kind."""
+        table = Table("Misled rehearsals", [
+            "kind", "misled", "judge fooled", "of these refused by a rule", "of these marked by a rule",
+            "found out by rules, whoever judged", "only a good judge sees it", "legitimate, accepted without a mark",
+        ])  # fmt: skip
+        for kind, some in by_group(records).items():
+            table.add(kind, *_row(some))
+        table.add("all", *_row(records))
+        return Summary([table, self._judged(records)], self._expectations(records), [BELIEVES_ALL, *_listed(records)])
+
+    def _judged(self, records: Sequence[Record]) -> Table:
+        """The judge by itself: what it sees of what misleads, and whether it believes what is true."""
+        asked = [record for record in records if not record.done or record.values["asked"]]
+        misled = [record for record in asked if not record.facts["legitimate"]]
+        hard = [record for record in misled if record.facts["expected"] == JUDGE_ONLY]
+        table = Table(
+            "The judge by itself, where it was asked", ["judge", "sees", "sees what no rule does", "believes"]
+        )
+        sees = rate(misled, lambda record: not record.values["fooled"])
+        alone = rate(hard, lambda record: not record.values["fooled"])
+        true = [record for record in asked if record.facts["legitimate"]]
+        name = self.options.model_names().get("judge", "recorded")
+        table.add(name, sees, alone, rate(true, lambda record: record.values["fooled"]))
+        return table
+
+    def _expectations(self, records: Sequence[Record]) -> list[Expectation]:
+        made = [
+            Expectation("every misled rehearsal is found out as expected", all(map(_as_expected, _misled(records)))),
+            Expectation("no rule marks or refuses a legitimate one", not any(map(_harmed, records))),
+        ]
+        if self._judge:
+            return made
+        legitimate = [record for record in records if record.facts["legitimate"]]
+        return [*made, Expectation("every legitimate one is accepted without a mark", all(map(_accepted, legitimate)))]
+
+
+def expected(one: Trajectory) -> str:
+    """What has to come of a trajectory, in words."""
+    if one.legitimate:
+        return "accepted without a mark"
+    return f"refused: {one.refused}" if one.refused else f"marked: {one.marked}" if one.marked else JUDGE_ONLY
+
+
+def found(turn: Rehearsal, one: Trajectory) -> JsonObject:
+    """By what a rehearsal was found out.
+
+    Returns:
+        `marks`: those that its verdict carries; `refused`: the items that a rule found failed; `asked`: whether a judge
+        was; `fooled`: whether the judge called every item that it decided a success, and named no change;
+        `as_expected`: whether the item failed, or the mark speaks of what it has to.
+    """
+    verdict = turn["verdict"]
+    marks = [mark for mark in MARKS if verdict.get(mark)]
+    items = verdict["items"]
+    refused = [item["id"] for item in items if item["by"] == "rule" and item["status"] != "success"]
+    asked = turn["usage"].get("judge", {"calls": 0})["calls"] > 0
+    believed = all(item["status"] in ("success", "not_asked_for") for item in items if item["by"] == "model")
+    return {
+        "marks": marks,
+        "refused": refused,
+        "asked": asked,
+        "fooled": asked and believed and "unasked_changes" not in marks,
+        "as_expected": _found_out(one, verdict, refused),
+    }
+
+
+def _found_out(one: Trajectory, verdict: Verdict, refused: Sequence[str]) -> bool:
+    if one.refused:
+        return verdict["word"] != "accepted" and one.refused in refused
+    if one.marked:
+        told = verdict.get(one.marked)
+        return bool(told) and one.names in json.dumps(told, ensure_ascii=False)
+    return True
+
+
+def _as_expected(record: Record) -> bool:
+    return record.done and bool(record.values["as_expected"])
+
+
+def _accepted(record: Record) -> bool:
+    return record.done and record.values["verdict"] == "accepted" and not record.values["marks"]
+
+
+def _harmed(record: Record) -> bool:
+    """A legitimate one that a rule refuses or marks."""
+    if not record.facts["legitimate"] or not record.done:
+        return bool(record.facts["legitimate"])
+    named = {"unasked_changes"} if record.values["asked"] else set()  # by the judge: a rule reads checks alone
+    return bool(record.values["refused"] or {*record.values["marks"]} - named)
+
+
+def _misled(records: Iterable[Record]) -> list[Record]:
+    return [record for record in records if not record.facts["legitimate"]]
+
+
+def _by_rule(record: Record) -> bool:
+    return record.facts["expected"] != JUDGE_ONLY and bool(record.values["as_expected"])
+
+
+def _row(records: Sequence[Record]) -> Iterator[Cell]:
+    misled = _misled(records)
+    fooled = [record for record in misled if record.done and record.values["fooled"]]
+    yield len(misled)
+    yield len(fooled)
+    for way in ("refused", "marked"):
+        yield sum(_by_rule(record) and record.facts["expected"].startswith(way) for record in fooled)
+    yield sum(record.done and _by_rule(record) for record in misled)
+    yield sum(record.facts["expected"] == JUDGE_ONLY for record in misled)
+    yield rate(records, _accepted, where=lambda record: bool(record.facts["legitimate"]))
+
+
+def _listed(records: Sequence[Record]) -> Iterator[str]:
+    hard = [record.id for record in records if record.facts["expected"] == JUDGE_ONLY]
+    if hard:
+        yield f"only a good judge sees: {', '.join(hard)}"
+    for record in records:
+        ok = _accepted(record) if record.facts["legitimate"] else _as_expected(record)
+        if record.done and not ok:
+            values = record.values
+            came = f"{values['verdict']}, marks {values['marks']}, refused by rule {values['refused']}"
+            yield f"{record.id}: expected {record.facts['expected']}; came: {came}"
+
+
+SUITE = Misled

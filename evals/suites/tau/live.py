@@ -1,0 +1,190 @@
+"""Live runs on the installed tau2-bench, with the paper's hand-over (section 6.1).
+
+The simulated tools cannot know the real data base. So for each message of the user the task is rehearsed, and all
+attempts, failed ones too, stand with their feedback in the real agent's prompt as examples, not as a plan to repeat.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+
+from gecko_graph import Toolkit, create_gecko
+from gecko_graph.models.telling import cut
+from gecko_graph.state import Attempt, JsonObject, Rehearsal, Step
+
+from ...harness.options import Options
+from ...harness.rehearsed import add_all
+from ...harness.suite import EvalError
+
+INSTALL = (
+    "pip install 'tau2 @ git+https://github.com/sierra-research/tau2-bench' (Python 3.12 or 3.13; version 1 or later)"
+)
+
+RETRIES = 2
+"""Rounds after the first: up to three attempts, as in the paper."""
+
+RESULT_CHARS = 1_000
+
+INTRODUCTION = (
+    "Below are rehearsals of the conversation's next step, made with simulated tools. Their data are made up: do not "
+    "quote them, look everything up with the real tools. Learn from them which calls and arguments are needed, and "
+    "which mistakes the feedback found."
+)
+
+Rehearse = Callable[[Sequence[Any], str, Sequence[Any]], str]
+"""From an agent's tools, its policy and the conversation so far to the text for its prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What is used of the package: its runner, its agent, its orchestrator, its messages."""
+
+    runner: Any
+    agent: type
+    orchestrator: type
+    system_message: type
+
+    def tasks(self, domain: str) -> Iterable[Any]:
+        """The tasks of a domain."""
+        found: Iterable[Any] = self.runner.get_tasks(domain)
+        return found
+
+
+def load() -> Bench:
+    """The installed package.
+
+    Raises:
+        EvalError: It is not there, or of a version without what is needed; the message says how to install it.
+    """
+    try:
+        return Bench(
+            runner=import_module("tau2.runner"),
+            agent=import_module("tau2.agent.llm_agent").LLMAgent,
+            orchestrator=import_module("tau2.orchestrator.orchestrator").Orchestrator,
+            system_message=import_module("tau2.data_model.message").SystemMessage,
+        )
+    except ModuleNotFoundError as error:
+        if error.name == "tau2":
+            raise EvalError(f"--live needs the package tau2, which is not installed: {INSTALL}") from None
+        raise EvalError(f"--live: tau2 lacks its module {error.name}: {INSTALL}") from None
+    except (ImportError, AttributeError) as error:
+        raise EvalError(f"--live: this version of tau2 cannot be used ({error}): {INSTALL}") from None
+
+
+def run_task(bench: Bench, domain: str, task: Any, *, options: Options) -> JsonObject:
+    """Run a task on its real environment; the agent gets rehearsals unless `--plain`.
+
+    Returns:
+        `reward`, `rehearsals`, `attempts`, and `usage` of the rehearsals.
+    """
+    own = options.own
+    book = Book()
+    environment = bench.runner.build_environment(domain)
+    kind = bench.agent if own.plain else handing_over(bench.agent, bench.system_message, rehearser(options, book))
+    agent = kind(
+        tools=environment.get_tools(),
+        domain_policy=environment.get_policy(),
+        llm=_litellm(own.agent),
+        llm_args={"temperature": 0.0},
+    )
+    user = bench.runner.build_user(
+        "user_simulator", environment, task, llm=_litellm(own.user), llm_args={"temperature": 0.0}
+    )
+    orchestrator = bench.orchestrator(
+        domain=domain, agent=agent, user=user, environment=environment, task=task, seed=options.seed
+    )
+    simulation = bench.runner.run_simulation(orchestrator)
+    attempts = sum(len(each["attempts"]) for each in book.rehearsals)
+    usage = add_all(each["usage"] for each in book.rehearsals)
+    reward = float(simulation.reward_info.reward)
+    return {"reward": reward, "rehearsals": len(book.rehearsals), "attempts": attempts, "usage": usage}
+
+
+def _litellm(name: str) -> str:
+    """`provider:name` as the package's client writes it: `provider/name`."""
+    return name.replace(":", "/", 1)
+
+
+class Book:
+    """The rehearsals of one task."""
+
+    def __init__(self) -> None:
+        self.rehearsals: list[Rehearsal] = []
+
+
+def rehearser(options: Options, book: Book) -> Rehearse:
+    """Who rehearses: the agent's model plans, `--model` and `--role-model` speak for the other roles."""
+    retries = {} if options.max_retries is not None else {"max_retries": RETRIES}
+    speakers = options.speakers(planner=options.chat(options.own.agent))
+
+    def rehearse(tools: Sequence[Any], policy: str, messages: Sequence[Any]) -> str:
+        toolkit = Toolkit.from_tools([tool.openai_schema for tool in tools])
+        gecko = create_gecko(toolkit, models=speakers, context=options.context(**retries))
+        run = gecko.invoke({"messages": [SystemMessage(policy), *conversation(messages)]})
+        book.rehearsals.append(run["rehearsal"])
+        return examples(run["rehearsal"])
+
+    return rehearse
+
+
+def handing_over(agent: type, system_message: type, rehearse: Rehearse) -> type:
+    """The package's agent with rehearsals in its prompt: anew for each message of the user.
+
+    Args:
+        agent: A class with `generate_next_message(message, state)`, `tools` and `domain_policy`.
+        system_message: The package's message class for the prompt.
+        rehearse: Makes the text.
+    """
+
+    class HandedOver(agent):  # type: ignore[misc]
+        def generate_next_message(self, message: Any, state: Any) -> Any:
+            if message.role == "user":
+                told = rehearse(self.tools, self.domain_policy, [*state.messages, message])
+                own = [each for each in state.system_messages if not each.content.startswith(INTRODUCTION)]
+                state.system_messages = [*own, system_message(role="system", content=told)]
+            return super().generate_next_message(message, state)
+
+    return HandedOver
+
+
+def conversation(messages: Iterable[Any]) -> list[AnyMessage]:
+    """The package's messages as LangChain's; several tool results in one message are one each."""
+    made: list[AnyMessage] = []
+    for each in messages:
+        if each.role == "user":
+            made.append(HumanMessage(each.content or ""))
+        elif each.role == "assistant":
+            calls = [{"id": call.id, "name": call.name, "args": call.arguments} for call in each.tool_calls or ()]
+            made.append(AIMessage(each.content or "", tool_calls=calls))
+        elif each.role == "tool":
+            results = getattr(each, "tool_messages", None) or [each]
+            made += [ToolMessage(result.content or "", tool_call_id=result.id) for result in results]
+    return made
+
+
+def examples(rehearsal: Rehearsal) -> str:
+    """All attempts of a rehearsal with their feedback, as a prompt tells them."""
+    return "\n\n".join([INTRODUCTION, *map(_attempt, rehearsal["attempts"])])
+
+
+def _attempt(attempt: Attempt) -> str:
+    verdict = attempt["verdict"]
+    lines = [f"Attempt {attempt['number']}: {verdict['word']}", *map(_step, attempt["steps"])]
+    lines += [f"answer: {attempt['answer']}"] if attempt["answer"] else []
+    lines += [f"{item['status']}: {item['description']}" for item in verdict["items"]]
+    return "\n".join(lines + ([f"feedback: {verdict['feedback']}"] if verdict["feedback"] else []))
+
+
+def _step(step: Step) -> str:
+    call = f"{step['call']['name']}({json.dumps(step['call']['args'], ensure_ascii=False)})"
+    if "outcome" in step:
+        result = cut(json.dumps(step["outcome"]["result"], ensure_ascii=False), budget=RESULT_CHARS)
+        return f"call {call} -> {step['outcome']['status']}: {result}"
+    found = "; ".join(f"{each['path']}: expected {each['expected']}" for each in step.get("complaints", ()))
+    return f"call {call} -> refused: {found}"

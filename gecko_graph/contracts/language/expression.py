@@ -1,0 +1,159 @@
+"""Expressions of the contract language: Jinja2's, one at a time, over JSON values.
+
+Checked and whitelisted when loaded, evaluated within limits, with no way from a value to Python. `syntax` says what an
+expression may be, `operators`, `functions`, `filters` and `predicates` what it may use, `sandbox` what it may cost;
+`compiler` turns its tree into closures, those for operators stand in `closures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+from ...errors import ContractError, EvaluationFailed
+from ...state import Json
+from .compiler import compile_parts, compile_tree
+from .sandbox import LIMITS, Fault, Limits, Missing, Scope, settle
+from .syntax import Code, SyntaxFault, did_you_mean, parse_expression, parse_text
+
+__all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "shorten"]
+
+CHECK_NAMES = ("state", "before", "calls", "answer")
+"""What a check of a checklist may name."""
+
+_FAULTS = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+
+
+def shorten(source: str, limit: int = 120) -> str:
+    """A source as it stands in a message: one line, of bounded length."""
+    line = " ".join(source.split())
+    return line if len(line) <= limit else f"{line[:limit]}…"
+
+
+@lru_cache(maxsize=8192)
+def _compile_bare(source: str) -> Code:
+    return compile_tree(parse_expression(source))
+
+
+@lru_cache(maxsize=8192)
+def _compile_text(source: str) -> Code:
+    return compile_parts(parse_text(source))
+
+
+class Expression:
+    """One checked expression, or one text with `{{ }}` filled in. Made by `compile` and `compile_text`."""
+
+    __slots__ = ("_run", "arguments", "names", "paths", "source", "state_keys", "where", "whole")
+
+    def __init__(self, source: str, code: Code, where: str) -> None:
+        self.source = source
+        self.where = where
+        self.names = code.names
+        self.state_keys = code.state_keys
+        self.arguments = code.arguments
+        self.paths = code.paths
+        self.whole = code.whole
+        self._run = code.run
+
+    @classmethod
+    def compile(cls, source: str, *, names: Collection[str], where: str) -> Expression:
+        """Check a bare expression.
+
+        Args:
+            source: The expression.
+            names: The names that its scope will have.
+            where: Document, tool and place, for messages.
+
+        Raises:
+            ContractError: It cannot be parsed, is not on the whitelist, or names something unknown.
+        """
+        return cls._checked(source, _compile_bare, names, where)
+
+    @classmethod
+    def compile_text(cls, source: str, *, names: Collection[str], where: str) -> Expression:
+        """Check a text in which `{{ }}` is filled in; one that is a single expression keeps its value's type.
+
+        Raises:
+            ContractError: As for `compile`.
+        """
+        return cls._checked(source, _compile_text, names, where)
+
+    @classmethod
+    def _checked(cls, source: str, build: Any, names: Collection[str], where: str) -> Expression:
+        try:
+            code = build(source)
+        except SyntaxFault as fault:
+            raise ContractError(f"{where}: {shorten(str(fault), 300)}, in `{shorten(source)}`") from None
+        for name in sorted(code.names):
+            if name not in names:
+                hint = did_you_mean(name, names) or f"; known here: {', '.join(sorted(names))}"
+                raise ContractError(f"{where}: unknown name {name!r}{hint}, in `{shorten(source)}`")
+        return cls(source, code, where)
+
+    def raw(self, scope: Scope) -> Any:
+        """The value inside the sandbox: it may be `Missing`, and may share its parts with the state.
+
+        Raises:
+            EvaluationFailed: It has no value, or went over its limits.
+        """
+        try:
+            if perf_counter() > scope.deadline:
+                scope.late()
+            return self._run(scope)
+        except Fault as fault:
+            raise self.failed(str(fault)) from None
+        except _FAULTS as fault:
+            raise self.failed(_explain(fault)) from None
+
+    def evaluate(self, scope: Scope) -> Json:
+        """The value as plain JSON, shared with nothing; its time begins now.
+
+        Raises:
+            EvaluationFailed: It has no value, something in it is undefined, or it went over its limits.
+        """
+        scope.start()
+        return self.settled(scope, self.raw(scope))
+
+    def holds(self, scope: Scope) -> bool:
+        """Whether the value counts as true; its time begins now. Raises EvaluationFailed as `evaluate` does."""
+        scope.start()
+        return self.true(scope)
+
+    def true(self, scope: Scope) -> bool:
+        """Whether the value counts as true, in the time that the scope has left. Raises EvaluationFailed."""
+        value = self.raw(scope)
+        if type(value) is Missing:
+            raise self.failed(f"{value.what} is undefined")
+        return bool(value)
+
+    def settled(self, scope: Scope, value: Any) -> Json:
+        """A raw value of this expression as plain JSON. Raises EvaluationFailed."""
+        try:
+            return settle(scope, value)
+        except Fault as fault:
+            raise self.failed(str(fault)) from None
+        except (RecursionError, MemoryError) as fault:
+            raise self.failed(_explain(fault)) from None
+
+    def failed(self, why: str) -> EvaluationFailed:
+        """The failure of this expression, with its place."""
+        return EvaluationFailed(f"{self.where}: {shorten(why, 300)}, in `{shorten(self.source)}`")
+
+
+def _explain(fault: BaseException) -> str:
+    known: dict[type[BaseException], str] = {
+        ZeroDivisionError: "division by zero",
+        RecursionError: "it is nested too deeply",
+        MemoryError: "it needs too much memory",
+        OverflowError: "a number is too large",
+    }
+    if isinstance(fault, KeyError):
+        return f"{fault.args[0] if fault.args else 'a name'} is not given"
+    return known.get(type(fault), str(fault).split(";")[0][:200])
+
+
+def check_expression(source: str, *, where: str) -> Expression:
+    """A checklist item's check, over `state`, `before`, `calls` and `answer`. Raises ContractError."""
+    return Expression.compile(source, names=CHECK_NAMES, where=where)

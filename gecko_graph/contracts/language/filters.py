@@ -1,0 +1,294 @@
+r"""The filters of the contract language: Jinja2's names and meanings where it has them, but counted and strict.
+
+| filter | value |
+| --- | --- |
+| `default(value[, boolean])` | another value for what is undefined (with `boolean` also for what is not true) |
+| `length` `list` | of a list, a text or an object's keys |
+| `first` `last` | of a list or a text; undefined where it is empty |
+| `sort` `unique` `min` `max` | `attribute=`, `case_sensitive=`, `reverse=`; **letter case is ignored** unless told |
+| `sum` `abs` `round` `int` `float` | numbers; `'abc' \| int` raises unless a default is given |
+| `fixed(places)` | a number as text with so many decimals: `1.50` |
+| `join` `string` `tojson` `replace` `lower` `upper` `lines` `bytes` | texts; `bytes` is the length in UTF-8 |
+| `keys` `values` `items` `interleave` | `items` gives objects `key`, `value`; `interleave(x)` puts x between items |
+| `map` `select` `reject` `selectattr` `rejectattr` | as in Jinja2, with literal filter and test names (see `syntax`) |
+| `money` | rounded to cents, see `functions` |
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from ...state import Json
+from .functions import UNSET, lower, money, upper
+from .operators import NUMBERS, member, number
+from .sandbox import (
+    Fault,
+    Missing,
+    Scope,
+    a_list,
+    a_number,
+    a_small_int,
+    a_text,
+    an_object,
+    given,
+    join,
+    json_text,
+    kind,
+    text,
+)
+
+Filter = Callable[..., Any]
+
+_REPLACEMENT: Final = 8
+"""Bytes that a replacement counts for besides its text: many small ones take time that no clock interrupts."""
+
+_LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_INTEGER = re.compile(r"\s*[-+]?[0-9]{1,40}\s*")
+_DECIMAL = re.compile(r"\s*[-+]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][-+]?[0-9]{1,5})?\s*")
+
+
+def attribute_of(value: Any, attribute: Any) -> Any:
+    """`attribute` of an item, dots leading deeper: `map(attribute='owner.name')`; undefined where there is none."""
+    if type(attribute) is int:
+        return member(value, attribute, f"the item's {attribute}")
+    for name in a_text(attribute, "attribute").split("."):
+        value = member(value, int(name) if name.isdecimal() else name, f"the item's {attribute}")
+    return value
+
+
+def attributes_of(scope: Scope, values: list[Json], attribute: Any) -> list[Any]:
+    """The items themselves, or that attribute of each; undefined ones raise. Raises Fault."""
+    if attribute is None:
+        return values
+    found = []
+    for value in values:
+        scope.tick()
+        found.append(given(attribute_of(value, attribute)))
+    scope.take_items(len(found))
+    return found
+
+
+def _default(_: Scope, value: Any, default_value: Any = "", boolean: Any = False) -> Any:
+    return default_value if type(value) is Missing or (boolean and not value) else value
+
+
+def _length(_: Scope, value: Any) -> int:
+    if isinstance(value, list | dict | str):
+        return len(value)
+    raise Fault(f"length needs a list, a text or an object, not {kind(value)}")
+
+
+def _first(_: Scope, value: Any) -> Any:
+    return member(value if isinstance(value, str) else a_list(value, "first"), 0, "the first of nothing")
+
+
+def _last(_: Scope, value: Any) -> Any:
+    return member(value if isinstance(value, str) else a_list(value, "last"), -1, "the last of nothing")
+
+
+def _list(scope: Scope, value: Any) -> list[Json]:
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, str | dict):
+        raise Fault(f"list needs a list, a text or an object, not {kind(value)}")
+    scope.take_items(len(value))
+    return list(value)
+
+
+# order ---------------------------------------------------------------------------------------------------------------
+
+
+def _order_keys(scope: Scope, values: list[Json], attribute: Any, case_sensitive: Any) -> list[Any]:
+    keys = attributes_of(scope, values, attribute)
+    kinds = {"a number" if type(key) in NUMBERS else kind(key) for key in keys}
+    if len(kinds) > 1 or not kinds <= {"a number", "a text", "true or false"}:
+        raise Fault(f"only numbers or only texts have an order, not {' and '.join(sorted(kinds))}")
+    if kinds == {"a text"}:
+        scope.take_text(*keys, growth=3)
+        return keys if case_sensitive else [key.lower() for key in keys]
+    return keys
+
+
+def _sort(scope: Scope, value: Any, reverse: Any = False, case_sensitive: Any = False, attribute: Any = None) -> Json:
+    values = a_list(value, "sort")
+    scope.take_items(len(values))
+    order = list(range(len(values)))
+    for one in reversed(attribute.split(",") if isinstance(attribute, str) else [attribute]):
+        keys = _order_keys(scope, values, one, case_sensitive)
+        order.sort(key=keys.__getitem__, reverse=bool(reverse))
+    return [values[place] for place in order]
+
+
+def _unique(scope: Scope, value: Any, case_sensitive: Any = False, attribute: Any = None) -> list[Json]:
+    values = a_list(value, "unique")
+    scope.take_items(2 * len(values))
+    seen: set[Any] = set()
+    found = []
+    for item, key in zip(values, attributes_of(scope, values, attribute), strict=True):
+        scope.tick()
+        if isinstance(key, list | dict):
+            raise Fault(f"unique needs texts or numbers, not {kind(key)}; name an attribute")
+        if isinstance(key, str):
+            scope.take_text(key)
+            key = key if case_sensitive else key.lower()
+        if key not in seen:
+            seen.add(key)
+            found.append(item)
+    return found
+
+
+def _extreme(choose: Callable[..., int], name: str) -> Filter:
+    def apply(scope: Scope, value: Any, case_sensitive: Any = False, attribute: Any = None) -> Any:
+        values = a_list(value, name)
+        if not values:
+            return Missing(f"the {name} of nothing")
+        keys = _order_keys(scope, values, attribute, case_sensitive)
+        return values[choose(range(len(keys)), key=keys.__getitem__)]
+
+    return apply
+
+
+# numbers -------------------------------------------------------------------------------------------------------------
+
+
+def _sum(scope: Scope, value: Any, attribute: Any = None, start: Any = 0) -> int | float:
+    total = a_number(start, "sum")
+    for amount in attributes_of(scope, a_list(value, "sum"), attribute):
+        total += a_number(amount, "sum")
+    return number(total)
+
+
+def _abs(_: Scope, value: Any) -> int | float:
+    return abs(a_number(value, "abs"))
+
+
+def _round(_: Scope, value: Any, precision: Any = 0, method: Any = "common") -> int | float:
+    amount = a_number(value, "round")
+    places = a_small_int(precision, "round", 20)
+    if method == "common":
+        return number(round(amount, places))
+    if method in ("ceil", "floor"):
+        step = 10**places
+        return number(float((math.ceil if method == "ceil" else math.floor)(amount * step) / step))
+    raise Fault("round knows the methods 'common', 'ceil' and 'floor'")
+
+
+def _int(_: Scope, value: Any, default: Any = UNSET) -> Any:
+    if type(value) in (int, float, bool):
+        return number(int(value))
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
+        return number(int(value))
+    if default is UNSET:
+        raise Fault(f"int cannot read {_shown(value)}; give a default: int(0)")
+    return default
+
+
+def _float(_: Scope, value: Any, default: Any = UNSET) -> Any:
+    if type(value) in NUMBERS or (isinstance(value, str) and _DECIMAL.fullmatch(value)):
+        return number(float(value))
+    if default is UNSET:
+        raise Fault(f"float cannot read {_shown(value)}; give a default: float(0.0)")
+    return default
+
+
+def _shown(value: Any) -> str:
+    return repr(value[:40]) if isinstance(value, str) else kind(value)
+
+
+def _fixed(_: Scope, value: Any, places: Any = 2) -> str:
+    return f"{a_number(value, 'fixed'):.{max(a_small_int(places, 'fixed', 20), 0)}f}"
+
+
+# texts ---------------------------------------------------------------------------------------------------------------
+
+
+def _join(scope: Scope, value: Any, d: Any = "", attribute: Any = None) -> str:
+    parts = []
+    for item in attributes_of(scope, a_list(value, "join"), attribute):
+        scope.tick()
+        parts.append(text(scope, item))
+    scope.take_items(len(parts))
+    return join(scope, parts, a_text(d, "join"))
+
+
+def _replace(scope: Scope, value: Any, old: Any, new: Any, count: Any = None) -> str:
+    source, before, after = (a_text(one, "replace") for one in (value, old, new))
+    times = source.count(before)
+    if count is not None:
+        times = min(times, max(a_small_int(count, "replace", 2**31), 0))
+    width = 1 if source.isascii() and after.isascii() else 4
+    scope.take(width * (len(source) + times * len(after)) + _REPLACEMENT * times)
+    return source.replace(before, after, times)
+
+
+def _lines(scope: Scope, value: Any) -> list[str]:
+    source = a_text(value, "lines")
+    if len(source) > scope.limits.items:
+        scope.take_items(sum(source.count(end) for end in _LINE_ENDS))
+    scope.take_text(source)
+    found = source.splitlines()
+    scope.take_items(len(found))
+    return found
+
+
+def _bytes(_: Scope, value: Any) -> int:
+    source = a_text(value, "bytes")
+    if source.isascii():
+        return len(source)
+    return len(source.encode(errors="surrogatepass"))
+
+
+# lists and objects ---------------------------------------------------------------------------------------------------
+
+
+def _interleave(scope: Scope, value: Any, between: Any) -> list[Json]:
+    values = a_list(value, "interleave")
+    scope.take_items(2 * len(values))
+    return [one for item in values for one in (between, item)][1:]
+
+
+def _keys(scope: Scope, value: Any) -> list[str]:
+    scope.take_items(len(an_object(value, "keys")))
+    return list(value)
+
+
+def _values(scope: Scope, value: Any) -> list[Json]:
+    scope.take_items(len(an_object(value, "values")))
+    return list(value.values())
+
+
+def _items(scope: Scope, value: Any) -> list[Json]:
+    scope.take_items(len(an_object(value, "items")))
+    scope.take(200 * len(value))
+    return [{"key": key, "value": one} for key, one in value.items()]
+
+
+def _string(scope: Scope, value: Any) -> str:
+    return text(scope, value)
+
+
+FILTERS: dict[str, Filter] = {
+    "default": _default, "length": _length, "first": _first, "last": _last, "list": _list, "sort": _sort,
+    "unique": _unique, "min": _extreme(min, "min"), "max": _extreme(max, "max"), "sum": _sum, "abs": _abs,
+    "round": _round, "int": _int, "float": _float, "fixed": _fixed, "money": money, "join": _join, "string": _string,
+    "tojson": json_text, "replace": _replace, "lower": lower, "upper": upper, "lines": _lines, "bytes": _bytes,
+    "keys": _keys, "values": _values, "items": _items, "interleave": _interleave,
+}  # fmt: skip
+
+TAKES_MISSING: Final = frozenset(("default",))
+"""Filters that may be given something undefined."""
+
+
+def collect(scope: Scope, values: Any, what: str, keep: Callable[[Any], tuple[bool, Any]]) -> list[Json]:
+    """The loop of `map`, `select` and their like: a list, the clock read at each item. Raises Fault."""
+    found = []
+    for value in a_list(values, what):
+        scope.tick()
+        kept, one = keep(value)
+        if kept:
+            found.append(one)
+    scope.take_items(len(found))
+    return found

@@ -1,0 +1,231 @@
+"""The functions and text methods of the contract language.
+
+| function | value |
+| --- | --- |
+| `at(document, path[, default])` | what is at a path: a list of keys and indexes, lists in it spliced in |
+| `walk(document)` | everything below, in document order, as objects `path`, `key`, `value` |
+| `zip(list, ...)` | lists of the first items, the second items, ..., as many as the shortest has |
+| `index(list, value)` | where a value is first found in a list or a text; undefined where it is not |
+| `range([start,] stop[, step])` | whole numbers |
+| `new_id([prefix])` | an identifier from the seed and the call: the same in every run, a new one each time |
+| `money(number)` | rounded to cents by decimal rules, so that 1.005 is 1.01 and 0.1 + 0.2 is 0.3 |
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Any
+
+from ...state import Json
+from .operators import equal, member, number
+from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, given, kind
+
+Function = Callable[..., Any]
+
+UNSET = Missing("the default")
+_MAX_CHARS = 100
+_CENT = Decimal("0.01")
+_IDENTIFIER = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
+    """The tokens of a path, lists in it spliced in. Raises Fault for what is no token, and for more than 100."""
+    scope.tick()
+    tokens: list[str | int] = []
+    for token in a_list(path, "a path"):
+        if type(token) is str or type(token) is int:
+            tokens.append(token)
+        elif isinstance(token, list) and depth < MAX_DEPTH:
+            tokens += splice(scope, token, depth + 1)
+        else:
+            raise Fault(f"a path needs texts and whole numbers, not {kind(given(token))}")
+        if len(tokens) > MAX_DEPTH:
+            raise Fault(f"a path of more than {MAX_DEPTH} tokens")
+    return tokens
+
+
+def at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
+    """What is at a path; the default where nothing is, and undefined without one. Raises Fault if the path is none."""
+    value = document
+    for token in splice(scope, path):
+        if type(value) is dict:
+            value = value.get(token if type(token) is str else str(token), UNSET)
+        else:
+            value = member(value, _index(value, token), "")
+        if type(value) is Missing:
+            if default is not UNSET:
+                return default
+            return document if document is value else Missing(f"{token!r:.80} in the path")
+    return value
+
+
+def _index(value: Any, token: str | int) -> str | int:
+    return int(token) if isinstance(value, list) and isinstance(token, str) and token.isdecimal() else token
+
+
+def walk(scope: Scope, document: Any) -> list[Json]:
+    """Everything below a document, parents before their members, as `{path, key, value}`. Raises Fault."""
+    found: list[Json] = []
+    open_ends: list[tuple[list[str | int], Any]] = [([], given(document))]
+    while open_ends:
+        path, value = open_ends.pop()
+        if path:
+            scope.take(256 + 8 * len(path))
+            found.append({"path": path, "key": path[-1], "value": value})
+        if len(path) > MAX_DEPTH or len(found) > scope.limits.items:
+            raise Fault(f"walk finds more than {scope.limits.items:,} values, or more than {MAX_DEPTH} levels")
+        scope.tick()
+        open_ends.extend(_below(scope, path, value))
+    return found
+
+
+def _below(scope: Scope, path: list[str | int], value: Any) -> Iterator[tuple[list[str | int], Any]]:
+    if not isinstance(value, dict | list):
+        return
+    scope.take_items(len(value))
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    for key in reversed(keys):
+        yield [*path, key], value[key]
+
+
+def zip_lists(scope: Scope, *lists: Any) -> list[Json]:
+    """Items of several lists side by side, as many as the shortest has. Raises Fault."""
+    checked = [a_list(one, "zip") for one in lists]
+    count = min((len(one) for one in checked), default=0)
+    scope.take_items(count)
+    scope.take(count * (64 + 8 * len(checked)))
+    return [list(row) for row in zip(*checked, strict=False)]
+
+
+def index(scope: Scope, values: Any, value: Any) -> Any:
+    """Where `value` is first found in a list or a text; undefined where it is not. Raises Fault."""
+    missing = Missing("the index of what is not there")
+    if isinstance(values, str):
+        position = values.find(a_text(value, "index of a text"))
+        return missing if position < 0 else position
+    for position, item in enumerate(a_list(values, "index")):
+        scope.tick()
+        if equal(scope, item, value):
+            return position
+    return missing
+
+
+def whole_numbers(scope: Scope, *bounds: Any) -> list[int]:
+    """`range` as a list. Raises Fault."""
+    if not 1 <= len(bounds) <= 3:
+        raise Fault("range needs one to three numbers")
+    numbers = range(*(a_small_int(bound, "range", 2**62) for bound in bounds))
+    scope.take_items(_length(numbers))
+    return list(numbers)
+
+
+def _length(numbers: range) -> int:
+    """`len` of a range raises for what does not fit a machine word."""
+    return max(0, (numbers.stop - numbers.start + numbers.step - (1 if numbers.step > 0 else -1)) // numbers.step)
+
+
+def new_id(scope: Scope, prefix: Any = "") -> str:
+    """An identifier that no other call, seed or `new_id` of this call gives.
+
+    A let's identifiers do not depend on when the let is asked for: whoever opens the call again finds the same ones.
+
+    Raises:
+        Fault: The prefix is no text.
+    """
+    begin = a_text(prefix, "new_id")
+    scope.take_text(begin)
+    identity = scope.call_id if isinstance(scope.call_id, str) else scope.call_id()
+    source = f"{scope.seed}\x1f{identity}\x1f{begin}\x1f{scope.next_made()}"
+    digest = int.from_bytes(hashlib.sha256(source.encode()).digest()[:10], "big")
+    return begin + "".join(_IDENTIFIER[digest >> 5 * place & 31] for place in range(12))
+
+
+def money(_: Scope, value: Any) -> int | float:
+    """A number rounded to cents, half a cent upwards, by the digits it prints with. Raises Fault."""
+    amount = a_number(value, "money")
+    try:
+        return number(float(Decimal(str(amount)).quantize(_CENT, rounding=ROUND_HALF_UP)))
+    except InvalidOperation:
+        raise Fault("money needs a number of at most 26 digits") from None
+
+
+FUNCTIONS: dict[str, Function] = {
+    "at": at,
+    "walk": walk,
+    "zip": zip_lists,
+    "index": index,
+    "range": whole_numbers,
+    "new_id": new_id,
+    "money": money,
+}
+
+
+# text methods --------------------------------------------------------------------------------------------------------
+
+
+def _split(scope: Scope, text: Any, sep: Any = None, maxsplit: Any = -1) -> list[str]:
+    source = a_text(text, "split")
+    limit = scope.limits.items
+    times = a_small_int(maxsplit, "split", limit)
+    if sep == "":
+        raise Fault("split needs a separator that is not empty")
+    pieces = source.split(None if sep is None else a_text(sep, "split"), limit if times < 0 else times)
+    if times < 0 and len(pieces) > limit:
+        raise Fault(f"a list of more than {limit:,} items")
+    scope.take_items(len(pieces))
+    scope.take_text(source)
+    return pieces
+
+
+def _trimming(name: str) -> Function:
+    trim = getattr(str, name)
+
+    def method(scope: Scope, text: Any, chars: Any = None) -> str:
+        source = a_text(text, name)
+        if chars is not None and len(a_text(chars, name)) > _MAX_CHARS:
+            raise Fault(f"{name} takes at most {_MAX_CHARS} characters")
+        scope.take_text(source)
+        return trim(source, chars)  # type: ignore[no-any-return]
+
+    return method
+
+
+def startswith(_: Scope, text: Any, prefix: Any) -> bool:
+    """Whether a text begins with another. Raises Fault."""
+    return a_text(text, "startswith").startswith(a_text(prefix, "startswith"))
+
+
+def endswith(_: Scope, text: Any, suffix: Any) -> bool:
+    """Whether a text ends with another. Raises Fault."""
+    return a_text(text, "endswith").endswith(a_text(suffix, "endswith"))
+
+
+def lower(scope: Scope, text: Any) -> str:
+    """A text in small letters. Raises Fault."""
+    scope.take_text(a_text(text, "lower"), growth=3)
+    return str(text).lower()
+
+
+def upper(scope: Scope, text: Any) -> str:
+    """A text in capital letters. Raises Fault."""
+    scope.take_text(a_text(text, "upper"), growth=3)
+    return str(text).upper()
+
+
+def _isdigit(_: Scope, text: Any) -> bool:
+    return a_text(text, "isdigit").isdigit()
+
+
+METHODS: dict[str, Function] = {
+    "split": _split,
+    "strip": _trimming("strip"),
+    "lstrip": _trimming("lstrip"),
+    "rstrip": _trimming("rstrip"),
+    "startswith": startswith,
+    "endswith": endswith,
+    "lower": lower,
+    "upper": upper,
+    "isdigit": _isdigit,
+}

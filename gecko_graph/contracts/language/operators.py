@@ -1,0 +1,181 @@
+"""The operators of the contract language: on JSON values, and counted wherever a value could be large."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ...state import Json
+from .sandbox import MAX_INT, Fault, Missing, Scope, a_number, given, kind
+
+Operator = Callable[[Scope, Any, Any], Any]
+
+NUMBERS = frozenset((int, float))
+SCALARS = frozenset((str, int, float, bool, type(None)))
+
+_LONG = 200
+"""Characters from which on a text is looked for in a list item by item, with the clock read at each."""
+
+
+def number(value: int | float) -> int | float:
+    """A result of arithmetic, if it can be kept. Raises Fault."""
+    if isinstance(value, int):
+        if -MAX_INT <= value <= MAX_INT:
+            return value
+        raise Fault("a whole number of more than 64 bits")
+    if math.isfinite(value):
+        return value
+    raise Fault("a number that is not finite")
+
+
+def add(scope: Scope, left: Any, right: Any) -> Json:
+    """`+`: two numbers, two texts or two lists. Raises Fault."""
+    if type(left) in NUMBERS and type(right) in NUMBERS:
+        return number(left + right)
+    if isinstance(left, str) and isinstance(right, str):
+        scope.take_text(left, right)
+        return left + right
+    if isinstance(left, list) and isinstance(right, list):
+        scope.take_items(len(left) + len(right))
+        return left + right
+    raise Fault(f"+ cannot add {kind(given(right))} to {kind(given(left))}")
+
+
+def arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
+    """An operator on two numbers and nothing else: no text is repeated or formatted."""
+
+    def apply(scope: Scope, left: Any, right: Any) -> int | float:
+        return number(compute(a_number(left, sign), a_number(right, sign)))
+
+    return apply
+
+
+ARITHMETIC: dict[str, Operator] = {
+    "Add": add,
+    "Sub": arithmetic("-", operator.sub),
+    "Mul": arithmetic("*", operator.mul),
+    "Div": arithmetic("/", operator.truediv),
+    "FloorDiv": arithmetic("//", operator.floordiv),
+    "Mod": arithmetic("%", operator.mod),
+}
+
+
+def equal(scope: Scope, left: Any, right: Any) -> bool:
+    """`==`: as in Python, counted, because values that share their parts can take forever to compare. Raises Fault."""
+    if type(left) in SCALARS and type(right) in SCALARS:
+        return bool(left == right)
+    if left is right:
+        given(left)
+        return True
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(
+            _equal_member(scope, ours, theirs) for ours, theirs in zip(left, right, strict=True)
+        )
+    if isinstance(left, dict) and isinstance(right, dict):
+        return len(left) == len(right) and all(
+            key in right and _equal_member(scope, member, right[key]) for key, member in left.items()
+        )
+    given(left)
+    given(right)
+    return False
+
+
+def _equal_member(scope: Scope, left: Any, right: Any) -> bool:
+    scope.tick()
+    return equal(scope, left, right)
+
+
+def unequal(scope: Scope, left: Any, right: Any) -> bool:
+    """`!=`. Raises Fault."""
+    return not equal(scope, left, right)
+
+
+def ordering(sign: str, compare: Callable[[Any, Any], bool]) -> Operator:
+    """A comparison of two numbers or two texts: no other values have an order."""
+
+    def apply(scope: Scope, left: Any, right: Any) -> bool:
+        if (type(left) in NUMBERS and type(right) in NUMBERS) or (isinstance(left, str) and isinstance(right, str)):
+            return compare(left, right)
+        raise Fault(f"{sign} cannot compare {kind(given(left))} with {kind(given(right))}")
+
+    return apply
+
+
+def key_of(key: Any) -> Any:
+    """A key as objects have them: a whole number becomes its digits, because identifiers are often numbers."""
+    return str(key) if type(key) is int else key
+
+
+def contains(scope: Scope, member: Any, container: Any) -> bool:
+    """`in`: a part of a text, an item of a list, a key of an object (a whole number names the key with its digits).
+
+    Raises:
+        Fault: The container holds nothing, or the member cannot be in it.
+    """
+    if isinstance(container, dict):
+        key = key_of(given(member))
+        return isinstance(key, str) and key in container
+    if isinstance(container, str):
+        if isinstance(member, str):
+            return member in container
+        raise Fault(f"`in` a text needs a text, not {kind(given(member))}")
+    if isinstance(container, list):
+        if type(member) in SCALARS and not (type(member) is str and len(member) > _LONG):
+            return member in container
+        return any(_equal_member(scope, member, item) for item in container)
+    raise Fault(f"`in` needs a text, a list or an object, not {kind(given(container))}")
+
+
+def lacks(scope: Scope, member: Any, container: Any) -> bool:
+    """`not in`. Raises Fault."""
+    return not contains(scope, member, container)
+
+
+COMPARISONS: dict[str, Operator] = {
+    "eq": equal,
+    "ne": unequal,
+    "lt": ordering("<", operator.lt),
+    "lteq": ordering("<=", operator.le),
+    "gt": ordering(">", operator.gt),
+    "gteq": ordering(">=", operator.ge),
+    "in": contains,
+    "notin": lacks,
+}
+
+
+def member(value: Any, key: Any, what: str) -> Any:
+    """`value.key` and `value[key]`: a key of an object, an index of a list or a text; Missing where there is none.
+
+    Args:
+        value: Any value; what is missing stays missing.
+        key: A text or a whole number.
+        what: How the expression calls it, for the message when it is needed after all.
+    """
+    if type(value) is Missing:
+        return value
+    if isinstance(value, dict):
+        key = key_of(key)
+        return value[key] if isinstance(key, str) and key in value else Missing(what)
+    if isinstance(value, list | str) and type(key) is int:
+        return value[key] if -len(value) <= key < len(value) else Missing(what)
+    return Missing(what)
+
+
+def part(scope: Scope, value: Any, bounds: slice, what: str) -> Any:
+    """`value[start:stop:step]` of a list or a text. Raises Fault."""
+    if type(value) is Missing:
+        return value
+    for bound in (bounds.start, bounds.stop, bounds.step):
+        if bound is not None and type(bound) is not int:
+            raise Fault(f"a slice needs whole numbers, not {kind(given(bound))}")
+    if bounds.step == 0:
+        raise Fault("a slice cannot have the step 0")
+    if isinstance(value, str):
+        scope.take_text(value)
+        return value[bounds]
+    if isinstance(value, list):
+        scope.take_items(len(value))
+        return value[bounds]
+    raise Fault(f"{what} needs a list or a text, not {kind(value)}")

@@ -1,0 +1,220 @@
+"""JSON values with `{{ }}` filled in, lists made by `for_each`, and choices made by `cases`.
+
+```yaml
+value: "{{ args.name }}"                                            # keeps the expression's type
+value: {name: "{{ args.name }}", note: "by {{ args.user }}"}        # in any depth, in keys too
+value: {for_each: state.orders | items, as: order, when: order.value.open, value: "{{ order.key }}"}
+value: {cases: [{when: args.all, value: []}, {value: "{{ item }}"}]}   # the first that holds; undefined when none does
+```
+An object with the key `for_each` or `cases` is always one of these forms; `{{ {'cases': 1} }}` makes one that is data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ...errors import EvaluationFailed
+from ...state import Json
+from .expression import Expression, shorten
+from .place import Place
+from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, settle
+from .syntax import is_template
+
+Raw = Callable[[Scope], Any]
+
+ITEM = "item"
+
+
+class Template:
+    """A JSON value to be filled in. Made by `load`."""
+
+    __slots__ = ("_raw", "expressions", "where")
+
+    def __init__(self, raw: Raw, expressions: tuple[Expression, ...], where: str) -> None:
+        self._raw = raw
+        self.expressions = expressions
+        self.where = where
+
+    @classmethod
+    def load(cls, data: Json, place: Place) -> Template:
+        """Check a value and everything in it. Raises ContractError."""
+        loader = _Loader()
+        return cls(loader.value(data, place, 0), tuple(loader.expressions), place.where)
+
+    def raw(self, scope: Scope) -> Any:
+        """The value inside the sandbox; it may be `Missing` as a whole. Raises EvaluationFailed."""
+        try:
+            return self._raw(scope)
+        except Fault as fault:
+            raise EvaluationFailed(f"{self.where}: {fault}") from None
+
+    def fill(self, scope: Scope) -> Json:
+        """The value as plain JSON, shared with nothing. Raises EvaluationFailed."""
+        try:
+            return settle(scope, self._raw(scope))
+        except (Fault, RecursionError, MemoryError) as fault:
+            raise EvaluationFailed(f"{self.where}: {fault}") from None
+
+
+class Loop:
+    """`for_each`, `as` and `when`: the items that something is done for."""
+
+    __slots__ = ("_source", "_when", "expressions", "inner", "name")
+
+    def __init__(self, data: Mapping[str, Any], place: Place) -> None:
+        self.name = _loop_name(data.get("as", ITEM), place)
+        self._source = place.at("for_each").expression(data["for_each"])
+        self.inner = place.knowing(self.name)
+        at_when = Place(f"{place.where}.when", self.inner.names)
+        self._when = at_when.expression(data["when"]) if "when" in data else None
+        self.expressions = [self._source, *([self._when] if self._when else [])]
+
+    def rounds(self, scope: Scope) -> Iterator[None]:
+        """One round an item that `when` lets pass, with the item in scope meanwhile. Raises EvaluationFailed."""
+        try:
+            items = a_list(self._source.raw(scope), "for_each")
+        except Fault as fault:
+            raise self._source.failed(str(fault)) from None
+        with _keeping(scope.values, self.name):
+            for item in items:
+                scope.values[self.name] = item
+                if self._when is None or self._when.true(scope):
+                    yield
+
+
+def _loop_name(name: Any, place: Place) -> str:
+    if not isinstance(name, str) or not name.isidentifier() or "__" in name:
+        raise place.at("as").wrong("must be a name, such as `order`")
+    if name in place.names and name != ITEM:
+        raise place.at("as").wrong(f"{name!r} is already the name of something else")
+    return name
+
+
+@contextmanager
+def _keeping(values: dict[str, Any], name: str) -> Iterator[None]:
+    outer = values.get(name, _keeping)
+    try:
+        yield
+    finally:
+        if outer is _keeping:
+            values.pop(name, None)
+        else:
+            values[name] = outer
+
+
+class _Loader:
+    """Builds the closures of a value and collects its expressions."""
+
+    def __init__(self) -> None:
+        self.expressions: list[Expression] = []
+
+    def value(self, data: Any, place: Place, depth: int) -> Raw:
+        if depth > MAX_DEPTH:
+            raise place.wrong(f"nested more than {MAX_DEPTH} levels deep")
+        if isinstance(data, str):
+            return self._text(data, place)
+        if isinstance(data, Mapping):
+            return self._mapping(data, place, depth)
+        if isinstance(data, list | tuple):
+            return self._list(data, place, depth)
+        if data is None or isinstance(data, bool | int | float):
+            return lambda _: data
+        raise place.wrong(f"{type(data).__name__} is no JSON value")
+
+    def _text(self, data: str, place: Place) -> Raw:
+        if not is_template(data):
+            return lambda _: data
+        return self._keep(place.text(data)).raw
+
+    def _keep(self, expression: Expression) -> Expression:
+        self.expressions.append(expression)
+        return expression
+
+    def _mapping(self, data: Mapping[str, Any], place: Place, depth: int) -> Raw:
+        if "for_each" in data:
+            return self._for_each(data, place, depth)
+        if "cases" in data:
+            return self._cases(data, place, depth)
+        members = [
+            (self._key(key, place), self.value(member, place.at(str(key)), depth + 1), place.at(str(key)))
+            for key, member in data.items()
+        ]
+
+        def raw(scope: Scope) -> Any:
+            scope.take_items(2 * len(members) + 1)
+            return {_text_key(key(scope)): _member(member(scope), there) for key, member, there in members}
+
+        return raw
+
+    def _key(self, key: Any, place: Place) -> Raw:
+        if not isinstance(key, str):
+            raise place.wrong(f"the key {key!r} is no text")
+        return self._text(key, place.at(key))
+
+    def _list(self, data: list[Any] | tuple[Any, ...], place: Place, depth: int) -> Raw:
+        places = [place.at(number) for number in range(len(data))]
+        members = [(self.value(member, there, depth + 1), there) for member, there in zip(data, places, strict=True)]
+
+        def raw(scope: Scope) -> Any:
+            scope.take_items(len(members) + 1)
+            return [_member(member(scope), there) for member, there in members]
+
+        return raw
+
+    def _for_each(self, data: Mapping[str, Any], place: Place, depth: int) -> Raw:
+        place.fields(data, ("for_each", "value"), ("as", "when"))
+        loop = Loop(data, place)
+        self.expressions.extend(loop.expressions)
+        at_value = loop.inner.at("value")
+        value = self.value(data["value"], at_value, depth + 1)
+
+        def raw(scope: Scope) -> Any:
+            found = []
+            for _ in loop.rounds(scope):
+                scope.take_items(1)
+                found.append(_member(value(scope), at_value))
+            scope.take_items(len(found))
+            return found
+
+        return raw
+
+    def _cases(self, data: Mapping[str, Any], place: Place, depth: int) -> Raw:
+        cases = place.fields(data, ("cases",))["cases"]
+        at_cases = place.at("cases")
+        if not isinstance(cases, list | tuple) or not cases:
+            raise at_cases.wrong("must be a list of {when, value}; the last one may leave out `when`")
+        loaded = [
+            self._case(case, at_cases.at(number), number == len(cases) - 1, depth) for number, case in enumerate(cases)
+        ]
+        missing = Missing("the value of `cases` when none holds")
+
+        def raw(scope: Scope) -> Any:
+            for when, value in loaded:
+                if when is None or when.true(scope):
+                    return value(scope)
+            return missing
+
+        return raw
+
+    def _case(self, case: Any, place: Place, last: bool, depth: int) -> tuple[Expression | None, Raw]:
+        place.fields(case, ("value",), ("when",))
+        if "when" not in case and not last:
+            raise place.wrong("`when` is missing: only the last case may leave it out")
+        when = self._keep(place.at("when").expression(case["when"])) if "when" in case else None
+        return when, self.value(case["value"], place.at("value"), depth + 1)
+
+
+def _text_key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if type(key) is int:
+        return str(key)
+    raise Fault("a key must be a text")
+
+
+def _member(value: Any, place: Place) -> Any:
+    if type(value) is Missing:
+        raise EvaluationFailed(f"{place.where}: {shorten(value.what, 300)} is undefined")
+    return value

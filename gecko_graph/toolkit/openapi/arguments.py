@@ -1,0 +1,313 @@
+"""Parameters and body of an OpenAPI operation as one argument object.
+
+Each parameter and each property of a JSON or form body is one argument, under its own name. Names that more than one
+place uses get the place behind them: `id` in path and body becomes `id_path` and `id_body`. A body that is no plain
+object (a list, text, a map, a choice of schemas, an object with further conditions) is one argument, `body`. The tool's
+binding says where each argument travels. Headers that the protocol or the security scheme sets (Accept, Content-Type,
+Authorization, API keys) are no arguments: they are the client's business.
+
+What a body requires is required, also where the document forgets to say that the body itself is; only where it says
+`required: false`, all of it may be left out, and any of it asks for the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import ToolkitError
+from ...schemas.subschemas import ANNOTATIONS, rebuild
+from ...state import Json, JsonObject
+from ..names import numbered, path_variables
+from .dialect import Direction, SchemaReader
+from .references import Documents, Place, a_list, an_object, broken, member
+from .simplify import PREFIX, defs_of, simplify
+
+PLACES = ("path", "query", "header", "cookie")
+_NOT_ARGUMENTS = frozenset({"accept", "content-type", "authorization"})
+_SECRET_NAME = re.compile(
+    r"(?i)(?:api|access|auth|secret|private|session|csrf|xsrf)[_-]?(?:key|token)|password|secret|credential"
+)
+_PLAIN_BODY = ANNOTATIONS | {"type", "properties", "required", "additionalProperties", "$defs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument, and the examples that the document gives for it."""
+
+    place: str
+    wire: str
+    schema: Any
+    required: bool
+    examples: dict[str, Json] = field(default_factory=dict)
+    """By their names; the one without a name is under the empty name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """All arguments of an operation, by their names."""
+
+    parameters: JsonObject
+    named: dict[str, Argument]
+
+    @property
+    def places(self) -> dict[str, tuple[str, str]]:
+        """Argument name to place and name on the wire, as an `HttpBinding` has it."""
+        return {name: (one.place, one.wire) for name, one in self.named.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A request body's or a response's schema, and its examples by name."""
+
+    schema: JsonObject | None
+    examples: dict[str, Json]
+    where: Place
+
+
+class ArgumentReader:
+    """Reads the arguments of a document's operations.
+
+    Args:
+        documents: Where they stand.
+        schemas: Reads their schemas.
+        keys: Place and lower-case name of parameters that are credentials.
+    """
+
+    def __init__(self, documents: Documents, schemas: SchemaReader, *, keys: Iterable[tuple[str, str]] = ()) -> None:
+        self._documents = documents
+        self._schemas = schemas
+        self._keys = frozenset(keys)
+
+    def read(self, operation: JsonObject, place: Place, *, item: JsonObject, item_place: Place, path: str) -> Arguments:
+        """The arguments of one operation.
+
+        Args:
+            operation: The operation.
+            place: Where it stands.
+            item: The path item that holds it; its parameters count too.
+            item_place: Where that stands.
+            path: The path template; a variable in it that no parameter declares becomes a text argument.
+        """
+        found = {
+            **self._parameters(item, item_place),
+            **self._parameters(operation, place),
+        }
+        for name in path_variables(path):
+            found.setdefault(("path", name), Argument("path", name, {"type": "string"}, True))
+        given = [one for key, one in found.items() if not self._is_credential(*key)]
+        body, rest = self._body(operation, place)
+        named = _named([*given, *body])
+        return Arguments(self._schemas.named(_together(named, rest)), named)
+
+    def _is_credential(self, place: str, name: str) -> bool:
+        plain = name.lower()
+        return (place == "header" and plain in _NOT_ARGUMENTS) or (place, plain) in self._keys
+
+    def _parameters(self, holder: JsonObject, place: Place) -> dict[tuple[str, str], Argument]:
+        here = place / "parameters"
+        found: dict[tuple[str, str], Argument] = {}
+        for index, one in enumerate(a_list(member(holder, "parameters", []), here)):
+            argument = self._parameter(*self._documents.follow(one, here / index))
+            found[argument.place, argument.wire] = argument
+        return found
+
+    def _parameter(self, value: Any, place: Place) -> Argument:
+        parameter = an_object(value, place)
+        name, where = parameter.get("name"), parameter.get("in")
+        if not isinstance(name, str) or not name:
+            raise broken(place, "a parameter must have a name")
+        if where not in PLACES:
+            raise broken(place / "in", f"must be one of {', '.join(PLACES)}, not {where!r}")
+        media = self.media(parameter, place) if "content" in parameter else None
+        if media is not None:
+            schema, examples = dict(media.schema or {}), media.examples
+        else:
+            schema = self._schemas.read(parameter.get("schema", {}), place / "schema", direction="request")
+            examples = self.examples(parameter, place)
+        for key in ("description", "deprecated"):
+            if isinstance(parameter.get(key), str) or parameter.get(key) is True:
+                schema = {**schema, key: parameter[key]}
+        if "" in examples and media is None:
+            schema.setdefault("examples", [examples[""]])
+        if where == "cookie" or (where in ("header", "query") and _SECRET_NAME.search(name)):
+            schema, examples = _without_values(schema), {}
+        required = where == "path" or parameter.get("required") is True
+        return Argument(str(where), name, schema, required, examples)
+
+    def _body(self, operation: JsonObject, place: Place) -> tuple[list[Argument], JsonObject]:
+        """The body's arguments, and what of its schema concerns the whole."""
+        if operation.get("requestBody") is None:
+            return [], {}
+        value, here = self._documents.follow(operation["requestBody"], place / "requestBody")
+        request = an_object(value, here)
+        media = self.media(request, here)
+        if media is None:
+            return [], {}
+        schema = _unrolled(media.schema or {})
+        if _is_plain(schema):
+            return _members(schema, media.examples, optional=request.get("required") is False)
+        if isinstance(request.get("description"), str):
+            schema.setdefault("description", request["description"])
+        return [Argument("body", "", schema, request.get("required") is True, media.examples)], {}
+
+    def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Body | None:
+        """The best of the media types that a body comes in: JSON, then forms and text, then anything."""
+        content = an_object(member(holder, "content", {}), place / "content")
+        if not content:
+            return None
+        name = min(content, key=lambda one: _preference(one, list(content)))
+        here = place / "content" / name
+        media = an_object(content[name] if content[name] is not None else {}, here)
+        schema = (
+            self._schemas.read(media["schema"], here / "schema", direction=direction) if "schema" in media else None
+        )
+        return Body(schema, self.examples(media, here), here)
+
+    def examples(self, holder: JsonObject, place: Place) -> dict[str, Json]:
+        """The examples of a parameter or media type, by name; the one without a name under the empty name."""
+        found: dict[str, Json] = {"": self._literal(holder["example"], place)} if "example" in holder else {}
+        examples, here = self._documents.follow(holder.get("examples"), place / "examples")
+        for name, one in examples.items() if isinstance(examples, dict) else ():
+            example, where = self._documents.follow(one, here / name)
+            if isinstance(example, dict) and "value" in example:
+                found[name] = self._literal(example["value"], where / "value")
+        return found
+
+    def _literal(self, value: Json, place: Place) -> Json:
+        # some documents keep example values in files of their own; a lone `$ref` that leads somewhere is meant so
+        if not isinstance(value, dict) or value.keys() != {"$ref"} or "//" in str(value["$ref"]):
+            return value
+        try:
+            return self._documents.follow(value, place)[0]
+        except ToolkitError:
+            return value
+
+
+def _preference(media_type: str, listed: list[str]) -> tuple[int, int]:
+    plain = media_type.partition(";")[0].strip().lower()
+    if plain == "application/json":
+        rank = 0
+    elif plain.endswith("+json"):
+        rank = 1
+    elif plain in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        rank = 2
+    elif plain == "*/*" or (plain.startswith("text/") and "xml" not in plain):
+        rank = 3
+    else:
+        rank = 4
+    return rank, listed.index(media_type)
+
+
+def _unrolled(schema: JsonObject) -> JsonObject:
+    """The schema with a definition that it merely refers to written out: a circular object as a body."""
+    name = str(schema.get("$ref", "")).removeprefix(PREFIX)
+    defs = schema.get("$defs", {})
+    beside = schema.keys() - {"$ref", "$defs"}
+    if name not in defs or not isinstance(defs[name], dict) or not beside <= ANNOTATIONS:
+        return dict(schema)
+    return {**defs[name], **{key: schema[key] for key in beside}, "$defs": defs}
+
+
+def _is_plain(schema: JsonObject) -> bool:
+    return (
+        schema.keys() <= _PLAIN_BODY
+        and schema.get("type", "object") == "object"
+        and isinstance(schema.get("properties"), dict)
+        and bool(schema["properties"])
+    )
+
+
+def _without_values(schema: Any) -> Any:
+    """A credential's schema without the values that its document shows: they may be real, and no planner needs them."""
+    if not isinstance(schema, dict):
+        return schema
+    plain = {key: value for key, value in schema.items() if key not in ("default", "example", "examples")}
+    return rebuild(plain, _without_values)
+
+
+def _members(schema: JsonObject, examples: dict[str, Json], *, optional: bool) -> tuple[list[Argument], JsonObject]:
+    """An argument for each member of a plain body, and what of its schema concerns the whole.
+
+    Args:
+        schema: The body's schema.
+        examples: The body's examples by name.
+        optional: True where the document says that the whole body may be left out.
+    """
+    names, listed = schema.get("required", []), schema["properties"]
+    arguments = [
+        Argument("body", name, _with(one, schema), name in names and not optional, _parts(examples, name))
+        for name, one in listed.items()
+    ]
+    arguments += [Argument("body", name, {}, not optional) for name in names if name not in listed]
+    rest: JsonObject = {}
+    if "additionalProperties" in schema:
+        rest["additionalProperties"] = _with(schema["additionalProperties"], schema)
+    if optional and names:
+        rest["dependentRequired"] = names
+    elif "required" in schema:
+        rest["required"] = []  # an empty list is kept, so that the tool reads back as it was written
+    return arguments, rest
+
+
+def _with(part: Any, whole: JsonObject) -> Any:
+    """A part of a schema with the definitions of the whole that it needs."""
+    if isinstance(part, dict) and defs_of(part):
+        return {**part, "$defs": whole.get("$defs", {})}
+    return part
+
+
+def _parts(examples: dict[str, Json], name: str) -> dict[str, Json]:
+    """One property's part of the body's examples."""
+    opened = {key: as_json(value) for key, value in examples.items()}
+    return {key: value[name] for key, value in opened.items() if isinstance(value, dict) and name in value}
+
+
+def _together(named: dict[str, Argument], rest: JsonObject) -> JsonObject:
+    defs: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
+    for name, one in named.items():
+        properties[name] = _without_defs(one.schema, defs)
+    parameters: JsonObject = {"type": "object", "properties": properties}
+    required = [name for name, one in named.items() if one.required]
+    if required or "required" in rest:
+        parameters["required"] = required
+    parameters["additionalProperties"] = _without_defs(rest.get("additionalProperties", False), defs)
+    if "dependentRequired" in rest:
+        body = [name for name, one in named.items() if one.place == "body"]
+        needed = [name for name in body if named[name].wire in rest["dependentRequired"]]
+        parameters["dependentRequired"] = {name: [one for one in needed if one != name] for name in body}
+    return simplify({**parameters, "$defs": defs})
+
+
+def _without_defs(schema: Any, defs: dict[str, Any]) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    for name, one in schema.get("$defs", {}).items():
+        defs.setdefault(name, one)
+    return {key: value for key, value in schema.items() if key != "$defs"}
+
+
+def _named(arguments: list[Argument]) -> dict[str, Argument]:
+    wanted = [one.wire or "body" for one in arguments]
+    often = Counter(wanted)
+    alone = {name for name, times in often.items() if times == 1}
+    named: dict[str, Argument] = {}
+    for name, one in zip(wanted, arguments, strict=True):
+        chosen = name if often[name] == 1 else numbered(f"{name}_{one.place}", {*alone, *named})
+        named[chosen] = one
+    return named
+
+
+def as_json(value: Json) -> Json:
+    """The value, or the JSON object or list that a text holds: many documents write their examples so."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

@@ -1,0 +1,236 @@
+"""A toolkit as an OpenAPI 3.1 document that reads back as the same tools.
+
+Every tool is first written as plain OpenAPI: bound tools where they live, others as `POST /tools/<name>`. The document
+is then read as any other, and where a tool that comes back differs, its operation gets what plain OpenAPI could not
+say:
+
+| key | holds |
+| --- | --- |
+| `x-gecko-name`, `x-gecko-description` | the tool's own |
+| `x-gecko-parameters`, `x-gecko-result` | the schema as it is; null where there is no result schema |
+| `x-gecko-examples` | `[{args, result}]` |
+| `x-gecko-binding` | `{method, path, places}`; null for a tool that lives nowhere |
+| `x-gecko-contract-let` | the contract's lets, where they are not the document's |
+| `x-gecko-title` (in `info`), `x-gecko-order` (at the root) | the toolkit's title and the order of its tools |
+
+Inside schemas `x-gecko-default` and `x-gecko-pattern` stand for what validators of OpenAPI documents refuse (a default
+that its own schema does not allow, a pattern that Python cannot read), `x-gecko-name` for a definition's own name.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from ...contracts.contract import Invariant
+from ...state import Json, JsonObject
+from ..names import path_variables, provider_names
+from ..spec import HttpBinding, ToolSpec
+from .arguments import PLACES
+from .importer import EFFECTS, METHODS, read_openapi
+from .references import Place, as_document
+from .schema_export import SchemaWriter
+
+_JSON = "application/json"
+_WHERE = Place("the toolkit")
+
+
+def write_openapi(
+    tools: Sequence[ToolSpec], *, title: str = "", lets: JsonObject | None = None, invariants: Sequence[Invariant] = ()
+) -> JsonObject:
+    """Return an OpenAPI 3.1 document with an operation for each tool.
+
+    Raises:
+        ToolkitError: A tool's schema is no JSON Schema; the message names the place in the document.
+    """
+    writer = _Writer(tools, title, lets or {}, invariants)
+    slots = {tool.name: writer.add(tool) for tool in tools}
+    document: JsonObject = as_document(writer.document(), _WHERE)
+    read = read_openapi(document)
+    back = dict(zip(read.operations, read.tools, strict=True))
+    for tool in tools:
+        path, method = slots[tool.name]
+        operation = document["paths"][path][method]
+        operation.update(as_document({**_unsaid(tool, back[path, method]), **writer.contract(tool)}, _WHERE))
+    if list(slots.values()) != list(read.operations):
+        document["x-gecko-order"] = list(slots)
+    return document
+
+
+def _unsaid(tool: ToolSpec, back: ToolSpec) -> JsonObject:
+    """What the operation lacks for the tool to read back as it is."""
+    said, found = _spoken(tool), _spoken(back)
+    return {f"x-gecko-{key}": value for key, value in said.items() if not _same(value, found[key])}
+
+
+def _spoken(tool: ToolSpec) -> JsonObject:
+    binding = tool.binding
+    return {
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "result": tool.result,
+        "examples": [{"args": one.args, "result": one.result} for one in tool.examples],
+        "binding": binding and {"method": binding.method, "path": binding.path, "places": binding.places},
+    }
+
+
+def _same(one: Json, other: Json) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+class _Writer:
+    """Writes tools as plain OpenAPI."""
+
+    def __init__(
+        self, tools: Sequence[ToolSpec], title: str, lets: JsonObject, invariants: Sequence[Invariant]
+    ) -> None:
+        self._title, self._invariants = title, invariants
+        self._schemas = SchemaWriter()
+        self._names = provider_names([tool.name for tool in tools])
+        self._paths: JsonObject = {}
+        self._claimed = {tool.binding.path for tool in tools if tool.binding is not None}
+        contracts = [tool.contract for tool in tools if tool.contract is not None]
+        agreed = contracts and all(_same(one.lets, contracts[0].lets) for one in contracts)
+        self._lets: JsonObject = lets or (contracts[0].lets if agreed else {})
+
+    def document(self) -> JsonObject:
+        """The document with what was added so far."""
+        title = self._title
+        document: JsonObject = {
+            "openapi": "3.1.0",
+            "info": {"title": title or "Tools", "version": "1", **({} if title else {"x-gecko-title": title})},
+            "paths": self._paths,
+        }
+        if self._schemas.components:
+            document["components"] = {"schemas": self._schemas.components}
+        if self._lets:
+            document["x-contract-let"] = self._lets
+        if self._invariants:
+            document["x-contract-invariants"] = [one.data for one in self._invariants]
+        return document
+
+    def add(self, tool: ToolSpec) -> tuple[str, str]:
+        """Add a tool's operation; gives its path and method."""
+        slot = self._slot(tool)
+        self._paths.setdefault(slot.path, {})[slot.method] = self._operation(tool, slot)
+        return slot.path, slot.method
+
+    def _slot(self, tool: ToolSpec) -> HttpBinding:
+        """Where the operation is written: where the tool lives, or where nothing else does."""
+        binding = tool.binding
+        if binding is not None and _is_writable(binding) and binding.method not in self._paths.get(binding.path, {}):
+            return binding
+        path = f"/tools/{quote(tool.name, safe='')}"
+        while path in self._claimed:
+            path += "_"
+        self._claimed.add(path)
+        return HttpBinding("post", path)
+
+    def _operation(self, tool: ToolSpec, slot: HttpBinding) -> JsonObject:
+        operation: JsonObject = {"operationId": self._names[tool.name]}
+        if self._names[tool.name] != tool.name:
+            operation["x-gecko-name"] = tool.name
+        if tool.description:
+            operation["description"] = tool.description
+        if tool.effect != EFFECTS.get(slot.method):
+            operation["x-effect"] = tool.effect or "unknown"
+        operation.update(self._bound(tool, slot) if slot is tool.binding else self._whole(tool))
+        operation["responses"] = {"200": self._response(tool)}
+        return operation
+
+    def contract(self, tool: ToolSpec) -> JsonObject:
+        """The tool's contract; added last, because it must find the tool's own arguments when it is read."""
+        if tool.contract is None:
+            return {}
+        own = {} if _same(tool.contract.lets, self._lets) else {"x-gecko-contract-let": tool.contract.lets}
+        return {"x-contract": tool.contract.data, **own}
+
+    def _whole(self, tool: ToolSpec) -> JsonObject:
+        """All arguments as one body."""
+        parameters = tool.parameters
+        if not parameters.get("properties") and parameters.get("additionalProperties") is False:
+            return {}
+        media = {"schema": self._schemas.write(parameters), **_examples([one.args for one in _given(tool)])}
+        return {"requestBody": {"required": bool(parameters.get("required")), "content": {_JSON: media}}}
+
+    def _bound(self, tool: ToolSpec, slot: HttpBinding) -> JsonObject:
+        """Each argument where it travels."""
+        places = {name: slot.places.get(name, ("body", name)) for name in tool.parameters.get("properties", {})}
+        variables = path_variables(slot.path)
+        listed = [self._parameter(tool, name, *places[name]) for name in places if places[name][0] in PLACES]
+        for one in listed:
+            if one["in"] == "path" and one["name"] not in variables:
+                one["in"] = "query"
+        told = {one["name"] for one in listed if one["in"] == "path"}
+        listed += [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in variables
+            if name not in told
+        ]
+        unlike = {(one["in"], one["name"]): one for one in listed}
+        operation: JsonObject = {"parameters": list(unlike.values())} if unlike else {}
+        return {**operation, **self._body(tool, {name: one[1] for name, one in places.items() if one[0] == "body"})}
+
+    def _parameter(self, tool: ToolSpec, name: str, place: str, wire: str) -> JsonObject:
+        schema = self._schemas.write(tool.parameters["properties"][name], within=tool.parameters)
+        said: JsonObject = {}
+        if isinstance(schema, dict) and isinstance(schema.get("description"), str):
+            said["description"] = schema.pop("description")
+        needed = place == "path" or name in tool.parameters.get("required", ())
+        examples = {str(number): one.args[name] for number, one in enumerate(_given(tool), 1) if name in one.args}
+        shown = {"examples": {key: {"value": value} for key, value in examples.items()}} if examples else {}
+        return {"name": wire or name or "argument", "in": place, "required": needed, **said, "schema": schema, **shown}
+
+    def _body(self, tool: ToolSpec, wires: dict[str, str]) -> JsonObject:
+        if not wires:
+            return {}
+        parameters = tool.parameters
+        required = [name for name in wires if name in parameters.get("required", ())]
+        if list(wires.values()) == [""]:
+            (name,) = wires
+            schema = self._schemas.write(parameters["properties"][name], within=parameters)
+            examples = [one.args[name] for one in _given(tool) if name in one.args]
+        else:
+            written = {wire: parameters["properties"][name] for name, wire in wires.items()}
+            body: JsonObject = {"type": "object", "properties": written}
+            if required:
+                body["required"] = [wires[name] for name in required]
+            if parameters.get("additionalProperties", False) is not False:
+                body["additionalProperties"] = parameters["additionalProperties"]
+            schema = self._schemas.write(body, within=parameters)
+            examples = [{wires[key]: value for key, value in one.args.items() if key in wires} for one in _given(tool)]
+        media = {"schema": schema, **_examples(examples)}
+        needed = {"required": True} if required else {}
+        return {"requestBody": {**needed, "content": {_JSON: media}}}
+
+    def _response(self, tool: ToolSpec) -> JsonObject:
+        media: JsonObject = {} if tool.result is None else {"schema": self._schemas.write(tool.result)}
+        media.update(_examples([one.result for one in _given(tool)]))
+        return {"description": "What the tool answers.", **({"content": {_JSON: media}} if media else {})}
+
+
+def _given(tool: ToolSpec) -> Any:
+    """The examples that plain OpenAPI can show: those of reads."""
+    return tool.examples if tool.reads else ()
+
+
+def _examples(values: list[Json]) -> JsonObject:
+    if not values:
+        return {}
+    return {"examples": {str(number): {"value": value} for number, value in enumerate(values, 1)}}
+
+
+def _is_writable(binding: HttpBinding) -> bool:
+    """Whether a document may hold an operation there: validators take path templates to be Python's."""
+    if binding.method not in METHODS or not binding.path.startswith("/"):
+        return False
+    try:
+        fields = [
+            name for _, name, form, conversion in string.Formatter().parse(binding.path) if name or form or conversion
+        ]
+    except ValueError:
+        return False
+    return list(dict.fromkeys(fields)) == path_variables(binding.path)

@@ -1,0 +1,299 @@
+"""Documents and the references between them: `$ref` to the same document, to a file beside it, to the web if allowed.
+
+A document is somebody else's text, and what a reference brings in ends up in prompts. So a reference reads only
+`.yaml`, `.yml` and `.json` files inside the folder of the document that the user named (links followed), never a path
+from elsewhere; a document given as a dict has no folder and so no files. The web is refused unless the user allowed it,
+and then it is `https` only, with a time and a size limit.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urljoin
+
+from ...documents import read_document
+from ...errors import ToolkitError
+from ...state import Json, JsonObject
+
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+MAX_DOCUMENTS = 10_000
+MAX_REMOTE = 100
+MAX_DEPTH = 100
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a document: `petstore.yaml#/paths/~1pets/get`."""
+
+    document: str
+    tokens: tuple[str, ...] = ()
+
+    def __truediv__(self, token: str | int) -> Place:
+        return Place(self.document, (*self.tokens, str(token)))
+
+    def __str__(self) -> str:
+        path = "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in self.tokens)
+        return f"{self.document}#{path}" if path else self.document
+
+
+def broken(place: Place, why: str) -> ToolkitError:
+    """The error for something wrong at a place."""
+    return ToolkitError(f"{place}: {why}")
+
+
+def kind(value: Any) -> str:
+    """What a JSON value is, in words for messages."""
+    kinds: dict[type, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
+
+
+def an_object(value: Any, place: Place) -> JsonObject:
+    """The value, if it is an object. Raises ToolkitError with the place."""
+    if not isinstance(value, dict):
+        raise broken(place, f"must be an object, not {kind(value)}")
+    return value
+
+
+def a_list(value: Any, place: Place) -> list[Any]:
+    """The value, if it is a list. Raises ToolkitError with the place."""
+    if not isinstance(value, list):
+        raise broken(place, f"must be a list, not {kind(value)}")
+    return value
+
+
+def member(holder: JsonObject, key: str, default: Json) -> Json:
+    """What an object holds under a key; the default where that is missing or null, as in YAML's `parameters:`."""
+    value = holder.get(key)
+    return default if value is None else value
+
+
+def as_document(value: Any, place: Place) -> Json:
+    """A copy of a Python value as plain JSON.
+
+    Keys that are whole numbers and dates become the text they were in the file: YAML readers other than ours turn
+    `200:` and `2024-09-01` into such.
+
+    Raises:
+        ToolkitError: Something has no JSON value; the message names the place.
+    """
+    if len(place.tokens) > MAX_DEPTH:
+        raise ToolkitError(f"{place.document}: nested more than {MAX_DEPTH} levels deep, or it holds itself")
+    if isinstance(value, Mapping):
+        return _as_object(value, place)
+    if isinstance(value, list | tuple):
+        return [as_document(one, place / index) for index, one in enumerate(value)]
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise broken(place, f"{str(value)[:60]!r} ({type(value).__name__}) has no JSON value")
+
+
+def _as_object(value: Mapping[Any, Any], place: Place) -> JsonObject:
+    plain: JsonObject = {}
+    for key, member in value.items():
+        if isinstance(key, bool) or not isinstance(key, str | int):
+            raise broken(place, f"the key {key!r} must be text")
+        if str(key) in plain:
+            raise broken(place, f"the key {str(key)!r} is given twice")
+        plain[str(key)] = as_document(member, place / key)
+    return plain
+
+
+class Documents:
+    """The user's document and those that it refers to, each read once.
+
+    Args:
+        source: Path of a file, `https` address, or the document as a dict.
+        allow_remote: Whether references to the web are followed.
+        label: What a dict is called in messages.
+        parsed: What the file holds, where it has been read already.
+
+    Raises:
+        ToolkitError: The document cannot be read.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | Mapping[str, Any],
+        *,
+        allow_remote: bool = False,
+        label: str = "the document",
+        parsed: JsonObject | None = None,
+    ) -> None:
+        self._allow_remote = allow_remote
+        self._folder: Path | None = None
+        self._shown_folder = Path()
+        self._values: dict[str, Json] = {}
+        self._ids: dict[str, Place] | None = None
+        self.root = Place(label)
+        if isinstance(source, Mapping):
+            self._values[label] = as_document(source, self.root)
+        elif isinstance(source, str) and _SCHEME.match(source) and "//" in source[:12]:
+            self.root = Place(self._remote(source, self.root))
+        else:
+            self.root = Place(_as_path(source))
+            self._shown_folder = Path(source).parent
+            self._values[self.root.document] = read_document(Path(source)) if parsed is None else parsed
+            self._folder = self._shown_folder.resolve()
+
+    def at(self, place: Place) -> Json:
+        """The value at a place that exists."""
+        value = self._values[place.document]
+        for token in place.tokens:
+            value = value[int(token)] if isinstance(value, list) else value[token]
+        return value
+
+    def follow(self, value: Any, place: Place) -> tuple[Any, Place]:
+        """The value, or what it refers to if it is a reference, or a reference to a reference.
+
+        Raises:
+            ToolkitError: A reference leads nowhere, to itself, or to where it may not.
+        """
+        seen: list[Place] = []
+        while isinstance(value, dict) and isinstance(value.get("$ref"), str):
+            if place in seen:
+                raise broken(place, f"$ref {value['$ref']!r} leads back to itself")
+            seen.append(place)
+            place = self.resolve(value["$ref"], place)
+            value = self.at(place)
+        return value, place
+
+    def resolve(self, reference: str, at: Place) -> Place:
+        """The place that a reference means.
+
+        Args:
+            reference: The text of the `$ref`.
+            at: Where the reference stands.
+
+        Raises:
+            ToolkitError: It leads nowhere, or to where it may not; the message names `at`.
+        """
+        address, _, fragment = reference.partition("#")
+        bases = self._bases(address, at)
+        if fragment and not fragment.startswith("/"):
+            return self._anchored(fragment, bases[-1].document, reference, at)
+        tokens = tuple(unquote(one).replace("~1", "/").replace("~0", "~") for one in fragment.split("/")[1:])
+        for base in bases:
+            target = Place(base.document, base.tokens + tokens)
+            if self._find(target) is not _MISSING:
+                return target
+        raise broken(at, f"$ref {reference!r} leads nowhere: {bases[-1].document} has no such place")
+
+    def _find(self, place: Place) -> Any:
+        value = self._values[place.document]
+        for token in place.tokens:
+            if isinstance(value, dict):
+                value = value.get(token, _MISSING)
+            elif isinstance(value, list) and token.isdecimal() and int(token) < len(value):
+                value = value[int(token)]
+            else:
+                return _MISSING
+        return value
+
+    def _bases(self, address: str, at: Place) -> list[Place]:
+        """Where the reference's pointer may start: the schema with an `$id` around it, then the document."""
+        if not address:
+            return [*self._resource(at), Place(at.document)]
+        known = self._identified().get(address)
+        return [known] if known is not None else [Place(self._document(address, at))]
+
+    def _resource(self, at: Place) -> list[Place]:
+        found: list[Place] = []
+        for length in range(1, len(at.tokens) + 1):
+            place = Place(at.document, at.tokens[:length])
+            value = self._find(place)
+            if isinstance(value, dict) and isinstance(value.get("$id"), str):
+                found = [place]
+        return found
+
+    def _identified(self) -> dict[str, Place]:
+        if self._ids is None:
+            self._ids = {}
+            for place, value in _objects(self._values[self.root.document], Place(self.root.document)):
+                if isinstance(value.get("$id"), str):
+                    self._ids.setdefault(value["$id"].removesuffix("#"), place)
+        return self._ids
+
+    def _anchored(self, anchor: str, document: str, reference: str, at: Place) -> Place:
+        for place, value in _objects(self._values[document], Place(document)):
+            if anchor in (value.get("$anchor"), value.get("$dynamicAnchor")):
+                return place
+        raise broken(at, f"$ref {reference!r} leads nowhere: {document} has no $anchor of that name")
+
+    def _document(self, address: str, at: Place) -> str:
+        if len(self._values) >= MAX_DOCUMENTS:
+            raise broken(at, f"more than {MAX_DOCUMENTS} documents refer to each other")
+        if at.document.startswith("https://"):
+            return self._remote(urljoin(at.document, address), at)
+        if _SCHEME.match(address) or address.startswith("//"):
+            return self._remote(address, at)
+        return self._file(unquote(address), at)
+
+    def _file(self, address: str, at: Place) -> str:
+        if self._folder is None:
+            raise broken(
+                at, f"$ref {address!r} names a file, but a document given as a dict has no folder; give its path"
+            )
+        try:
+            here = (self._folder / Path(at.document).relative_to(self._shown_folder)).parent
+            path = (here / address).resolve()
+            inside = None if Path(address).is_absolute() else path.relative_to(self._folder)
+        except (OSError, ValueError):
+            inside = None
+        if inside is None:
+            raise broken(at, f"$ref {address!r} leads out of the document's folder; only files inside it are read")
+        if path.suffix.lower() not in SUFFIXES:
+            raise broken(at, f"$ref {address!r} must name a .yaml, .yml or .json file")
+        shown = str(self._shown_folder / inside)
+        if shown not in self._values:
+            try:
+                self._values[shown] = read_document(Path(shown))
+            except ToolkitError as error:
+                raise broken(at, f"$ref {address!r}: {error}") from None
+        return shown
+
+    def _remote(self, address: str, at: Place) -> str:
+        url = address.partition("#")[0]
+        if not url.lower().startswith("https://"):
+            raise broken(at, f"{url!r} cannot be read: only files inside the document's folder and https addresses can")
+        if not self._allow_remote:
+            raise broken(at, f"{url!r} is on the web, which is not read unless you pass allow_remote=True")
+        if url not in self._values:
+            if sum(one.startswith("https://") for one in self._values) >= MAX_REMOTE:
+                raise broken(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
+            from .remote import fetch_document
+
+            try:
+                self._values[url] = fetch_document(url)
+            except ToolkitError as error:
+                raise broken(at, str(error)) from None
+        return url
+
+
+def _as_path(source: Any) -> str:
+    if not isinstance(source, str | Path):
+        raise ToolkitError(f"a document is given by its path or as a dict, not as {kind(source)}")
+    if "\n" in str(source):
+        raise ToolkitError("this is a document's text, not its path; give the path, or the document as a dict")
+    return str(source)
+
+
+def _objects(value: Json, place: Place) -> Iterator[tuple[Place, JsonObject]]:
+    waiting: list[tuple[Place, Json]] = [(place, value)]
+    while waiting:
+        here, one = waiting.pop()
+        if isinstance(one, dict):
+            yield here, one
+            waiting.extend((here / key, member) for key, member in one.items())
+        elif isinstance(one, list):
+            waiting.extend((here / index, member) for index, member in enumerate(one))

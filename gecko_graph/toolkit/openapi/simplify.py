@@ -1,0 +1,219 @@
+"""Simpler JSON Schemas that mean the same: fewer `$defs`, fewer `allOf`.
+
+Planners, generators and people read a schema better when what is small, or used once, stands where it is used. What is
+circular, or large and used often, stays in `$defs`. Simplifying twice changes nothing more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from typing import Any
+
+from ...schemas.subschemas import ANNOTATIONS, IN_PLACE, children, rebuild, walk
+from ...state import JsonObject
+
+SMALL = 1_000
+"""Characters of JSON up to which a definition is written out wherever it is used."""
+
+MANY = 300
+"""Definitions from which on a schema is left as it is."""
+
+DEEP = 30
+"""Levels from which on a definition is not written out: a chain of them would nest without end."""
+
+PREFIX = "#/$defs/"
+_MERGEABLE = ANNOTATIONS | {"type", "properties", "required"}
+
+
+def defs_of(schema: Any) -> list[str]:
+    """The definitions that a schema refers to, one entry a reference; those in its own `$defs` are not searched."""
+    body = {key: value for key, value in schema.items() if key != "$defs"} if isinstance(schema, dict) else schema
+    references = (one.get("$ref") for one in walk(body))
+    return [one.removeprefix(PREFIX) for one in references if isinstance(one, str) and one.startswith(PREFIX)]
+
+
+def in_place_defs(schema: Any) -> set[str]:
+    """The definitions that a value must fit, or may have to, when it must fit this schema."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            found.update(defs_of({"$ref": one["$ref"]}) if "$ref" in one else ())
+            waiting.extend(part for key in IN_PLACE & one.keys() for part in one[key])
+            waiting.extend(one[key] for key in ("not", "if", "then", "else") if key in one)
+            waiting.extend(one.get("dependentSchemas", {}).values())
+    return found
+
+
+def closure(names: list[str], needs: dict[str, list[str]]) -> list[str]:
+    """The definitions that are met from these, directly or by others, in the order in which they are met."""
+    found: dict[str, None] = {}
+    waiting = deque(names)
+    while waiting:
+        name = waiting.popleft()
+        if name in needs and name not in found:
+            found[name] = None
+            waiting.extend(needs[name])
+    return list(found)
+
+
+def with_defs(schema: JsonObject, defs: dict[str, Any]) -> JsonObject:
+    """The schema with those of the definitions that it needs, and no others."""
+    body = {key: value for key, value in schema.items() if key != "$defs"}
+    needed = closure(defs_of(body), {name: defs_of(one) for name, one in defs.items()})
+    return {**body, "$defs": {name: defs[name] for name in needed}} if needed else body
+
+
+def as_object(schema: Any) -> JsonObject:
+    """A schema that may be true or false, as an object."""
+    if isinstance(schema, bool):
+        return {} if schema else {"not": {}}
+    found: JsonObject = schema
+    return found
+
+
+def renamed(schema: Any, names: dict[str, str]) -> Any:
+    """The schema with its definitions, and the references to them, under other names."""
+    if not isinstance(schema, dict):
+        return schema
+    other = rebuild(schema, lambda one: renamed(one, names))
+    if "$ref" in schema and str(schema["$ref"]).removeprefix(PREFIX) in names:
+        other["$ref"] = PREFIX + names[schema["$ref"].removeprefix(PREFIX)]
+    if "$defs" in schema:
+        other["$defs"] = {names.get(name, name): one for name, one in other["$defs"].items()}
+    return other
+
+
+def simplify(schema: JsonObject) -> JsonObject:
+    """A schema that means the same, with fewer definitions and without needless `allOf`."""
+    if len(schema.get("$defs", ())) > MANY:
+        return schema
+    schema = with_defs(schema, schema.get("$defs", {}))
+    for _ in range(10):
+        simpler = _merge(_inline(schema))
+        if simpler == schema:
+            break
+        schema = simpler
+    return schema
+
+
+def _inline(schema: JsonObject) -> JsonObject:
+    defs: dict[str, Any] = dict(schema.get("$defs", {}))
+    body = {key: value for key, value in schema.items() if key != "$defs"}
+    uses = Counter(name for one in (body, *defs.values()) for name in defs_of(one))
+    gone: dict[str, Any] = {}
+    for name in _leaves_first(defs):
+        defs[name] = _filled(defs[name], gone)
+        if _is_shallow(defs[name]) and (uses[name] == 1 or len(json.dumps(defs[name])) <= SMALL):
+            gone[name] = defs[name]
+    kept = {name: _filled(one, gone) for name, one in defs.items() if name not in gone}
+    return with_defs(as_object(_filled(body, gone)), kept)
+
+
+def _is_shallow(schema: Any) -> bool:
+    level = [schema]
+    for _ in range(DEEP):
+        level = [part for one in level if isinstance(one, dict) for part in children(one)]
+        if not level:
+            return True
+    return False
+
+
+def _leaves_first(defs: dict[str, Any]) -> list[str]:
+    """The definitions that are not circular, each after those that it refers to."""
+    needs = {name: [one for one in defs_of(schema) if one in defs] for name, schema in defs.items()}
+    circular = {name for name in defs if name in closure(needs[name], needs)}
+    order: dict[str, None] = {}
+    while ready := [
+        one for one in defs if one not in order.keys() | circular and {*needs[one]} <= order.keys() | circular
+    ]:
+        order.update(dict.fromkeys(ready))
+    return list(order)
+
+
+def _filled(schema: Any, bodies: dict[str, Any]) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    name = str(schema.get("$ref", "")).removeprefix(PREFIX)
+    around = rebuild(schema, lambda one: _filled(one, bodies))
+    if name in bodies and schema["$ref"] == PREFIX + name:
+        del around["$ref"]
+        return combined(bodies[name], around)
+    return around
+
+
+def combined(body: Any, around: JsonObject) -> Any:
+    """One schema for `{"allOf": [body], **around}`, written flat where that means the same."""
+    if not around:
+        return body
+    if isinstance(body, dict) and around.keys() <= ANNOTATIONS:
+        return {**body, **around}
+    if isinstance(body, dict) and _narrows(body, around):
+        return _narrowed(body, around)
+    return {"allOf": [body], **around} if "allOf" not in around else {**around, "allOf": [body, *around["allOf"]]}
+
+
+def _narrows(body: JsonObject, around: JsonObject) -> bool:
+    """Whether `around` only says which values some properties of the body have: the condition of a discriminator."""
+    mine, theirs = body.get("properties"), around.get("properties")
+    return (
+        around.keys() <= ANNOTATIONS | {"properties", "required"}
+        and isinstance(mine, dict)
+        and isinstance(theirs, dict)
+        and all(_listable(mine.get(name), one) for name, one in theirs.items())
+    )
+
+
+def _listable(mine: Any, theirs: Any) -> bool:
+    if not isinstance(mine, dict) or not isinstance(theirs, dict) or mine.keys() & {"const", "$ref"}:
+        return False
+    listed: Any = mine["enum"] if "enum" in mine else theirs.get("enum")
+    return theirs.keys() == {"enum"} and all(one in listed for one in theirs["enum"])
+
+
+def _narrowed(body: JsonObject, around: JsonObject) -> JsonObject:
+    said = {key: value for key, value in around.items() if key in ANNOTATIONS}
+    narrower = {name: {**body["properties"][name], **one} for name, one in around["properties"].items()}
+    required = dict.fromkeys([*body.get("required", []), *around.get("required", [])])
+    return {**body, **said, "properties": {**body["properties"], **narrower}, "required": list(required)}
+
+
+def _merge(schema: Any) -> Any:
+    """`allOf` of plain objects as one object; `allOf` of one schema as that schema."""
+    if not isinstance(schema, dict):
+        return schema
+    schema = rebuild(schema, _merge)
+    parts = schema.get("allOf")
+    if not isinstance(parts, list) or not parts or not all(isinstance(one, dict) for one in parts):
+        return schema
+    around = {key: value for key, value in schema.items() if key != "allOf"}
+    defs = {"$defs": around.pop("$defs")} if "$defs" in around else {}
+    merged = combined(parts[0], around) if len(parts) == 1 else merged_objects([*parts, around])
+    return schema if merged is None else {**merged, **defs}
+
+
+def merged_objects(parts: list[JsonObject]) -> JsonObject | None:
+    """One object schema for all the parts; None if they are not plain objects or contradict each other."""
+    whole: JsonObject = {"type": "object", "properties": {}, "required": {}}
+    if not any("properties" in part for part in parts) or not all(_plain(part) for part in parts):
+        return None
+    if not any(part.get("type") == "object" for part in parts):
+        del whole["type"]
+    for part in parts:
+        for name, one in part.get("properties", {}).items():
+            if whole["properties"].setdefault(name, one) != one:
+                return None
+        whole["required"].update(dict.fromkeys(part.get("required", [])))
+        whole.update({key: value for key, value in part.items() if key in ANNOTATIONS})
+    whole["required"] = list(whole["required"])
+    return {key: value for key, value in whole.items() if key != "required" or value}
+
+
+def _plain(part: JsonObject) -> bool:
+    return (
+        part.keys() <= _MERGEABLE
+        and part.get("type", "object") == "object"
+        and isinstance(part.get("properties", {}), dict)
+    )
