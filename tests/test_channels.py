@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import pathlib
+import pickle
 from functools import reduce
 from itertools import pairwise
+from operator import itemgetter
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +23,7 @@ from gecko_graph.channels import (
     count_asked,
     delta,
     extend,
+    find,
     fold_state,
     gather_facts,
     replace,
@@ -218,3 +221,32 @@ def test_a_copy_of_a_channel_copies_no_value():
     assert copied.get() is channel.get()
     copied.update([[3]])
     assert (channel.get(), copied.get()) == ([1, 2], [1, 2, 3])
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.lists(st.text("abc", min_size=1, max_size=2), max_size=3))))
+@FEW
+def test_an_item_is_found_in_the_list_that_is_asked_whichever_grew_from_which(grown):
+    lists = [[]]
+    for number, names in grown:
+        before = lists[number % len(lists)]
+        assert all(find(before, name, itemgetter("id")) for name in ids(before))
+        lists.append(extend(before, [[{"id": name, "at": len(lists)} for name in names]]))
+    for each in lists:
+        for name in ("a", "b", "ab", *ids(each)):
+            assert find(each, name, itemgetter("id")) is find([*each], name, itemgetter("id"))
+
+
+def ids(items):
+    return [each["id"] for each in items]
+
+
+def test_a_list_that_grows_is_read_once_however_often_something_is_looked_up():
+    read = []
+    channel = delta(extend, list)
+    for number in range(200):
+        channel.update([[{"id": f"call_{number}"}], []])
+        assert find(channel.get(), f"call_{number // 2}", lambda step: read.append(step) or step["id"])
+        assert not find(channel.copy().get(), "none", lambda step: read.append(step) or step["id"])
+    assert len(read) == 200
+    for whole in (copy.copy(channel.get()), copy.deepcopy(channel.get()), pickle.loads(pickle.dumps(channel.get()))):
+        assert (type(whole), whole) == (list, channel.get())

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from itertools import count
-from operator import itemgetter
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
-from ..channels import AttemptState
+from ..channels import AttemptState, find
 from ..context import GeckoContext
 from ..errors import ModelError
 from ..events import event
@@ -148,15 +147,20 @@ def _calls(message: AnyMessage) -> list[tuple[str, JsonObject]]:
     return [(call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
 
 
+def id_of(step: Step) -> str:
+    """The id of a step's call."""
+    return step["call"]["id"]
+
+
 class TakenIds:
-    """The call ids that are taken. Searched, not collected: a long attempt has thousands of steps at every call."""
+    """The call ids that are taken. Found, not collected: a long attempt has thousands of steps at every call."""
 
     def __init__(self, conversation: Sequence[AnyMessage], steps: Sequence[Step]) -> None:
         self._conversation, self._steps = conversation, steps
         self._new: set[str] = set()
 
     def __contains__(self, identifier: str) -> bool:
-        if identifier in self._new or identifier in map(itemgetter("id"), map(itemgetter("call"), self._steps)):
+        if identifier in self._new or find(self._steps, identifier, id_of) is not None:
             return True
         messages = (each for each in self._conversation if isinstance(each, AIMessage))
         return any(str(call["id"]) == identifier for each in messages for call in each.tool_calls)

@@ -10,12 +10,11 @@ import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from operator import itemgetter
 from typing import Any, Protocol
 
 from langchain_core.messages import ToolMessage
 
-from ..channels import AttemptState, SemanticRecord
+from ..channels import AttemptState, SemanticRecord, find
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.node import NodeScope
@@ -166,12 +165,9 @@ def semantic_key(tool: str, args: JsonObject) -> str:
 
 
 def _look_up(doubts: Sequence[_Doubt], records: Sequence[SemanticRecord]) -> None:
-    """Find what was said of these arguments, by key: a long attempt looks at thousands of records at every call."""
-    if records and "key" not in records[0]:  # of a run that an older version began
-        records = [record for record in records if "key" in record]
+    """Find what was said of these arguments; a record of an older version has no key."""
     for doubt in doubts:
-        if doubt.said is None and doubt.key in map(itemgetter("key"), records):
-            doubt.said = next(record for record in records if record["key"] == doubt.key)
+        doubt.said = doubt.said or find(records, doubt.key, lambda record: record.get("key", ""))
 
 
 def _ask(doubt: _Doubt, state: AttemptState, where: Where) -> Ask:

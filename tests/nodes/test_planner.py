@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from gecko_graph import GeckoContext
+from gecko_graph.channels import extend
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.prompts import Prompts
 from gecko_graph.nodes.planner import planner, read_calls, stop
@@ -310,7 +311,8 @@ def test_a_long_trace_is_not_looked_through_by_the_planner(attempt, count_steps)
             for each in (ai(("look", {}, f"id_{number}")), ToolMessage("seen", tool_call_id=f"id_{number}"))
         ]
         steps = [{"v": 1, "call": {"id": f"id_{number}", "name": "look", "args": {}}} for number in range(length)]
-        state = attempt(trace=trace, steps=steps)
+        state = attempt(trace=trace, steps=extend([], [steps]))
+        plan(state, ai(("look", {}, None)))
         return count_steps(lambda: plan(state, ai(("look", {}, None))))
 
     assert steps_of(2_000) <= steps_of(20) + 50
