@@ -8,7 +8,7 @@ from types import MappingProxyType
 from .contracts.language.expression import Scope, check_expression
 from .contracts.language.reads import Place, Reads, reads_of
 from .errors import EvaluationFailed
-from .models.telling import format_one
+from .models.formatting import format_single_change
 from .provenance import INVENTING
 from .state import ChecklistItem, Json, JsonObject, Step
 from .task_state.changes import net_changes
@@ -77,7 +77,7 @@ def unasked_changes(
     left = [(place, each) for place, each in changes if place[:1] not in CIRCUMSTANCES and place not in asked]
     effects = _excused_effects(steps, reads, asked, inventing, keys) if left else set()
     excused = _Near(_above_lists(place, (before, after)) for place in effects)
-    return [format_one(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
+    return [format_single_change(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[Place]:

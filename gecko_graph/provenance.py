@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from .models.formatting import text_of
 from .models.memory import rung_of
-from .models.telling import text_of
 from .schemas.findings import json_path
 from .schemas.subschemas import walk
 from .simulation.ladder import RUNGS

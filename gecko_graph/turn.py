@@ -13,9 +13,9 @@ from .context import GeckoContext
 from .contracts.language.expression import check_expression
 from .errors import StateError, TaskError
 from .models.ask import Where
+from .models.formatting import text_of
 from .models.memory import recalled
 from .models.node import NodeScope
-from .models.telling import text_of
 from .models.usage import total
 from .simulation.rung import RungRequest
 from .state import Call, ChecklistItem, Stop

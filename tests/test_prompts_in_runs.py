@@ -10,7 +10,7 @@ from pydantic import Field
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.simulation.model import tell_tool
+from gecko_graph.simulation.model import format_tool
 from gecko_graph.toolkit import ToolSpec
 from tests import desk
 
@@ -143,5 +143,5 @@ def test_where_the_domain_is_made_up_the_bootstrapper_hears_what_tools_take_and_
 
 def test_a_tool_without_a_result_schema_is_not_told_as_one_that_gives_null():
     bare, null = ToolSpec(name="bare"), ToolSpec(name="null", result={"type": "null"})
-    assert "result" not in json.loads(tell_tool(bare, focus=[]))
-    assert json.loads(tell_tool(null, focus=[]))["result"] == {"type": "null"}
+    assert "result" not in json.loads(format_tool(bare, focus=[]))
+    assert json.loads(format_tool(null, focus=[]))["result"] == {"type": "null"}

@@ -17,8 +17,8 @@ from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
 from gecko_graph.models.ask import PlannerAsk, Reply
 from gecko_graph.models.factory import Models
+from gecko_graph.models.formatting import format_steps
 from gecko_graph.models.node import NodeScope
-from gecko_graph.models.telling import tell_steps
 from gecko_graph.toolkit import Toolkit
 
 from .trials import ask_critic, create_loop, is_last, tell_trial
@@ -52,7 +52,7 @@ def criticise(state: GeckoState, scope: NodeScope) -> Generator[list[PlannerAsk]
     if not points:
         return done
     earlier = state["lesson"]
-    steps = tell_steps(last["steps"], budget=budget)
+    steps = format_steps(last["steps"], budget=budget)
     log = "\n".join(filter(None, [earlier["attempt_log"] if earlier else "", f"plan {last['number']}:\n{steps}"]))
     critique = f"plan {last['number']}: " + "; ".join(points)
     feedback = "\n".join(filter(None, [earlier["feedback"] if earlier else "", critique]))

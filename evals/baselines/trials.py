@@ -23,10 +23,10 @@ from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko, create_attempt
 from gecko_graph.models.ask import PlannerAsk, Reply, Where
 from gecko_graph.models.factory import Models
+from gecko_graph.models.formatting import cut, format_steps
 from gecko_graph.models.json_text import Unreadable
 from gecko_graph.models.node import NodeFunction, NodeScope, as_node
 from gecko_graph.models.structured import read_reply
-from gecko_graph.models.telling import cut, tell_steps
 from gecko_graph.nodes.attempt import attempt_node
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.nodes.rounds import finish
@@ -203,7 +203,7 @@ def ask_critic(
 def tell_trial(state: GeckoState, attempt: Attempt, *, budget: int) -> str:
     """The task, and a trial as its planner saw it: calls, results, answer. Not the task state."""
     task = cut(task_of(state["messages"]), budget=budget)
-    steps = tell_steps(attempt["steps"], budget=budget)
+    steps = format_steps(attempt["steps"], budget=budget)
     return f"task: {task}\ncalls and results:\n{steps or '(none)'}\nanswer: {cut(attempt['answer'], budget=2_000)}"
 
 

@@ -15,7 +15,7 @@ from ..harness.figures import Figure, Form, Lines, Measured, Table, mean_of, med
 from ..harness.statistics import exponent
 from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
 
-WAYS = ("model", "contract", "contract, checks")
+OUTPUT_METHODS = ("model", "contract", "contract, checks")
 TARGETS = {"model": 20, "contract, checks": 9}
 """Model calls of the case, as designed."""
 
@@ -76,7 +76,7 @@ class Speed(Suite):
         quick = self.options.own.quick
         upto = 2 if quick else None
         for size in scaling.SIZES_KB[:upto]:
-            for way in WAYS:
+            for way in OUTPUT_METHODS:
                 facts = {"size": size, "way": way}
                 yield _case("calls", f"{size} kB, {way}", partial(costs.calls_and_tokens, size, way), facts)
         calls = 20 if quick else 100
@@ -142,7 +142,7 @@ def compared(folder: Path, *, calls: int, quick: bool) -> Iterator[Case]:
     turns = {"turns": 1} if quick else {}
     yield _case("against", "own time", partial(against.own_time, folder, calls=calls, **turns), {"size": calls})
     for size in scaling.SIZES_KB[:2]:
-        for way in WAYS:
+        for way in OUTPUT_METHODS:
             measure = partial(against.prompt_tokens, folder, size, way)
             yield _case("against", f"tokens, {size} kB, {way}", measure, {"size": size})
 

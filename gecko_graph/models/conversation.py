@@ -16,7 +16,7 @@ from langchain_core.messages import (
 )
 
 from ..state import JsonObject
-from .telling import text_of
+from .formatting import text_of
 
 _CALL_BLOCKS = frozenset(
     {"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"}

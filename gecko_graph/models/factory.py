@@ -19,7 +19,7 @@ from ..state import ROLES, Role
 from . import usage
 from .ask import Dialogue, ModelAsk, PlannerAsk, Reply
 from .prompts import Prompts
-from .speaker import Speaker
+from .structured_client import StructuredClient
 
 TIMEOUT_S = 120.0
 MAX_RETRIES = 2
@@ -33,7 +33,7 @@ ModelLike = str | BaseChatModel
 class Models:
     """The models of a graph, by role. Immutable; `Models.bind` makes one."""
 
-    def __init__(self, speakers: Mapping[Role, Speaker], prompts: Prompts) -> None:
+    def __init__(self, speakers: Mapping[Role, StructuredClient], prompts: Prompts) -> None:
         self._speakers = dict(speakers)
         self.prompts = prompts
 
@@ -70,12 +70,12 @@ class Models:
         own = Prompts(prompts)
         table = {**usage.PRICES, **(prices or {})}
         given = {role: (models or {}).get(role, model) for role in ROLES}
-        made: dict[Any, Speaker] = {}
+        made: dict[Any, StructuredClient] = {}
         for each in given.values():
             key = each if isinstance(each, str) else id(each)
             if each is not None and key not in made:
                 chat = chat_model(each, base_url=base_url, timeout_s=timeout_s)
-                made[key] = Speaker(chat, prices=table, prompts=own)
+                made[key] = StructuredClient(chat, prices=table, prompts=own)
         keys = {role: each if isinstance(each, str) else id(each) for role, each in given.items() if each is not None}
         return cls({role: made[key] for role, key in keys.items()}, own)
 

@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
 from ..state import VERSION, JsonObject, Step, Verdict
-from .telling import cut, fitting, tell_json
+from .formatting import clip_texts, cut, format_json
 
 NAME = "gecko"
 NOTHING_DONE = "Rehearsal failed; nothing was done."
@@ -89,8 +89,8 @@ def remembered(steps: Sequence[Step], *, budget: int) -> list[JsonObject]:
     for step in reversed(ran):
         call, outcome = step["call"], step["outcome"]
         told = {"name": call["name"], "args": call["args"], "result": outcome["result"]}
-        short = {**told, "result": tell_json(outcome["result"], budget=share // 2)}
-        text = fitting(told, budget=share) or fitting(short, budget=share)
+        short = {**told, "result": format_json(outcome["result"], budget=share // 2)}
+        text = clip_texts(told, budget=share) or clip_texts(short, budget=share)
         budget -= len(text or "")
         if text is None or budget < 0:
             break

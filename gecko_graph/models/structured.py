@@ -16,7 +16,7 @@ from .json_text import Unreadable, find_json
 
 Way = Literal["json_schema", "function_calling", "text"]
 
-WAYS: tuple[Way, ...] = ("json_schema", "function_calling", "text")
+OUTPUT_METHODS: tuple[Way, ...] = ("json_schema", "function_calling", "text")
 
 _MAX_ERRORS = 3
 _WRAPPERS = frozenset(("reply", "response", "output", "arguments", "args", "parameters"))

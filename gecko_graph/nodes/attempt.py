@@ -18,9 +18,9 @@ from ..channels import AttemptState, GeckoState
 from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..events import event
+from ..models.formatting import cut
 from ..models.memory import recalled
 from ..models.node import NodeScope
-from ..models.telling import cut
 from ..models.usage import total
 from ..simulation.ladder import RUNGS, Rungs, ladder_of
 from ..state import VERSION, Stop, UnjudgedAttempt

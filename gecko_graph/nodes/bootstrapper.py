@@ -14,10 +14,18 @@ from ..context import GeckoContext
 from ..errors import StateError
 from ..events import event
 from ..models.ask import Ask, Reply, Where
+from ..models.formatting import (
+    cut,
+    format_conversation,
+    format_json,
+    format_policy,
+    format_tool_lines,
+    join_lines,
+    share_budget,
+)
 from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
-from ..models.telling import cut, shared, tell_conversation, tell_json, tell_policy, tell_tools, within
 from ..simulation.trial import misfits
 from ..state import ChecklistItem, JsonObject, SupposedState
 from ..task_state.digest import check_json, clone, digest
@@ -102,7 +110,7 @@ def make_whole(
     if not unclear:
         return whole, []
     budget = scope.context.view_chars
-    again = {"previous": tell_json(whole, budget=budget), "problems": within(unclear, budget=budget // 2)}
+    again = {"previous": format_json(whole, budget=budget), "problems": join_lines(unclear, budget=budget // 2)}
     (reply,) = yield [replace(ask, variables={**ask.variables, **again}, where=replace(ask.where, question=1))]
     repaired = completed(given, reply)
     still = misfits(toolkit, repaired, seed=scope.context.seed)
@@ -152,10 +160,12 @@ def ask_state(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoCont
         role="bootstrapper",
         variables={
             "task": cut(task, budget=budget),
-            "conversation": tell_conversation(earlier(messages), budget=budget // 2),
-            "policy": tell_policy(messages, budget=budget // 2),
-            "tools": tell_tools(((tool.name, purpose(tool, whole=not given)) for tool in toolkit), budget=budget),
-            "contracts": "" if given else tell_contracts(toolkit, budget=budget // 2),
+            "conversation": format_conversation(earlier(messages), budget=budget // 2),
+            "policy": format_policy(messages, budget=budget // 2),
+            "tools": format_tool_lines(
+                ((tool.name, purpose(tool, whole=not given)) for tool in toolkit), budget=budget
+            ),
+            "contracts": "" if given else format_contracts(toolkit, budget=budget // 2),
             "state": view(given, focus=focus_words(task), budget=budget) if given else "",
             "previous": "",
             "problems": "",
@@ -165,15 +175,15 @@ def ask_state(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoCont
     )
 
 
-def tell_contracts(toolkit: Toolkit, *, budget: int) -> str:
+def format_contracts(toolkit: Toolkit, *, budget: int) -> str:
     """The keys that contracts name, and the contracts: what they look up, compare and change gives the shapes."""
     rules: list[tuple[str, Any]] = [(tool.name, tool.contract.data) for tool in toolkit if tool.contract]
     if not rules:
         return ""
     rules = [*([("shared", toolkit.lets)] if toolkit.lets else []), *rules]
     keys = f"keys: {', '.join(sorted(toolkit.state_keys))}"
-    return shared(
-        lambda share: [keys, *(f"{name}: {tell_json(rule, budget=3 * share)}" for name, rule in rules)], budget=budget
+    return share_budget(
+        lambda share: [keys, *(f"{name}: {format_json(rule, budget=3 * share)}" for name, rule in rules)], budget=budget
     )
 
 

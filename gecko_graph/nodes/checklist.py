@@ -9,9 +9,9 @@ from ..channels import GeckoState
 from ..errors import StateError
 from ..events import event
 from ..models.ask import Ask, Reply, Where
+from ..models.formatting import cut, format_conversation, format_policy, text_of
 from ..models.node import NodeScope
 from ..models.roles import Checklist
-from ..models.telling import cut, tell_conversation, tell_policy, text_of
 from ..state import ChecklistItem
 from ..toolkit import Toolkit
 from ..toolkit.brief import format_tools
@@ -54,8 +54,8 @@ def ask_checklist(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int
         role="checklist",
         variables={
             "task": cut(task, budget=budget),
-            "conversation": tell_conversation(earlier(messages), budget=budget // 2),
-            "policy": tell_policy(messages, budget=budget // 2),
+            "conversation": format_conversation(earlier(messages), budget=budget // 2),
+            "policy": format_policy(messages, budget=budget // 2),
             "tools": format_tools(toolkit, focus=focus),
         },
         reply=Checklist,

@@ -16,10 +16,10 @@ from ..channels import GeckoState
 from ..checks import judge_by_rule, unasked_changes
 from ..events import event
 from ..models.ask import Ask, Reply, Where
+from ..models.formatting import cut, format_change, format_conversation, format_json, format_policy, format_steps
 from ..models.memory import recalled
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
-from ..models.telling import cut, format_change, tell_conversation, tell_json, tell_policy, tell_steps
 from ..models.usage import add_usage
 from ..provenance import INVENTING, Sources, trace
 from ..state import (
@@ -198,13 +198,13 @@ def ask_judge(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpe
     return Ask(
         role="judge",
         variables={
-            "items": "\n".join(tell_item(item, evidence.ruled) for item in items),
+            "items": "\n".join(format_item(item, evidence.ruled) for item in items),
             "task": task,
             "tools": format_tools(toolkit, called=called, focus=words),
-            "conversation": tell_conversation(earlier(messages), budget=budget // 2),
-            "policy": tell_policy(messages, budget=budget // 2),
-            "steps": tell_steps(attempt["steps"], budget=budget),
-            "answer": tell_answer(attempt),
+            "conversation": format_conversation(earlier(messages), budget=budget // 2),
+            "policy": format_policy(messages, budget=budget // 2),
+            "steps": format_steps(attempt["steps"], budget=budget),
+            "answer": format_answer(attempt),
             "change": format_change(evidence.before, evidence.after, budget=budget // 2),
             "state": view(evidence.after, focus=words, budget=budget if attempt["change"] else budget // 4),
         },
@@ -214,7 +214,7 @@ def ask_judge(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpe
     )
 
 
-def tell_item(item: ChecklistItem, ruled: Mapping[str, tuple[bool, str]]) -> str:
+def format_item(item: ChecklistItem, ruled: Mapping[str, tuple[bool, str]]) -> str:
     """An item as one line of JSON, with what a rule has found; never a check, nor what it came upon."""
     told = {"id": item["id"], "description": cut(goal_of(item), budget=ITEM_CHARS)}
     if item["id"] in ruled:
@@ -227,10 +227,10 @@ def goal_of(item: ChecklistItem) -> str:
     return f"item {item['id']}" if item["description"] == item.get("check") else item["description"]
 
 
-def tell_answer(attempt: UnjudgedAttempt) -> str:
+def format_answer(attempt: UnjudgedAttempt) -> str:
     """The planner's answer; where there is none, why the attempt ended."""
     answer = attempt["answer"]
-    return tell_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {attempt['stop_reason'] or 'no reason'})"
+    return format_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {attempt['stop_reason'] or 'no reason'})"
 
 
 def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str | None) -> Verdict:

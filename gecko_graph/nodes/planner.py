@@ -18,9 +18,9 @@ from ..errors import ModelError
 from ..events import event
 from ..models.ask import PlannerAsk, Reply, Where
 from ..models.conversation import alternating, under, with_calls
+from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence
-from ..models.telling import cut, text_of
 from ..simulation.rung import clock
 from ..state import Call, JsonObject, Step, Stop, StopCode
 from ..toolkit.names import valid_name

@@ -13,9 +13,9 @@ from ..context import GeckoContext
 from ..errors import StateError
 from ..models.ask import Reply
 from ..models.conversation import has_open_calls
+from ..models.formatting import cut, format_change, format_steps
 from ..models.memory import answer_message
 from ..models.node import NodeScope
-from ..models.telling import cut, format_change, tell_steps
 from ..models.usage import total
 from ..models.work import Work
 from ..provenance import INVENTING, is_planned, written_by_models
@@ -43,7 +43,7 @@ def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
 
 def lesson_of(attempt: Attempt, *, budget: int) -> Lesson:
     """What a failed attempt teaches: its calls with their results, its answer, and the judge's feedback."""
-    log = tell_steps(attempt["steps"], budget=budget)
+    log = format_steps(attempt["steps"], budget=budget)
     if attempt["answer"]:
         log += f"\nanswer: {cut(attempt['answer'], budget=2_000)}"
     return {"number": attempt["number"], "attempt_log": log.strip(), "feedback": attempt["verdict"]["feedback"]}

@@ -12,11 +12,11 @@ from ..channels import AttemptState, Proposal
 from ..errors import PatchConflict, StateError
 from ..events import event
 from ..models.ask import AnyAsk, Ask, Reply
+from ..models.formatting import clip_texts, cut, format_json
 from ..models.node import NodeScope
 from ..models.roles import StateChange
-from ..models.telling import cut, fitting, tell_json
 from ..simulation.commit import commit, race_of, refuse
-from ..simulation.facts import tell_facts
+from ..simulation.facts import format_facts
 from ..simulation.ladder import run_concurrently
 from ..simulation.model_patch import read_patch, view_for
 from ..simulation.rung import NO_ANSWER, RungRequest
@@ -51,13 +51,13 @@ def state_updater(
         facts.update(booked.facts)
         done.append({"call": proposal["call"], "outcome": booked.outcome})
         change += booked.outcome["patch"] or []
-        tell_change(scope, state["number"], done[-1])
+        emit_change(scope, state["number"], done[-1])
     steps: list[Step] = [{"v": VERSION, "call": each["call"], "outcome": each["outcome"]} for each in done]
     shown = [tool_message(each, task=state["task"], budget=scope.context.view_chars) for each in done]
     return {"steps": steps, "trace": shown, "task_state": change, "proposals": [], "facts": facts}
 
 
-def tell_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
+def emit_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
     """Stream what was committed, or why it was not, and the calls of the same message that it meets."""
     outcome = booked["outcome"]
     if outcome["patch"] or "refused" in outcome:
@@ -76,7 +76,7 @@ def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
     if len(content) > budget and isinstance(result, str):
         content = cut(content, budget=budget)
     elif len(content) > budget:
-        content = fitting(result, budget=budget) or view(result, focus=focus_words(task), budget=budget)
+        content = clip_texts(result, budget=budget) or view(result, focus=focus_words(task), budget=budget)
     status = "success" if outcome["status"] == "ok" else "error"
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
 
@@ -134,7 +134,7 @@ def ask_change(
             return {**outcome, "patch": read_patch(reply.value, request, shown)}
         except (PatchConflict, StateError) as conflict:
             patch, problem = reply.value.patch, str(conflict)
-            told = f"{tell_json(patch, budget=PROBLEM_CHARS // 2)}\n{problem}"
+            told = f"{format_json(patch, budget=PROBLEM_CHARS // 2)}\n{problem}"
     return {**refuse(outcome, problem), "result": NO_ANSWER}
 
 
@@ -144,11 +144,11 @@ def change_question(request: RungRequest, outcome: Outcome, shown: View, problem
     return Ask(
         role="state_updater",
         variables={
-            "tool": tell_json({"name": tool.name, "description": tool.description}, budget=TOOL_CHARS),
-            "call": tell_json({"name": call["name"], "args": call["args"]}, budget=VALUE_CHARS),
-            "result": tell_json(outcome["result"], budget=VALUE_CHARS),
+            "tool": format_json({"name": tool.name, "description": tool.description}, budget=TOOL_CHARS),
+            "call": format_json({"name": call["name"], "args": call["args"]}, budget=VALUE_CHARS),
+            "result": format_json(outcome["result"], budget=VALUE_CHARS),
             "state": shown.text,
-            "facts": tell_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
+            "facts": format_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
             "problems": cut(problem, budget=PROBLEM_CHARS),
         },
         reply=StateChange,

@@ -17,9 +17,9 @@ from langchain_core.messages import ToolMessage
 from ..channels import AttemptState, SemanticRecord, find
 from ..events import event
 from ..models.ask import Ask, Reply, Where
+from ..models.formatting import format_conversation, format_json, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
-from ..models.telling import tell_conversation, tell_json, tell_steps, text_of
 from ..schemas.complaints import complaints, malformed, unknown_tool
 from ..schemas.findings import excerpt, json_path, value_at
 from ..schemas.hints import without_hints
@@ -179,12 +179,12 @@ def _ask(doubt: _Doubt, state: AttemptState, where: Where) -> Ask:
         "parameters": _told_schema(tool.parameters, doubt.places),
     }
     variables = {
-        "tool": tell_json(told, budget=TOOL_CHARS),
+        "tool": format_json(told, budget=TOOL_CHARS),
         "task": state["task"],
-        "conversation": tell_conversation(earlier(state.get("conversation", [])), budget=DIGEST_CHARS),
-        "results": tell_steps(answered, budget=DIGEST_CHARS) if answered else "",
+        "conversation": format_conversation(earlier(state.get("conversation", [])), budget=DIGEST_CHARS),
+        "results": format_steps(answered, budget=DIGEST_CHARS) if answered else "",
         "now": clock(state.get("task_state")) or "",
-        "arguments": tell_json(doubt.args, budget=ARGUMENT_CHARS),
+        "arguments": format_json(doubt.args, budget=ARGUMENT_CHARS),
         "undecided": "\n".join(doubt.places),
     }
     return Ask(role="validator", variables=variables, reply=SemanticVerdict, where=where)

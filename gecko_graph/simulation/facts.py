@@ -51,7 +51,7 @@ def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]
     return {**old, **new, **old}
 
 
-def tell_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObject, budget: int) -> str:
+def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObject, budget: int) -> str:
     """The facts as lines of JSON for a prompt, as many as `budget` characters hold.
 
     Those that speak of the call's arguments come first, then those of its tool. A fact that is too long for its share

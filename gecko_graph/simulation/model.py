@@ -10,14 +10,14 @@ from typing import Any
 
 from ..errors import PatchConflict, StateError
 from ..models.ask import Ask, Reply
+from ..models.formatting import cut, format_json
 from ..models.roles import SimulatedEffect, SimulatedResponse
-from ..models.telling import cut, tell_json
 from ..schemas.complaints import faults
 from ..state import Json
 from ..task_state.digest import check_json
 from ..toolkit.spec import ToolSpec
 from ..view.view import View, view
-from .facts import tell_facts
+from .facts import format_facts
 from .model_patch import read_patch, view_for
 from .reply_schema import reply_schema
 from .rung import Answer, Pass, RungRequest, RungResult
@@ -51,7 +51,7 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
             return answer
         kept = None if wrong else answer
         keep = "Keep status and result, correct the patch: " if kept else ""
-        told = f"{tell_json(reply.value.model_dump(exclude_unset=True), budget=PROBLEM_CHARS // 2)}\n{keep}{problem}"
+        told = f"{format_json(reply.value.model_dump(exclude_unset=True), budget=PROBLEM_CHARS // 2)}\n{keep}{problem}"
     return Pass(f"the simulator gave no usable answer: {problem}", final=not request.tool.reads)
 
 
@@ -63,10 +63,10 @@ def ask_simulator(request: RungRequest, state: str, problem: str) -> Ask:
     return Ask(
         role="simulator",
         variables={
-            "tool": tell_tool(tool, focus=list(call["args"])),
-            "call": tell_json({"name": call["name"], "args": call["args"]}, budget=CALL_CHARS),
+            "tool": format_tool(tool, focus=list(call["args"])),
+            "call": format_json({"name": call["name"], "args": call["args"]}, budget=CALL_CHARS),
             "state": state,
-            "facts": tell_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
+            "facts": format_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
             "wants": "effect" if fused else "response",
             "problems": cut(problem, budget=PROBLEM_CHARS),
         },
@@ -76,7 +76,7 @@ def ask_simulator(request: RungRequest, state: str, problem: str) -> Ask:
     )
 
 
-def tell_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
+def format_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
     """What the simulator must know of a tool; of very long schemas the outline, and what the focus finds."""
     said = {"name": tool.name, "description": tool.description, "effect": tool.effect or "unknown"}
     result = {} if tool.result is None else {"result": tool.result}  # null would read as a result that is null

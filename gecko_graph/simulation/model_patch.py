@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from ..errors import PatchConflict
+from ..models.formatting import cut
 from ..models.roles import SimulatedEffect, StateChange
-from ..models.telling import cut
 from ..state import Call, Json, JsonObject, Operation, Patch
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, find, pointer, tokens

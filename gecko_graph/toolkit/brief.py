@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from ..models.telling import cut, line
+from ..models.formatting import cut, one_line
 from .spec import ToolSpec
 
 TOOLS_CHARS = 2_400
@@ -52,13 +52,13 @@ def parameters(tool: ToolSpec) -> str:
     told = []
     for name, schema in tool.parameters.get("properties", {}).items():
         about = schema.get("description", "") if isinstance(schema, dict) else ""
-        told.append(f"{name}: {cut(line(about), budget=PARAMETER_CHARS)}" if about else name)
+        told.append(f"{name}: {cut(one_line(about), budget=PARAMETER_CHARS)}" if about else name)
     return f"({', '.join(told)})"
 
 
 def without_boilerplate(descriptions: Sequence[str]) -> list[str]:
     """Each description as one line, without the sentences at its beginning that three or more begin with."""
-    pieces = [_PIECE.split(line(text), maxsplit=_MOST_PIECES) for text in descriptions]
+    pieces = [_PIECE.split(one_line(text), maxsplit=_MOST_PIECES) for text in descriptions]
     begun = Counter(tuple(each[:n]) for each in pieces for n in range(1, len(each)))
     shared = [max((n for n in range(1, len(each)) if begun[tuple(each[:n])] > 2), default=0) for each in pieces]
     return [" ".join(each[n:]) for each, n in zip(pieces, shared, strict=True)]

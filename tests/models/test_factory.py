@@ -9,7 +9,7 @@ import pytest
 from gecko_graph.errors import ModelError
 from gecko_graph.models import factory
 from gecko_graph.models.factory import Models, chat_model
-from gecko_graph.models.speaker import _caller
+from gecko_graph.models.structured_client import _caller
 from gecko_graph.testing import recorded
 
 

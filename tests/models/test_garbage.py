@@ -17,7 +17,7 @@ from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import PlannerAsk, Where
 from gecko_graph.models.factory import Models
 from gecko_graph.models.failure import failure_of, is_refusal, tokens_of
-from gecko_graph.models.planned import mended
+from gecko_graph.models.planner_message import mended
 from gecko_graph.models.usage import count
 from tests import desk
 

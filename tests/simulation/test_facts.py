@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Toolkit
-from gecko_graph.simulation.facts import fact_key, merge_facts, tell_facts
+from gecko_graph.simulation.facts import fact_key, format_facts, merge_facts
 from gecko_graph.task_state.digest import digest
 from tests import desk
 
@@ -56,7 +56,7 @@ def test_what_was_supposed_first_stays():
 
 def test_facts_are_told_within_the_budget_the_tool_s_own_first():
     facts = [fact("other", {"n": n}, "x" * 50) for n in range(100)] + [fact("rate", {"currency": "EUR"}, 1.25)]
-    told = tell_facts(facts, call=RATE, state={}, budget=1_000)
+    told = format_facts(facts, call=RATE, state={}, budget=1_000)
     assert len(told) <= 1_000
     lines = told.splitlines()
     assert json.loads(lines[0]) == {"call": {"name": "rate", "args": {"currency": "EUR"}}, "result": 1.25}
@@ -65,20 +65,20 @@ def test_facts_are_told_within_the_budget_the_tool_s_own_first():
 
 def test_a_budget_is_used_to_its_last_character():
     facts = [fact("rate", {"n": n}) for n in range(9)]
-    size = len(tell_facts(facts[:1], call=RATE, state={}, budget=1_000))
+    size = len(format_facts(facts[:1], call=RATE, state={}, budget=1_000))
     for count in (4, 5):
         whole = count * size + count - 1
-        assert len(tell_facts(facts, call=RATE, state={}, budget=whole)) == whole
-        assert len(tell_facts(facts, call=RATE, state={}, budget=whole - 1).splitlines()) == count - 1
+        assert len(format_facts(facts, call=RATE, state={}, budget=whole)) == whole
+        assert len(format_facts(facts, call=RATE, state={}, budget=whole - 1).splitlines()) == count - 1
 
 
 def test_a_huge_fact_is_cut_and_hides_no_other():
-    told = tell_facts(
+    told = format_facts(
         [fact("rate", {}, "x" * 100_000), fact("rate", {"n": 2}, "small")], call=RATE, state={}, budget=3_000
     )
     assert len(told) <= 3_000
     assert "small" in told
-    assert tell_facts([], call=RATE, state={}, budget=100) == ""
+    assert format_facts([], call=RATE, state={}, budget=100) == ""
 
 
 def test_what_was_supposed_before_a_write_is_marked_and_gives_way_to_a_later_answer():
@@ -86,10 +86,10 @@ def test_what_was_supposed_before_a_write_is_marked_and_gives_way_to_a_later_ans
     empty, full = {"car": {"fuel": 0.0}}, {"car": {"fuel": 50.0}}
     fuel = fact("fuel", result={"fuel": 0.0}) | {"digest": digest(empty)}
     other = fact("tyres", result={"bar": 2.1}) | {"digest": digest(full)}
-    told = [json.loads(line) for line in tell_facts([fuel, other], call=RATE, state=full, budget=1_000).splitlines()]
+    told = [json.loads(line) for line in format_facts([fuel, other], call=RATE, state=full, budget=1_000).splitlines()]
     assert [each.get("before_a_change") for each in told] == [None, True]
     again = merge_facts({"a": fuel}, {"b": fuel | {"digest": digest(full), "result": {"fuel": 50.0}}})
-    lines = tell_facts(again.values(), call=RATE, state=full, budget=1_000).splitlines()
+    lines = format_facts(again.values(), call=RATE, state=full, budget=1_000).splitlines()
     assert [json.loads(line)["result"] for line in lines] == [{"fuel": 50.0}]
 
 
@@ -97,7 +97,7 @@ def test_what_speaks_of_the_arguments_comes_first_and_is_told_in_full():
     flights = [{"id": f"F-{n:03}", "price": 100 + n, "note": "x" * 80} for n in range(50)]
     facts = [fact("book", {"flight": f"G-{n}"}, "booked") for n in range(40)] + [fact("find", {"to": "Oslo"}, flights)]
     booking = {"id": "9", "name": "book", "args": {"flight": "F-027", "seats": [None, True, 2]}}
-    told = tell_facts(facts, call=booking, state={}, budget=1_500)
+    told = format_facts(facts, call=booking, state={}, budget=1_500)
     assert len(told) <= 1_500
     first, second = told.splitlines()[:2]
     assert '"id": "F-027"' in first

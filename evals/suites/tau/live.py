@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from gecko_graph import Toolkit, create_gecko
-from gecko_graph.models.telling import cut
+from gecko_graph.models.formatting import cut
 from gecko_graph.state import Attempt, JsonObject, Rehearsal, Step
 
 from ...harness.options import Options

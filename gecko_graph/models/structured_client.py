@@ -21,11 +21,11 @@ from ..state import JsonObject, RoleUsage
 from . import structured
 from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
 from .failure import failure_of, is_refusal, tokens_of
+from .formatting import cut
 from .json_text import Unreadable
-from .planned import mended, readable
+from .planner_message import mended, readable
 from .prompts import Prompt, Prompts
-from .structured import WAYS, Way
-from .telling import cut
+from .structured import OUTPUT_METHODS, Way
 from .usage import Price, add_all, count, count_tokens
 
 _REPAIR_CHARS = 4_000
@@ -35,7 +35,7 @@ _MOST_BOUND = 1_000
 _Caller: TypeAlias = Callable[[list[BaseMessage]], ModelCall]
 
 
-class Speaker:
+class StructuredClient:
     """One chat model. Shared by all roles that it speaks for, and by all runs: it keeps no trace of any.
 
     Args:
@@ -48,7 +48,7 @@ class Speaker:
         self.model = model
         self._prompts = prompts
         self._prices = prices
-        self._way: Way = WAYS[0]
+        self._way: Way = OUTPUT_METHODS[0]
         self._ways: dict[type[BaseModel], Way] = {}
         self._plain = _caller(model)
         self._structured: dict[tuple[Way, Same], _Caller | None] = {}
@@ -114,7 +114,7 @@ class Speaker:
 
     def _forms(self, ask: Ask) -> Iterator[tuple[Way, JsonObject]]:
         """Ways with the schema to bind: the ask's own, and where the server refuses that one, the class's."""
-        for way in WAYS[WAYS.index(self._ways.get(ask.reply, self._way)) :]:
+        for way in OUTPUT_METHODS[OUTPUT_METHODS.index(self._ways.get(ask.reply, self._way)) :]:
             if ask.schema is not None and way != "text":
                 yield way, ask.schema
             yield way, structured.schema_of(ask.reply)

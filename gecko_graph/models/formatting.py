@@ -1,0 +1,210 @@
+"""Records as a model reads them: plain text, one one_line a thing, join_lines a budget of characters.
+
+Whatever comes in may be of any length: results, arguments, names, replies. Nothing leaves here that is longer than its
+budget, and what is left out leaves a mark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+
+from ..state import Complaint, Json, Step
+from ..task_state.changes import Change, net_changes
+
+RESULT_CHARS = 600
+MESSAGE_CHARS = 2_000
+NAME_CHARS = 100
+SHORT_TEXT = 200
+
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode  # json.dumps makes an encoder each time
+
+SHARES = (RESULT_CHARS, 400, 260, 160, 100, 60, 30, 0)
+"""How long one value may be, where many values share a budget: the first share at which all of them fit."""
+
+
+def format_json(value: Any, *, budget: int = RESULT_CHARS) -> str:
+    """Return a value as one line of JSON, within `budget` characters."""
+    return cut(_encode(value), budget=budget)
+
+
+def cut(text: str, *, budget: int) -> str:
+    """Return text within `budget` characters: its start and end, and between them a mark with its whole length."""
+    if len(text) <= budget:
+        return text
+    mark = f"… ({len(text)} characters) …"
+    room = budget - len(mark)
+    if room <= 0:
+        return text[:budget]
+    tail = room // 4
+    return text[: room - tail] + mark + text[len(text) - tail :]
+
+
+def clip_texts(value: Any, *, budget: int) -> str | None:
+    """Return a value as JSON within `budget` characters, its long texts cut alike; None where that is not enough."""
+    limit = SHORT_TEXT
+    fits: str | None = None
+    while len(text := json.dumps(_clipped(value, limit), ensure_ascii=False)) <= budget:
+        fits = text
+        if limit > budget:
+            break
+        limit += limit // 2
+    return fits
+
+
+def _clipped(value: Any, limit: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _clipped(each, limit) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_clipped(each, limit) for each in value]
+    return cut(value, budget=limit) if isinstance(value, str) else value
+
+
+def one_line(text: str) -> str:
+    """Return text with its white space folded to single spaces."""
+    return " ".join(text.split())
+
+
+def join_lines(lines: Iterable[str], *, budget: int) -> str:
+    """Join the lines that `budget` characters hold, oldest dropped first, and count those; the last always stays."""
+    lines = list(lines)
+    text = "\n".join(lines)
+    if len(text) <= budget:
+        return text
+    kept: list[str] = []
+    left = budget - len(f"… {len(lines)} earlier lines left out")
+    for line in reversed(lines):
+        left -= len(line) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    if not kept:
+        return cut(lines[-1], budget=budget)
+    return "\n".join([f"… {len(lines) - len(kept)} earlier lines left out", *reversed(kept)])
+
+
+def share_budget(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
+    """Join lines whose values share a budget: all values are shortened before any line is dropped.
+
+    Args:
+        lines_of: From the characters that one value may have to the lines.
+        budget: Characters in all.
+    """
+    lines: list[str] = []
+    for share in SHARES:
+        lines = lines_of(share)
+        if sum(len(line) + 1 for line in lines) <= budget:
+            break
+    return join_lines(lines, budget=budget)
+
+
+def format_steps(steps: Sequence[Step], *, budget: int) -> str:
+    """Return an attempt's calls with their outcomes, one line each; equal calls refused in a row are one."""
+    return share_budget(lambda share: [_format_run(*run, share) for run in _runs(steps)], budget=budget) or "(no calls)"
+
+
+def _runs(steps: Sequence[Step]) -> list[tuple[int, int, Step]]:
+    runs: list[tuple[int, int, Step]] = []
+    for number, step in enumerate(steps, 1):
+        if runs and "complaints" in step and _refused(step) == _refused(runs[-1][2]):
+            runs[-1] = (runs[-1][0], number, step)
+        else:
+            runs.append((number, number, step))
+    return runs
+
+
+def _refused(step: Step) -> tuple[Any, ...]:
+    call = step["call"]
+    return call["name"], call["args"], call.get("malformed"), step.get("complaints")
+
+
+def _format_run(first: int, last: int, step: Step, share: int) -> str:
+    return f"{first}. {format_step(step, share=share)}" + (f" (the same up to call {last})" if last > first else "")
+
+
+def format_step(step: Step, *, share: int = RESULT_CHARS) -> str:
+    """Return a call and its outcome, each value within `share` characters: `mkdir({"name": "a"}) -> ok: null`."""
+    call = step["call"]
+    args = call["malformed"] if "malformed" in call else call["args"]
+    text = f"{cut(one_line(call['name']), budget=NAME_CHARS)}({format_json(args, budget=share)})"
+    if "complaints" in step:
+        complaints = "; ".join(format_complaint(complaint) for complaint in step["complaints"])
+        return f"{text} -> refused: {cut(complaints, budget=2 * share)}"
+    outcome = step["outcome"]
+    return f"{text} -> {outcome['status']}: {format_json(outcome['result'], budget=share)}"
+
+
+def format_complaint(complaint: Complaint) -> str:
+    """Return a complaint as a sentence."""
+    text = f"{complaint['tool']} {complaint['path']}: expected {complaint['expected']}, got {complaint['got']}"
+    return cut(one_line(text), budget=RESULT_CHARS)
+
+
+def format_change(before: Json, after: Json, *, budget: int) -> str:
+    """Return what has changed between two states, one line a change: `replace /fuel 5.0 → 45.0`, `add /trays/bills []`.
+
+    Members are removed line by line; very many members of one container are one line: `shrink /users 400 items → 1`.
+    """
+    changes = net_changes(before, after)
+    lines = share_budget(lambda share: [format_single_change(each, share=share) for each in changes], budget=budget)
+    return lines or "(nothing)"
+
+
+def format_single_change(change: Change, *, share: int = RESULT_CHARS) -> str:
+    """Return one change on one line, each value within `share` characters."""
+    text = f"{change.kind} {format_json(change.path)[1:-1] or '(the root)'}"
+    if change.kind == "shrink":
+        return f"{text} {change.old} items → {change.new}, lost: {format_json(list(change.lost), budget=share)}"
+    values = {"add": [change.new], "remove": [change.old]}.get(change.kind, [change.old, change.new])
+    return f"{text} {' → '.join(_format_sized(value, share) for value in values)}"
+
+
+def _format_sized(value: Json, share: int) -> str:
+    """Return a value as JSON, of a container that is cut with its number of items."""
+    text = format_json(value, budget=share)
+    size = f"({len(value)} items) " if isinstance(value, (dict, list)) and "characters) …" in text else ""
+    return size + text
+
+
+def format_tool_lines(tools: Iterable[tuple[str, str]], *, budget: int) -> str:
+    """Return tools, given as name and description, one line each."""
+    pairs = list(tools)
+    return share_budget(
+        lambda share: [f"{name}: {cut(one_line(text), budget=2 * share)}".rstrip(": ") for name, text in pairs],
+        budget=budget,
+    )
+
+
+def text_of(message: AnyMessage) -> str:
+    """Return a message's text, whatever its content is made of."""
+    return str(message.text)
+
+
+def format_conversation(messages: Sequence[AnyMessage], *, budget: int) -> str:
+    """Return a conversation's turns, one entry each, with the assistant's calls: they show where results come from.
+
+    System messages are left to `format_policy`. Further lines of a message are indented, so that none of them looks
+    like another role's turn.
+    """
+    roles = {HumanMessage: "user", AIMessage: "assistant", ToolMessage: "tool"}
+    lines = []
+    for message in messages:
+        role = next((name for kind, name in roles.items() if isinstance(message, kind)), None)
+        text = "\n".join(filter(None, [text_of(message).strip(), *format_calls(message)]))
+        if role and text:
+            lines.append(f"{role}: " + "\n    ".join(cut(text, budget=MESSAGE_CHARS).splitlines()))
+    return join_lines(lines, budget=budget)
+
+
+def format_calls(message: AnyMessage) -> list[str]:
+    """Return the calls that a message makes, one line each."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return [f"called {cut(one_line(call['name']), budget=NAME_CHARS)}({format_json(call['args'])})" for call in calls]
+
+
+def format_policy(messages: Sequence[AnyMessage], *, budget: int) -> str:
+    """Return the conversation's system messages: the policies that the agent is under."""
+    return cut("\n".join(text_of(message) for message in messages if isinstance(message, SystemMessage)), budget=budget)
