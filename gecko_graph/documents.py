@@ -1,8 +1,8 @@
-"""Reading documents that people write: YAML and JSON, turned into plain JSON values.
+"""Reading YAML and JSON documents into plain JSON values.
 
 YAML is read with the scalars of YAML 1.2's core schema, so `on`, `no` and `2024-09-01` stay the text they look like.
-What has no JSON value (NaN, infinity, binary, dates by tag), a key given twice and aliases that multiply are refused,
-with their place.
+Values outside JSON (NaN, infinity, binary, dates by tag), duplicate keys and aliases that multiply are refused,
+with line and column.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NUMBER_STARTS = frozenset("+-.0123456789")
 
 
 def read_document(path: Path | str) -> Json:
-    """The JSON value of a YAML or JSON file.
+    """Return the JSON value of a YAML or JSON file.
 
     Raises:
         ToolkitError: The file is missing, unreadable, too large, not UTF-8, empty or broken; the message names
@@ -70,11 +70,11 @@ def read_document(path: Path | str) -> Json:
 
 
 def parse_document(text: str, *, where: str) -> Json:
-    """The JSON value of a YAML or JSON text.
+    """Return the JSON value of a YAML or JSON text.
 
     Args:
         text: One document. JSON is tried first where it begins like JSON.
-        where: What to call it in messages, usually the file's name.
+        where: Name of the document in messages, usually the file's name.
 
     Raises:
         ToolkitError: The text is empty, broken, or has no JSON value; the message names `where`, line and column.
@@ -103,15 +103,17 @@ def _failure(where: str, line: int, column: int, why: str) -> ToolkitError:
 
 
 class _DuplicateKey(Exception):
-    """A key given twice; the YAML reader finds out where."""
+    """A duplicate key; the YAML reader locates it."""
 
 
 def _parse_json(text: str, where: str) -> Json:
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
+        value = json.loads(
+            text, object_pairs_hook=_build_object, parse_constant=_reject_constant, parse_float=_parse_finite
+        )
     except _DuplicateKey:
         _YamlReader(text, where).read()
-        raise ToolkitError(f"{where}: a key is given twice") from None
+        raise ToolkitError(f"{where}: a key appears twice") from None
     except json.JSONDecodeError:
         raise
     except (ValueError, RecursionError) as error:
@@ -123,21 +125,21 @@ def _parse_json(text: str, where: str) -> Json:
     return value
 
 
-def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+def _build_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     value = dict(pairs)
     if len(value) != len(pairs):
         raise _DuplicateKey
     return value
 
 
-def _no_constant(word: str) -> Json:
+def _reject_constant(word: str) -> Json:
     raise ValueError(f"{word} is not a JSON number")
 
 
-def _finite(digits: str) -> float:
+def _parse_finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits[:40]} is no finite number")
+        raise ValueError(f"{digits[:40]} is not a finite number")
     return number
 
 
@@ -145,13 +147,13 @@ def _check_surrogates(value: Json, where: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ToolkitError(f"{where}: a text holds half of a surrogate pair (\\ud800 to \\udfff)") from None
+        raise ToolkitError(f"{where}: a text contains half of a surrogate pair (\\ud800 to \\udfff)") from None
 
 
 def _check_depth(value: Json, where: str) -> None:
     level = [value]
     for _ in range(MAX_DEPTH):
-        level = [child for one in level for child in _children(one)]
+        level = [child for parent in level for child in _children(parent)]
         if not level:
             return
     raise ToolkitError(f"{where}: nested more than {MAX_DEPTH} levels deep")
@@ -189,7 +191,7 @@ class _YamlReader:
         self._documents: list[Json] = []
 
     def read(self) -> Json:
-        """The one document of the text."""
+        """Return the one document of the text."""
         act: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.MappingStartEvent: self._start_mapping,
@@ -218,7 +220,7 @@ class _YamlReader:
         why = ", ".join(part for part in (error.context, error.problem) if part)
         hint = ""
         if "mapping values are not allowed" in why or "found character that cannot start" in why:
-            hint = "; put quotes around a text that holds ': ' or begins with a special character"
+            hint = "; put quotes around a text that contains ': ' or begins with a special character"
         return _failure(self._where, line, column, f"not YAML: {why}{hint}")
 
     def _refuse(self, event: Any, why: str) -> ToolkitError:
@@ -226,11 +228,11 @@ class _YamlReader:
 
     def _start_document(self, event: Any) -> None:
         if self._documents:
-            raise self._refuse(event, "a second document begins here; one file holds one document")
+            raise self._refuse(event, "a second document begins here; expected one document per file")
 
     def _begin(self, event: Any, value: list[Json] | dict[str, Json], tag: str) -> None:
         if event.tag not in (None, "!", _TAG + tag):
-            raise self._refuse(event, f"the tag {event.tag} is not known here")
+            raise self._refuse(event, f"the tag {event.tag} is not supported")
         if self._stack and isinstance(self._stack[-1].value, dict) and self._stack[-1].key is None:
             raise self._refuse(event, "a key must be text; this one is a list or an object")
         if len(self._stack) >= MAX_DEPTH:
@@ -269,7 +271,7 @@ class _YamlReader:
             top.key = _MERGE
             return
         if key in top.value:
-            raise self._refuse(event, f"the key {key[:60]!r} is given twice")
+            raise self._refuse(event, f"the key {key[:60]!r} appears twice")
         if event.anchor is not None:
             self._anchors[event.anchor] = (key, 1)
         top.key = key
@@ -278,7 +280,7 @@ class _YamlReader:
 
     def _alias(self, event: Any) -> None:
         if event.anchor not in self._anchors:
-            why = "refers to a value that holds it" if self._is_open(event.anchor) else "has no anchor before it"
+            why = "refers to a value that contains it" if self._is_open(event.anchor) else "has no anchor before it"
             raise self._refuse(event, f"the alias *{event.anchor} {why}")
         value, nodes = self._anchors[event.anchor]
         self._nodes += nodes
@@ -293,7 +295,7 @@ class _YamlReader:
         self._place(event, _copy(value))
 
     def _is_open(self, anchor: str) -> bool:
-        return any(one.anchor == anchor for one in self._stack)
+        return any(container.anchor == anchor for container in self._stack)
 
     def _place(self, event: Any, value: Json) -> None:
         if not self._stack:
@@ -313,7 +315,7 @@ class _YamlReader:
     def _merge(self, event: Any, top: _Open, value: Json) -> None:
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
-                raise self._refuse(event, "what is merged with << must be an object")
+                raise self._refuse(event, "expected an object to merge with <<")
             for key, member in source.items():
                 top.merged.setdefault(key, member)
 
@@ -332,7 +334,7 @@ class _YamlReader:
             if _INT.fullmatch(text):
                 return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
             if _FLOAT.fullmatch(text):
-                return _finite(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+                return _parse_finite(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
         except ValueError as error:
             raise self._refuse(event, f"not a JSON number: {error}".split(";")[0]) from None
         return text
@@ -345,7 +347,7 @@ class _YamlReader:
             value = float(value) if tag == "float" and isinstance(value, int) else value
         expected = {"str": str, "null": type(None), "bool": bool, "int": int, "float": float}.get(tag)
         if expected is None:
-            raise self._refuse(event, f"the tag {event.tag} is not known here")
+            raise self._refuse(event, f"the tag {event.tag} is not supported")
         if type(value) is not expected:
             raise self._refuse(event, f"{text[:40]!r} does not fit its tag !!{tag}")
         return value

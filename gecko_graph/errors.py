@@ -1,7 +1,7 @@
-"""What can go wrong, and whose business it is.
+"""The errors of the package: a user's mistakes, and failures inside a run.
 
 ```
-GeckoError              a user's mistake; the message says what is wrong, where, and what to do
+GeckoError              a user's mistake; the message names what is wrong, where, and what to do
 ├── ToolkitError        a source of tools cannot be read: names the document and the place in it
 │   └── ContractError   a contract or an expression in it cannot be loaded: file, tool and place
 ├── ScenarioError       a scenario file is missing or wrong
@@ -21,16 +21,16 @@ from .masking import mask
 
 
 class _Masked(Exception):
-    """An error whose words hold no secret, wherever they go: a checkpoint keeps an error's arguments."""
+    """An error whose texts are masked, because a checkpoint stores an error's arguments."""
 
-    def __init__(self, *words: object) -> None:
-        super().__init__(*(mask(word) if isinstance(word, str) else word for word in words))
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(mask(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class GeckoError(_Masked, ValueError):
-    """A user's mistake. The message says what is wrong, where, and what to do.
+    """A user's mistake. The message names what is wrong, where, and what to do.
 
-    A ValueError, because a LangGraph server passes on no other messages: the rest reads "An internal error occurred".
+    A ValueError, because a LangGraph server reports all other errors as "An internal error occurred".
     """
 
 

@@ -10,8 +10,8 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.call` | `call` | the planner made a call |
 | `gecko.complaint` | `call`, `complaints` | the validator refused it |
 | `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear` | a rung answered it |
-| `gecko.change` | `call`, `patch`, `refused`, `race` | a change was committed, or refused; with whose it overlaps |
-| `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has spoken |
+| `gecko.change` | `call`, `patch`, `refused`, `race` | a change was committed or refused; `race`: overlapping calls |
+| `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has given its verdict |
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Emit: TypeAlias = Callable[[dict[str, Any]], None]
 
 
 def event(type_: EventType, *, attempt: int, **fields: Any) -> dict[str, Any]:
-    """One event as the plain dict that is streamed."""
+    """Build one event as the plain dict that is streamed."""
     return {"v": VERSION, "type": type_, "attempt": attempt, **fields}
 
 
 def stream_options(graph: Any) -> dict[str, Any]:
-    """How a graph is streamed for a `Reader`."""
+    """Return the arguments of `graph.stream` that a `Reader` needs."""
     keys = graph.output_channels  # as `invoke` does
     return {"stream_mode": ["custom", "values"], "subgraphs": True, "version": "v2", "output_keys": keys}
 
@@ -55,7 +55,7 @@ class Reader:
         self._before: Any = None
 
     def read(self, part: Mapping[str, Any]) -> None:
-        """Read one part of the stream; what users' tools write to it is left alone."""
+        """Read one part of the stream; other custom events, such as those of users' tools, are ignored."""
         data = part["data"]
         if part["type"] == "values" and not part["ns"]:
             self._before, paused = self._before if self.output else data.get("rehearsal"), part.get("interrupts")
@@ -65,6 +65,6 @@ class Reader:
 
     @property
     def rehearsal(self) -> Any:
-        """The rehearsal that this run has finished; None where it has not, whatever the thread holds."""
+        """The rehearsal that this run has finished; None where it has not, even if the thread has an earlier one."""
         found = self.output.get("rehearsal")
         return None if found is self._before else found

@@ -1,8 +1,8 @@
 """Masking of secrets: keys, passwords and tokens in error texts, endpoint settings, and what logs and reports show.
 
-Data is never masked where it is kept or worked with. Each pattern keeps its first group and replaces the rest of its
+Stored data is never masked. Each pattern keeps its first group and replaces the rest of its
 match. Each one is linear: it begins at a fixed word, or where a run of its own characters begins, so that no character
-is looked at from many starts, and it repeats either without a way back or a bounded number of times.
+is read from many starts, and each repetition is possessive or bounded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PATTERNS = tuple(
         # a scheme and its token
         r"((?i:\bbearer)\s{1,8})(?=[\w.~+/*-]{0,80}?[\d*+/=]|[\w.~+/-]{20})[\w.~+/=*-]{6,}+",
         r"((?i:\bbasic)\s{1,8})(?=[A-Za-z0-9+/]{0,200}?(?:[a-z0-9][A-Z]|=))[A-Za-z0-9+/]{8,}+=*",
-        # name and value: in quotes; after `=`; after `:`, where it does not read like a word of a sentence
+        # name and value: in quotes; after `=`; after `:`, unless it looks like a word of a sentence
         rf"((?i:{_NAMES})[\"']?\s{{0,8}}(?:=>|[:=])\s{{0,8}}\")(?:[^\"\\]|\\.)++",
         rf"((?i:{_NAMES})[\"']?\s{{0,8}}(?:=>|[:=])\s{{0,8}}')(?:[^'\\]|\\.)++",
         rf"((?i:{_NAMES})\\++[\"']\s{{0,8}}:\s{{0,8}}\\++[\"'])[^\"'\\]++",
@@ -49,7 +49,7 @@ _PATTERNS = tuple(
         rf"((?i:{_NAMES})[\"']?(?:\s{{0,8}}:|\s{{1,8}}=)\s{{0,8}})(?=[^\s\"',;&<>]{{0,64}}?[\d*+/=_.!$%^#-])"
         rf"{_BARE}{{6,}}+",
         r"([?&](?i:key|api_?key|sig|auth|hmac|jwt)=)[^&\s\"'#<>]++",
-        # tokens that show by themselves what they are
+        # tokens with a known prefix or form
         r"((?<![A-Za-z0-9])(?:AKIA|ASIA))[0-9A-Z]{16}\b(?:\W{1,5}[A-Za-z0-9/+]{40})?",
         rf"((?<![A-Za-z0-9])(?:{_PREFIXES}))[\w*.-]{{6,}}+",
         r"((?<![\w.-])eyJ)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]++)*",
@@ -60,7 +60,7 @@ _PATTERNS = tuple(
 
 
 def mask(text: str) -> str:
-    """The text with `…` in place of what looks like a secret. Identifiers, hashes, numbers and dates stay."""
+    """Return the text with `…` in place of what looks like a secret. Identifiers, hashes, numbers and dates stay."""
     for pattern in _PATTERNS:
         text = pattern.sub(rf"\1{MASK}", text)
     return text

@@ -1,4 +1,4 @@
-"""Spellings: the normal forms in which a value can be found again in a text or another value. Pure functions.
+"""Normal forms that find a value again in a text or another value. Pure functions.
 
 Equal are: letter cases, `1,240.50` and 1240.5, `May 15, 2024` and `2024-05-15`, `3 pm` and `15:00`, `F-77` and `f77`.
 """
@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeAlias
 from .state import Json
 
 TEXT_CHARS = 50_000
-"""Characters of one text that are read, half from its start and half from its end."""
+"""Characters read of one text, half from its start and half from its end."""
 
 SHORT_CHARS = 80
-"""Texts up to here are found as a whole too; their forms are kept, since names of members return in every result."""
+"""Texts up to this length are also found as a whole; their forms are cached, since names repeat in every result."""
 
 _PLAIN = re.IGNORECASE | re.ASCII  # else "ſep" is a month too
 _ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -60,34 +60,34 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
 
 
 Found: TypeAlias = tuple[tuple[str, str], int, int]
-"""What is compared of a date or number (its year, and the rest), and where in the text it stands."""
+"""A date or number as compared (its year, and the rest), with its start and end in the text."""
 
 
 class Atom(NamedTuple):
-    """A part of a value that is looked up by itself: a number, a date, an identifier, a word."""
+    """A part of a value that is looked up on its own: a number, a date, an identifier, a word."""
 
     wholes: tuple[str, ...]
-    """Its forms; any of them will do."""
+    """Alternative forms of the whole."""
     near: tuple[str, ...] = ()
-    """Forms of what it may be a rounding of, or a conversion."""
+    """Forms of numbers that round or convert to it."""
     digits: tuple[str, ...] = ()
     """The digit groups of an identifier."""
     words: tuple[str, ...] = ()
-    """The words that it is made of."""
+    """The words in it."""
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """All that it may be found by."""
+        """Every form that finds it."""
         return *self.wholes, *self.near, *self.digits, *self.words
 
     @property
     def is_specific(self) -> bool:
-        """True for what nobody can guess: numbers, dates, identifiers, addresses. Plain words are not."""
+        """True for what cannot be guessed: numbers, dates, identifiers, addresses; False for plain words."""
         return not self.words or bool(self.digits) or "@" in self.wholes[0]
 
 
 def canonical(number: float | str) -> str:
-    """One spelling of equal numbers: 1240.5 for `1,240.50`, 30 for 30.0, 7 for `007`."""
+    """Return the same spelling for equal numbers: 1240.5 for `1,240.50`, 30 for 30.0, 7 for `007`."""
     text = str(number).replace(",", "")
     if not text.lstrip("-").replace(".", "", 1).isdecimal():
         return text
@@ -97,21 +97,21 @@ def canonical(number: float | str) -> str:
 
 
 def forms_of(value: Json) -> Iterable[str]:
-    """All forms in which a scalar and its parts can be found, of a number also its roundings; none of a bool."""
+    """Return the forms that find a scalar or its parts, for a number also its roundings; none for a bool."""
     if isinstance(value, str):
         return _forms_of_short(value) if len(value) <= SHORT_CHARS else _forms_of_text(value)
     return () if value is None or isinstance(value, bool) else _forms_of_number(canonical(value))
 
 
 def atoms_of(value: Json) -> list[Atom]:
-    """What of a scalar has to be found: dates, times and long numbers first, then identifiers and words."""
+    """Return the parts of a scalar to look up: dates, times and long numbers first, then identifiers and words."""
     if not isinstance(value, str):
         number = canonical(value)
         return [Atom((number, number.lstrip("-")), (f"≈{number}",))]
     atoms, text = [], value[:TEXT_CHARS]
     for find in (_dates, _times, _long_numbers) if any(map(str.isdigit, text)) else ():
         places: dict[tuple[int, int], tuple[str, ...]] = {}
-        for (year, rest), start, end in find(text):  # 04/10/2023 is two dates, of which either will do
+        for (year, rest), start, end in find(text):  # 04/10/2023 may be either of two dates
             places[start, end] = (*places.get((start, end), ()), year + rest, ("?" if year else "") + rest)
         left = list(text)
         for (start, end), forms in places.items():
@@ -123,15 +123,15 @@ def atoms_of(value: Json) -> list[Atom]:
 
 
 def whole_form(text: str) -> str:
-    """A short text as one form, so that a phrase is told from its words."""
+    """Return a short text as one form, which differs from those of its words."""
     return "=" + " ".join(text.split()).casefold()
 
 
 def durations_of(text: str) -> set[int]:
-    """The durations that a text speaks of, in minutes: `30 minutes`, `half an hour`, `an hour and a half`."""
+    """Return the durations that a text names, in minutes: `30 minutes`, `half an hour`, `an hour and a half`."""
     found: set[int] = set()
-    for each in _DURATION.finditer(text[:TEXT_CHARS]):
-        number, half, unit = each["number"].lower(), each["half"], each["unit"].lower()
+    for match in _DURATION.finditer(text[:TEXT_CHARS]):
+        number, half, unit = match["number"].lower(), match["half"], match["unit"].lower()
         amount = {"a": 1.0, "an": 1.0, "quarter": 0.25}.get(number) or float(_NUMERALS.get(number, number))
         found.add(round((amount + (0.5 if half else 0)) * (60 if unit == "h" else 1)))
     return found
@@ -183,7 +183,7 @@ def _forms_of_number(number: str) -> Iterator[str]:
     whole, _, fraction = number.partition(".")
     if fraction and len(number) < 30:
         yield from (f"≈{canonical(f'{float(number):.{places}f}')}" for places in range(min(len(fraction), 3)))
-    if len(whole) < 15 and len(fraction) < 10:  # 20 percent is 0.2, and 12.40 may be wanted in cents
+    if len(whole) < 15 and len(fraction) < 10:  # 20 percent is 0.2, and 12.40 may be given in cents
         yield from (f"≈{canonical(f'{float(number) / 100:.12f}')}", f"≈{canonical(f'{float(number) * 100:.6f}')}")
 
 

@@ -1,4 +1,4 @@
-"""A waiting line for threads and event loops alike: one at a time, first come, first served."""
+"""A fair lock for threads and event loops alike: one holder at a time, first come, first served."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from threading import Lock
 from .errors import GeckoError
 
 _HELD: ContextVar[tuple[WaitingLine, ...]] = ContextVar("gecko_held", default=())
-"""The lines whose turn this thread or task has; a tool that it runs in another thread has them too."""
+"""The lines that this thread or task holds; a tool that it runs in another thread inherits them."""
 
 
 class WaitingLine:
@@ -21,30 +21,30 @@ class WaitingLine:
 
     def __init__(self) -> None:
         self._mutex = Lock()
-        self._places: deque[_Place] = deque()
+        self._tickets: deque[_Ticket] = deque()
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for the turn, and hold it. Raises GeckoError where it would never come."""
-        place = self._enter(blocking=True)
+        ticket = self._enter(blocking=True)
         try:
-            place.result()
+            ticket.result()
             with self._held():
                 yield
         finally:
-            self._leave(place)
+            self._leave(ticket)
 
     @asynccontextmanager
     async def aturn(self) -> AsyncIterator[None]:
-        """As `turn`, without blocking the event loop."""
-        place = self._enter(blocking=False)
+        """Wait for the turn as `turn` does, without blocking the event loop."""
+        ticket = self._enter(blocking=False)
         try:
-            if not place.done():
-                await asyncio.wrap_future(place)
+            if not ticket.done():
+                await asyncio.wrap_future(ticket)
             with self._held():
                 yield
         finally:
-            self._leave(place)
+            self._leave(ticket)
 
     @contextmanager
     def _held(self) -> Iterator[None]:
@@ -54,31 +54,31 @@ class WaitingLine:
         finally:
             _HELD.reset(held)
 
-    def _enter(self, *, blocking: bool) -> _Place:
+    def _enter(self, *, blocking: bool) -> _Ticket:
         if self in _HELD.get():
-            raise GeckoError("a tool of this world calls the world that waits for its answer: call a fork instead")
-        place = _Place()
+            raise GeckoError("a tool called the world that is waiting for the tool's own result: call a fork instead")
+        ticket = _Ticket()
         with self._mutex:
-            if blocking and place.loop and any(place.loop is each.loop for each in self._places):
+            if blocking and ticket.loop and any(ticket.loop is other.loop for other in self._tickets):
                 raise GeckoError(
-                    "this would block the event loop that the call before it needs: await world.acall(...) instead"
+                    "this call would block the event loop that an earlier call needs: await world.acall(...) instead"
                 )
-            self._places.append(place)
-            if len(self._places) == 1:
-                place.call_up()
-        return place
+            self._tickets.append(ticket)
+            if len(self._tickets) == 1:
+                ticket.wake()
+        return ticket
 
-    def _leave(self, place: _Place) -> None:
-        if place.cancel():  # it stopped waiting before its turn came
+    def _leave(self, ticket: _Ticket) -> None:
+        if ticket.cancel():  # it stopped waiting before its turn came
             return
         with self._mutex:
-            self._places.popleft()
-            while self._places and not self._places[0].call_up():
-                self._places.popleft()
+            self._tickets.popleft()
+            while self._tickets and not self._tickets[0].wake():
+                self._tickets.popleft()
 
 
-class _Place(Future[None]):
-    """A place in the line; done when its turn has come."""
+class _Ticket(Future[None]):
+    """One caller's place in the line; done when its turn has come."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,8 +87,8 @@ class _Place(Future[None]):
         except RuntimeError:
             self.loop = None
 
-    def call_up(self) -> bool:
-        """Tell that the turn has come; False if nobody waits any more."""
+    def wake(self) -> bool:
+        """Wake the waiting caller; return False if it has stopped waiting."""
         if not self.set_running_or_notify_cancel():
             return False
         self.set_result(None)

@@ -206,7 +206,7 @@ def test_broken_tools_name_the_scenario_and_the_place():
         ("none.yaml", None, "no such file"),
         ("broken.yaml", "turns: [", "not YAML"),
         ("empty.yaml", "", "is empty"),
-        ("twice.yaml", "name: a\nname: b", "given twice"),
+        ("twice.yaml", "name: a\nname: b", "appears twice"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, name, text, message):
