@@ -1,4 +1,4 @@
-"""What has changed between two states, old and new value: for whoever judges or shows a change."""
+"""Changes between two states with old and new values, for the judge and for reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .difference import make_patch
 from .patch import find, pointer, tokens
 
 MANY = 20
-"""Removed members of one container up to which each of them is a change of its own."""
+"""Removed members of one container up to which each is reported as its own change."""
 
 
 class Change(NamedTuple):
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 
 def net_changes(before: Json, after: Json) -> list[Change]:
-    """The changes between two states: additions first, then replacements, removals, and the largest losses last."""
+    """Return the changes between two states: additions, then replacements, removals, and the largest losses last."""
     members: defaultdict[str, list[Change]] = defaultdict(list)
     for change in _changes(before, after):
         members[pointer(tokens(change.path)[:-1])].append(change)
@@ -58,7 +58,7 @@ def _changes(before: Json, after: Json) -> Iterator[Change]:
 
 
 def _folded(path: str, group: list[Change], before: Json) -> list[Change]:
-    """The changes of one container's members; more than `MANY` removals become one change."""
+    """Return the changes of one container's members; combine more than `MANY` removals into one."""
     lost = [change for change in group if change.kind == "remove"]
     if len(lost) <= MANY:
         return group

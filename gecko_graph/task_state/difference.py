@@ -16,10 +16,10 @@ _Stretch = tuple[int, int, int, int]
 
 
 def make_patch(before: Json, after: Json) -> Patch:
-    """A patch that makes `after` of `before`; it shares the values of `after`.
+    """Return a patch that turns `before` into `after`; it shares the values of `after`.
 
-    Items of lists are aligned, so that a removed or inserted item is one operation. What is the same object on both
-    sides is not looked into.
+    Items of lists are aligned, so that a removed or inserted item is one operation. The same object on both sides is
+    not compared further.
     """
     found: Patch = []
     _compare(before, after, "", found)
@@ -27,12 +27,12 @@ def make_patch(before: Json, after: Json) -> Patch:
 
 
 def json_equal(a: Json, b: Json) -> bool:
-    """True where both are the same JSON value of the same types: 1, 1.0 and True are three values."""
+    """Return True where both are the same JSON value of the same types: 1, 1.0 and True are three values."""
     return equal(a, b, _same_scalar)
 
 
 def equal(a: Json, b: Json, same: Callable[[Json, Json], bool]) -> bool:
-    """True where both have the same containers, and scalars that are the `same`."""
+    """Return True where both have the same containers, and scalars that are the `same`."""
     if a is b:
         return True
     if isinstance(a, dict) and isinstance(b, dict):
@@ -47,7 +47,7 @@ def _same_scalar(a: Json, b: Json) -> bool:
 
 
 def _compare(before: Json, after: Json, place: str, found: Patch) -> None:
-    """Add to `found` what makes `after` of `before`, which are at `place`."""
+    """Add to `found` the operations that turn `before` into `after`, both at the path `place`."""
     if before is after:
         return
     if isinstance(before, dict) and isinstance(after, dict) and (not before or any(key in before for key in after)):
@@ -59,18 +59,18 @@ def _compare(before: Json, after: Json, place: str, found: Patch) -> None:
 
 
 def _compare_dicts(before: JsonObject, after: JsonObject, place: str, found: Patch) -> None:
-    found += [{"op": "remove", "path": place + _step(key)} for key in before if key not in after]
+    found += [{"op": "remove", "path": place + pointer_step(key)} for key in before if key not in after]
     for key, value in after.items():
         if key not in before:
-            found.append({"op": "add", "path": place + _step(key), "value": value})
+            found.append({"op": "add", "path": place + pointer_step(key), "value": value})
             continue
         old = before[key]
         if type(old) is not type(value) or isinstance(value, (dict, list)) or old != value:
-            _compare(old, value, place + _step(key), found)
+            _compare(old, value, place + pointer_step(key), found)
 
 
 def _compare_lists(before: list[Json], after: list[Json], place: str, found: Patch) -> None:
-    """From the end to the start, so that no operation shifts the items of the next."""
+    """Compare from the end to the start, so that no operation shifts the items of the next."""
     stretches = _stretches(before, after)
     if stretches is None:
         found.append({"op": "replace", "path": place, "value": after})
@@ -85,7 +85,7 @@ def _compare_lists(before: list[Json], after: list[Json], place: str, found: Pat
 
 
 def _stretches(before: list[Json], after: list[Json]) -> list[_Stretch] | None:
-    """Where two lists differ; None where they have so little in common that the whole is better replaced."""
+    """Return where two lists differ; None where they share so little that replacing the whole list is better."""
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
     old, new = before[start : len(before) - end], after[start : len(after) - end]
@@ -99,7 +99,7 @@ def _stretches(before: list[Json], after: list[Json]) -> list[_Stretch] | None:
 
 
 def _common(a: list[Json], b: list[Json]) -> int:
-    """How many items the two lists have in common at their start."""
+    """Return how many items the two lists have in common at their start."""
     for index, (x, y) in enumerate(zip(a, b, strict=False)):
         if not json_equal(x, y):
             return index
@@ -107,14 +107,14 @@ def _common(a: list[Json], b: list[Json]) -> int:
 
 
 def _gaps(kept: list[tuple[int, int]], old: int, new: int) -> list[_Stretch]:
-    """What lies between the items that were kept."""
+    """Return the stretches between the items that were kept."""
     edges = [(-1, -1), *kept, (old, new)]
     gaps = [(a + 1, b, c + 1, d) for (a, c), (b, d) in pairwise(edges)]
     return [gap for gap in gaps if gap[0] < gap[1] or gap[2] < gap[3]]
 
 
 def _kept(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:
-    """Index pairs of the items kept by a shortest edit (Myers 1986, greedy); None if that takes more than the limit."""
+    """Return index pairs of the items that a shortest edit keeps (Myers 1986, greedy); None beyond the limit."""
     reach = {1: 0}
     rounds: list[dict[int, int]] = []
     for cost in range(min(_ALIGN_LIMIT, len(old) + len(new)) + 1):
@@ -130,7 +130,7 @@ def _kept(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:
 
 
 def _entry(reach: dict[int, int], diagonal: int, cost: int) -> int:
-    """Where a path of this cost comes onto the diagonal: by an insertion, or else by a removal."""
+    """Return where a path of this cost enters the diagonal: by an insertion, or else by a removal."""
     return reach[diagonal + 1] if _inserts(reach, diagonal, cost) else reach[diagonal - 1] + 1
 
 
@@ -151,5 +151,6 @@ def _walked_back(rounds: list[dict[int, int]], x: int, y: int) -> list[tuple[int
     return pairs[::-1]
 
 
-def _step(token: str) -> str:
-    return "/" + token.replace("~", "~0").replace("/", "~1")
+def pointer_step(token: str | int) -> str:
+    """Return one token of a JSON Pointer, escaped, with the slash before it."""
+    return "/" + str(token).replace("~", "~0").replace("/", "~1")

@@ -1,7 +1,7 @@
 """Digest, clone and check of a JSON document, at the speed of msgpack.
 
-Two documents that `patch.json_equal` calls equal have the same digest, in every process; others, as far as sha256 can
-tell, have another one. That an attempt starts from the identical state is checked this way.
+Documents that are `patch.json_equal` have the same digest in every process; others have different ones, as far as
+sha256 can distinguish them. That an attempt starts from the identical state is checked this way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_DEPTH = 100
 """Levels of nesting that a document may have."""
 
 MAX_VALUES = 1_000_000
-"""Values that a document may hold: forty lists that each hold the last one twice are more than can be written out."""
+"""Values that a document may have: forty lists that each contain the last one twice cannot be written out."""
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 _BIG_INT = 1
@@ -31,11 +31,11 @@ _SHOWN = 60
 
 _Place = list[str | int]
 _Fault = tuple[_Place, str]
-"""Where in the document, innermost step first, and what is wrong there."""
+"""A path in the document, innermost step first, and what is wrong there."""
 
 
 def digest(document: Json) -> str:
-    """The document's sha256, in hexadecimal, whatever the order of its keys.
+    """Return the document's sha256, in hexadecimal, independent of the order of its keys.
 
     Types count: 1, 1.0, True and "1" differ; 0.0 and -0.0, which are the same number, do not.
     """
@@ -43,13 +43,13 @@ def digest(document: Json) -> str:
         packed = ormsgpack.packb(document, default=_pack_int, option=_CANONICAL)
         if _MINUS_ZERO in packed:
             packed = ormsgpack.packb(_unsigned_zero(document), default=_pack_int, option=_CANONICAL)
-    except TypeError:  # text with half a surrogate pair, which msgpack cannot hold
+    except TypeError:  # text with half a surrogate pair, which msgpack cannot encode
         packed = json.dumps(_unsigned_zero(document), sort_keys=True).encode("ascii")
     return hashlib.sha256(packed).hexdigest()
 
 
 def clone(document: Json) -> Json:
-    """A deep copy that shares nothing with the document: 0.4 ms for 100 kB."""
+    """Return a deep copy that shares nothing with the document: 0.4 ms for 100 kB."""
     try:
         return unpack(pack(document))
     except TypeError:
@@ -57,17 +57,17 @@ def clone(document: Json) -> Json:
 
 
 def pack(document: Json) -> bytes:
-    """The document as msgpack, its keys in their order. Raises TypeError where msgpack cannot hold it."""
+    """Return the document as msgpack, its keys in their order. Raises TypeError where msgpack cannot encode it."""
     return ormsgpack.packb(document, default=_pack_int, option=ormsgpack.OPT_PASSTHROUGH_BIG_INT)
 
 
 def unpack(packed: bytes) -> Json:
-    """The document of `pack`."""
+    """Return the document that `pack` has encoded."""
     return ormsgpack.unpackb(packed, ext_hook=_unpack_int)
 
 
 def check_json(document: object, *, what: str) -> None:
-    """Check that a value is JSON, and JSON that a checkpoint can keep.
+    """Check that a value is JSON that a checkpoint can store.
 
     Checkpoints are msgpack: integers beyond 64 bits stop them, and half a surrogate pair comes back as another text.
 
@@ -87,7 +87,7 @@ def check_json(document: object, *, what: str) -> None:
 class _Check:
     """One walk through a document, counting what it has seen.
 
-    A part that stands in several places is walked through once: `clean` has how many values it holds, and how deep.
+    A part that occurs in several places is walked once: `clean` has its number of values and its depth.
     """
 
     def __init__(self) -> None:
@@ -116,18 +116,20 @@ class _Check:
             return [], f"is nested more than {MAX_DEPTH} levels deep"
         left, deepest, self.deepest = self.left + len(value), self.deepest, depth + 1
         self.inside.add(id(value))
-        fault = self._dict_fault(value, depth) if isinstance(value, dict) else self._list_fault(value, depth)
+        fault = self._member_fault(value, depth)
         self.inside.discard(id(value))
         self.clean[id(value)] = (left - self.left, self.deepest - depth)
         self.deepest = max(self.deepest, deepest)
         return fault
 
-    def _dict_fault(self, value: dict[Any, Any], depth: int) -> _Fault | None:
-        for key, item in value.items():
-            if type(key) is not str:
-                return [], f"has the key {_shown(key)}, {_kind(key)}: keys are text"
-            if not key.isascii() and _torn(key):
-                return [], f"has the key {_shown(key)}: half a surrogate pair is no text"
+    def _member_fault(self, value: Any, depth: int) -> _Fault | None:
+        named = isinstance(value, dict)
+        members: Any = value.items() if named else enumerate(value)
+        for key, item in members:
+            if named and type(key) is not str:
+                return [], f"has the key {_shorten(key)}, {_name_type(key)}: keys are text"
+            if named and not key.isascii() and _has_half_surrogate(key):
+                return [], f"has the key {_shorten(key)}: half a surrogate pair is not text"
             if type(item) is str and item.isascii():
                 continue
             fault = self.fault(item, depth + 1)
@@ -136,33 +138,23 @@ class _Check:
                 return fault
         return None
 
-    def _list_fault(self, value: Any, depth: int) -> _Fault | None:
-        for index, item in enumerate(value):
-            if type(item) is str and item.isascii():
-                continue
-            fault = self.fault(item, depth + 1)
-            if fault:
-                fault[0].append(index)
-                return fault
-        return None
-
 
 def _scalar_fault(value: object) -> str | None:
     if type(value) is str:
-        torn = not value.isascii() and _torn(value)
-        return f"is {_shown(value)}: half a surrogate pair is no text" if torn else None
+        broken = not value.isascii() and _has_half_surrogate(value)
+        return f"is {_shorten(value)}: half a surrogate pair is not text" if broken else None
     if type(value) is float:
-        return None if math.isfinite(value) else f"is {value}: JSON has no such number"
+        return None if math.isfinite(value) else f"is {value}: not a JSON number"
     if type(value) is int:
         return (
-            None if _INT_MIN <= value <= _INT_MAX else "is an integer of more than 64 bits: no checkpoint can keep it"
+            None if _INT_MIN <= value <= _INT_MAX else "is an integer of more than 64 bits: checkpoints cannot store it"
         )
     if value is None or type(value) is bool:
         return None
-    return f"is {_kind(value)}, which is not JSON{_advice(value)}"
+    return f"is {_name_type(value)}, which is not JSON{_suggest_type(value)}"
 
 
-def _advice(value: object) -> str:
+def _suggest_type(value: object) -> str:
     if isinstance(value, dict):
         return ": give a plain dict"
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -172,17 +164,17 @@ def _advice(value: object) -> str:
     return ""
 
 
-def _kind(value: object) -> str:
+def _name_type(value: object) -> str:
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     text = ascii(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
-def _torn(text: str) -> bool:
+def _has_half_surrogate(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -201,9 +193,9 @@ def _step(step: str | int) -> str:
 
 
 def _pack_int(value: object) -> ormsgpack.Ext:
-    """An integer beyond 64 bits, for msgpack."""
+    """Return an integer beyond 64 bits, for msgpack."""
     if not isinstance(value, int):
-        raise TypeError(f"{_kind(value)} is not JSON")
+        raise TypeError(f"{_name_type(value)} is not JSON")
     return ormsgpack.Ext(_BIG_INT, hex(value).encode())
 
 
@@ -212,7 +204,7 @@ def _unpack_int(tag: int, data: bytes) -> int:
 
 
 def _unsigned_zero(value: Json) -> Json:
-    """The same document with 0.0 for -0.0."""
+    """Return the same document with 0.0 for -0.0."""
     if isinstance(value, dict):
         return {key: _unsigned_zero(item) for key, item in value.items()}
     if isinstance(value, list):

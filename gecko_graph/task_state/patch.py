@@ -1,7 +1,7 @@
-"""JSON Patch (RFC 6902) and JSON Pointer (RFC 6901) on a task state.
+"""JSON Patch (RFC 6902) and JSON Pointer (RFC 6901) for task states.
 
 Applying is copy-on-write: a patch copies the containers on its own paths, shares everything else with the document that
-it was given, and changes neither document nor patch. Whoever wants to change a document in place clones it first.
+it was given, and changes neither document nor patch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
 from ..state import Json, JsonObject, Operation, Patch
-from .difference import equal, json_equal, make_patch
+from .difference import equal, json_equal, make_patch, pointer_step
 from .digest import MAX_DEPTH
 
 __all__ = [
@@ -28,11 +28,11 @@ _SHOWN = 120
 
 
 def apply_patch(document: Json, patch: Patch) -> Json:
-    """The document with the patch applied: all of it, or none.
+    """Return the document with the whole patch applied.
 
     As RFC 6902 has it, with three limits of our own: the whole document cannot be removed, nothing is nested deeper
     than 100 levels, and a patch copies at most `COPY_LIMIT` characters. In `test`, numbers of the same value are equal,
-    1 and 1.0 too, as the RFC says; true is no number.
+    1 and 1.0 too, as the RFC says; true is not a number.
 
     Args:
         document: Any JSON value; it is not changed.
@@ -42,18 +42,18 @@ def apply_patch(document: Json, patch: Patch) -> Json:
         PatchConflict: Names the first operation that does not apply, and why.
     """
     if not isinstance(patch, (list, tuple)):
-        raise PatchConflict(f"a patch is a list of operations, not {_kind(patch)}")
+        raise PatchConflict(f"expected a patch as a list of operations, got {_name_type(patch)}")
     work = _Work(document)
     for index, operation in enumerate(patch):
         try:
             work.run(operation)
         except PatchConflict as conflict:
-            raise PatchConflict(f"operation {index}{_told(operation)}: {conflict}") from None
+            raise PatchConflict(f"operation {index}{_describe_operation(operation)}: {conflict}") from None
     return work.document
 
 
 def fold_patches(document: JsonObject, patches: Sequence[Patch]) -> JsonObject:
-    """Reducer of a folded task state: the document with all patches applied in order.
+    """Apply all patches in order: the reducer of the task state.
 
     Batching-invariant: `fold(fold(d, a), b) == fold(d, a + b)`.
 
@@ -66,40 +66,40 @@ def fold_patches(document: JsonObject, patches: Sequence[Patch]) -> JsonObject:
 
 
 def pointer(tokens: Sequence[str | int]) -> str:
-    """The JSON Pointer (RFC 6901) of these tokens: `["a/b", 0]` is `/a~1b/0`."""
-    return "".join(map(_step, tokens))
+    """Return the JSON Pointer (RFC 6901) of these tokens: `["a/b", 0]` is `/a~1b/0`."""
+    return "".join(map(pointer_step, tokens))
 
 
 def tokens(pointer: str) -> list[str]:
-    """The tokens of a JSON Pointer: `/a~1b/0` has `["a/b", "0"]`.
+    """Return the tokens of a JSON Pointer: `/a~1b/0` has `["a/b", "0"]`.
 
     Raises:
-        PatchConflict: It is no JSON Pointer.
+        PatchConflict: It is not a JSON Pointer.
     """
     if not isinstance(pointer, str):
-        raise PatchConflict(f"a path is text, not {_kind(pointer)}")
+        raise PatchConflict(f"expected a path as text, got {_name_type(pointer)}")
     if not pointer:
         return []
     if pointer[0] != "/":
-        raise PatchConflict(f'the path {_shown(pointer)} does not begin with "/"')
+        raise PatchConflict(f'the path {_quote(pointer)} does not begin with "/"')
     if "~" not in pointer:
         return pointer[1:].split("/")
     if _BAD_ESCAPE.search(pointer):
-        raise PatchConflict(f'the path {_shown(pointer)} has a "~" that is neither "~0" (for "~") nor "~1" (for "/")')
+        raise PatchConflict(f'the path {_quote(pointer)} has a "~" that is neither "~0" (for "~") nor "~1" (for "/")')
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
 
 
 def touched(patch: Patch) -> set[str]:
-    """Pointers to the places that a patch changes: both ends of a `move`, and of a `copy` the new one.
+    """Return pointers to the places that a patch changes: both ends of a `move`, and of a `copy` the new one.
 
     Raises:
-        PatchConflict: An operation has no place, or one that is no JSON Pointer.
+        PatchConflict: An operation has no path, or one that is not a JSON Pointer.
     """
     return {pointer(use.path) for operation in patch for use in _uses(operation) if use.changes}
 
 
 def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
-    """Pointers to the places where one patch changes what the other touches, sorted.
+    """Return pointers to the places where one patch changes what the other touches, sorted.
 
     Touched is what an operation changes, copies or tests. Places overlap where they are the same or one is inside the
     other, and where an item put into a list or taken from it shifts the other's items: two appends, for one.
@@ -107,10 +107,10 @@ def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
     Args:
         a: A patch.
         b: A patch made for the same document.
-        document: What both were made for. Without it only a "-" tells that `/x/0` and `/x/1` are items of a list.
+        document: What both were made for. Without it, only a "-" shows that `/x/0` and `/x/1` are items of a list.
 
     Raises:
-        PatchConflict: An operation has no place, or one that is no JSON Pointer.
+        PatchConflict: An operation has no path, or one that is not a JSON Pointer.
     """
     ours = [use for operation in a for use in _uses(operation)]
     theirs = [use for operation in b for use in _uses(operation)]
@@ -121,7 +121,7 @@ def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
 
 
 class _Use(NamedTuple):
-    """A place that an operation touches; `puts` and `takes`: a value comes to be there, or ceases to be."""
+    """A path that an operation touches; `puts` and `takes`: a value is added or removed there."""
 
     path: list[str]
     changes: bool
@@ -145,7 +145,7 @@ def _clash(x: _Use, y: _Use, document: Json) -> bool:
 
 
 def _shifts(mover: _Use, other: _Use, depth: int, document: Json) -> bool:
-    """True where `mover` changes which item `other` is about; up to this depth their places are the same."""
+    """Return True where `mover` changes which item `other` is about; up to this depth their paths are the same."""
     here, there = mover.path[depth], other.path[depth]
     if not (mover.puts or mover.takes) or len(mover.path) != depth + 1 or not (_is_item(here) and _is_item(there)):
         return False
@@ -168,8 +168,8 @@ def _is_list(document: Json, path: list[str]) -> bool:
 class _Work:
     """One application of a patch.
 
-    `owned` holds the containers that this application has made, each of them in one place of the document only: those,
-    and no others, are changed where they stand. Holding them also keeps their ids from being given to others.
+    `owned` has the containers that this application has copied, each of them in one place of the document only: those,
+    and no others, are changed in place. Keeping them also keeps their ids from being reused.
     """
 
     def __init__(self, document: Json) -> None:
@@ -179,11 +179,11 @@ class _Work:
 
     def run(self, operation: Operation) -> None:
         if not isinstance(operation, Mapping):
-            raise PatchConflict(f"an operation is an object, not {_kind(operation)}")
+            raise PatchConflict(f"expected an operation as an object, got {_name_type(operation)}")
         name = operation.get("op")
         step = _STEPS.get(name) if isinstance(name, str) else None
         if step is None:
-            raise PatchConflict(f'"op" is none of {", ".join(_STEPS)}')
+            raise PatchConflict(f'expected "op" to be one of {", ".join(_STEPS)}')
         step(self, tokens(_member(operation, "path")), operation)
 
     def add(self, path: list[str], operation: Operation) -> None:
@@ -197,7 +197,7 @@ class _Work:
 
     def replace(self, path: list[str], operation: Operation) -> None:
         value = _member(operation, "value")
-        _weigh(value, MAX_DEPTH - len(path))
+        _measure(value, MAX_DEPTH - len(path))
         if not path:
             self.document = value
             return
@@ -216,20 +216,20 @@ class _Work:
 
     def copy(self, path: list[str], operation: Operation) -> None:
         value = find(self.document, tokens(_member(operation, "from")))
-        self.copied += _weigh(value, MAX_DEPTH - len(path))
+        self.copied += _measure(value, MAX_DEPTH - len(path))
         if self.copied > COPY_LIMIT:
             raise PatchConflict(f"the patch copies more than {COPY_LIMIT:,} characters")
-        self.owned.clear()  # what was copied is in two places from now on
+        self.owned.clear()  # the copied value is now in two places
         self._put(path, value, checked=True)
 
     def test(self, path: list[str], operation: Operation) -> None:
         value = _member(operation, "value")
         if not equal(find(self.document, path), value, _same_number):
-            raise PatchConflict("the value there is another one")
+            raise PatchConflict("the value there differs")
 
     def _put(self, path: list[str], value: Json, *, checked: bool = False) -> None:
         if not checked:
-            _weigh(value, MAX_DEPTH - len(path))
+            _measure(value, MAX_DEPTH - len(path))
         if not path:
             self.document = value
             return
@@ -241,7 +241,7 @@ class _Work:
             parent.insert(position, value)
 
     def _open(self, path: list[str]) -> Any:
-        """The container at the path, ready to be changed, as are those on the way to it."""
+        """Return the container at the path, ready to be changed, as are those on the way to it."""
         self.document = container = self._own(self.document)
         for token in path:
             key = _key(container, token)
@@ -269,30 +269,30 @@ def find(document: Json, path: list[str]) -> Json:
 
 
 def _key(container: Json, token: str) -> Any:
-    """The key or index of a child that is there."""
+    """Return the key or index of a child that is there."""
     if isinstance(container, dict):
         if token not in container:
-            raise PatchConflict(f"there is no {_shown(token)}")
+            raise PatchConflict(f"there is no {_quote(token)}")
         return token
     if not isinstance(container, list):
-        raise PatchConflict(f"{_shown(token)} leads into {_kind(container)}")
+        raise PatchConflict(f"{_quote(token)} leads into {_name_type(container)}")
     if token == "-" or (_INDEX.fullmatch(token) and _beyond(token, len(container) - 1)):
-        raise PatchConflict(f"there is no item {_shown(token)} in a list of {len(container)}")
+        raise PatchConflict(f"there is no item {_quote(token)} in a list of {len(container)}")
     if not _INDEX.fullmatch(token):
-        raise PatchConflict(f"{_shown(token)} is no index of a list")
+        raise PatchConflict(f"{_quote(token)} is not an index of a list")
     return int(token)
 
 
 def _position(container: Json, token: str) -> int:
-    """Where in a list an item can be added."""
+    """Return where in a list an item can be added."""
     if not isinstance(container, list):
-        raise PatchConflict(f"{_shown(token)} leads into {_kind(container)}")
+        raise PatchConflict(f"{_quote(token)} leads into {_name_type(container)}")
     if token == "-":
         return len(container)
     if not _INDEX.fullmatch(token):
-        raise PatchConflict(f"{_shown(token)} is no index of a list")
+        raise PatchConflict(f"{_quote(token)} is not an index of a list")
     if _beyond(token, len(container)):
-        raise PatchConflict(f"{_shown(token)} is beyond the end of a list of {len(container)}")
+        raise PatchConflict(f"{_quote(token)} is beyond the end of a list of {len(container)}")
     return int(token)
 
 
@@ -300,8 +300,8 @@ def _beyond(digits: str, last: int) -> bool:
     return len(digits) > len(str(abs(last))) or int(digits) > last
 
 
-def _weigh(value: Json, room: int) -> int:
-    """About how many characters of JSON the value has.
+def _measure(value: Json, room: int) -> int:
+    """Estimate how many characters of JSON the value has.
 
     Raises:
         PatchConflict: Its containers are nested more than `room` levels deep.
@@ -310,36 +310,32 @@ def _weigh(value: Json, room: int) -> int:
         return len(value) if isinstance(value, str) else 8
     if room <= 0:
         raise PatchConflict(f"the document would be nested more than {MAX_DEPTH} levels deep")
-    weight = 2
+    size = 2
     for item in value.values() if isinstance(value, dict) else value:
-        weight += 8 + _weigh(item, room - 1)
-        if weight > COPY_LIMIT:
+        size += 8 + _measure(item, room - 1)
+        if size > COPY_LIMIT:
             break
-    return weight
+    return size
 
 
 def _same_number(a: Json, b: Json) -> bool:
     return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
-def _step(token: str | int) -> str:
-    return "/" + str(token).replace("~", "~0").replace("/", "~1")
-
-
-def _kind(value: object) -> str:
+def _name_type(value: object) -> str:
     return _KINDS.get(type(value), type(value).__name__)
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{text}"' if len(text) <= _SHOWN else f'"{text[:_SHOWN]}..."'
 
 
-def _told(operation: object) -> str:
-    """The operation's name and place, where it has them."""
+def _describe_operation(operation: object) -> str:
+    """Return the operation's name and paths, as far as it has them."""
     if not isinstance(operation, Mapping):
         return ""
-    said = [operation.get(key) for key in ("op", "from", "path")]
-    words = [word if len(word) <= _SHOWN else word[:_SHOWN] + "..." for word in said if isinstance(word, str)]
+    fields = [operation.get(key) for key in ("op", "from", "path")]
+    words = [word if len(word) <= _SHOWN else word[:_SHOWN] + "..." for word in fields if isinstance(word, str)]
     return f" ({' '.join(words)})" if words else ""
 
 
