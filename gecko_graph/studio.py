@@ -1,9 +1,9 @@
 """The graph that `langgraph dev` opens in LangGraph Studio; `GeckoContext` is its form.
 
-Without anything set it rehearses the shipped file-system scenario with its recorded replies: type any message. What the
-form leaves out, task state and checklist, is taken from the scenario. Environment variables:
+By default it rehearses the shipped file-system scenario with its recorded replies: type any message. Task state and
+checklist, where the form omits them, come from the scenario. Environment variables:
 
-- `GECKO_SCENARIO`: path of a scenario, played with its recorded replies, or by `GECKO_MODEL`.
+- `GECKO_SCENARIO`: path of a scenario, run with its recorded replies, or with `GECKO_MODEL`.
 - `GECKO_TOOLS` and `GECKO_MODEL` (and `GECKO_BASE_URL`): your OpenAPI document and the model that plans and simulates.
 
 The server keeps the checkpoints: the graph is compiled without a saver, or the server would refuse it.
@@ -27,10 +27,10 @@ from .turn import human_turns
 
 
 def create_studio() -> Gecko:
-    """The graph that the environment asks for.
+    """Return the graph that the environment variables configure.
 
     Raises:
-        GeckoError: The scenario, document or model that is named there cannot be used.
+        GeckoError: The scenario, document or model they name cannot be used.
     """
     tools, model, base_url = (os.environ.get(f"GECKO_{name}") or None for name in ("TOOLS", "MODEL", "BASE_URL"))
     if tools and not model:
@@ -44,7 +44,7 @@ def create_studio() -> Gecko:
 
 
 def play(scenario: Scenario, models: Models, *, recorded: bool) -> Gecko:
-    """The scenario's graph for a form: who types no more than a message begins where the scenario does."""
+    """Return the scenario's graph for a form: a message alone starts from the scenario's state and checklist."""
     toolkit = scenario.toolkit()
     filled = {"bootstrapper": _filled(partial(bootstrapper, toolkit=toolkit), scenario, recorded=recorded)}
     return compose(toolkit, models=models, default=scenario.context(), replace=filled)
@@ -56,8 +56,8 @@ def _filled(node: NodeFunction, scenario: Scenario, *, recorded: bool) -> NodeFu
         if recorded and turn >= len(scenario.turns):
             turns = len(scenario.turns)
             raise ScenarioError(
-                f"{scenario.name}: replies are recorded for {turns} turn{'s' * (turns > 1)}, and this would be turn "
-                f"{turn + 1}: open a new thread, or set GECKO_MODEL to a model that plays on"
+                f"{scenario.name}: expected at most {turns} turn{'s' * (turns > 1)} with recorded replies, got "
+                f"turn {turn + 1}: open a new thread, or set GECKO_MODEL"
             )
         known = scenario.inputs(turn) if 0 <= turn < len(scenario.turns) else {}
         return node({**known, **{key: value for key, value in state.items() if value or key not in known}}, scope)

@@ -1,4 +1,4 @@
-"""Small fakes for tests of agents and nodes: a recorded model, a failing model, and a way to drive a node by hand."""
+"""Small fakes for tests of agents and nodes: a recorded model, a failing model, and a driver for one node."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .state import ROLES, Role
 
 
 def recorded(*turns: Mapping[str, Any], **roles: Any) -> RecordedModel:
-    """A model that says what was written down for it, by role.
+    """Return a model that replays the given replies, by role.
 
     Args:
-        turns: One mapping of roles to replies a turn, as in `RecordedModel`.
-        roles: The same for a single turn: `recorded(planner=[[{"call": "mkdir"}, {"say": "Done."}]])`.
+        turns: One mapping of roles to replies per turn, as in `RecordedModel`.
+        roles: The replies of a single turn: `recorded(planner=[[{"call": "mkdir"}, {"say": "Done."}]])`.
 
     Raises:
-        TypeError: Both forms at once.
+        TypeError: Both forms are given.
     """
     if turns and roles:
         raise TypeError("recorded() takes turns, or the roles of one turn, not both")
@@ -37,12 +37,12 @@ def recorded(*turns: Mapping[str, Any], **roles: Any) -> RecordedModel:
 
 
 def failing(error: Exception) -> BaseChatModel:
-    """A model that raises the error at every call, whatever it is asked."""
+    """Return a model that raises the error at every call."""
     return _FailingModel(error=error)
 
 
 class Driven(NamedTuple):
-    """What driving a node came to."""
+    """The result of driving a node."""
 
     update: Any
     asks: list[AnyAsk]
@@ -61,40 +61,40 @@ def drive(
 
     Args:
         node: A plain function or a generator of asks, as for `as_node`.
-        state: What it is given.
-        replies: What is answered, one for each ask in order: a `Reply`; an object or a message; JSON, which becomes an
+        state: The state it is called with.
+        replies: The reply to each ask, in order: a `Reply`; an object or a message; JSON, which becomes an
             object of the ask's reply class, or for the planner a message (`{"call": ...}`, `{"say": ...}`); an
             exception, which becomes a failure.
-        context: The knobs; the defaults if left out.
+        context: The knobs; defaults if omitted.
         roles: Which roles have a model.
 
     Returns:
-        The node's update, everything it asked, everything it emitted.
+        The node's update, its asks and its events.
 
     Raises:
-        AssertionError: The node asked more or less than there are replies.
+        AssertionError: The numbers of asks and replies differ.
     """
     events: list[dict[str, Any]] = []
     scope = NodeScope(context or GeckoContext.model_validate({}), events.append, lambda role: role in roles)
-    made = node(state, scope)
-    if not isinstance(made, GeneratorType):
-        return _driven(made, [], events, replies)
+    result = node(state, scope)
+    if not isinstance(result, GeneratorType):
+        return _driven(result, [], events, replies)
     asks: list[AnyAsk] = []
     sent: list[Reply] | None = None
     while True:
         try:
-            asked = made.send(sent)
+            asked = result.send(sent)
         except StopIteration as done:
             return _driven(done.value, asks, events, replies)
         asks += asked
         if len(asks) > len(replies):
-            raise AssertionError(f"the node asked {len(asks)} times, {len(replies)} replies are given: {asks[-1]}")
+            raise AssertionError(f"expected {len(replies)} asks, got {len(asks)}: {asks[-1]}")
         start = len(asks) - len(asked)
         sent = [reply_to(ask, reply) for ask, reply in zip(asked, replies[start:], strict=False)]
 
 
 def reply_to(ask: AnyAsk, reply: Any) -> Reply:
-    """A reply from whatever a test finds easiest to write; see `drive`."""
+    """Return a `Reply` made of one of the forms that `drive` accepts."""
     if isinstance(reply, Reply):
         return reply
     usage = count_tokens(0, 0, model_name="")
@@ -109,7 +109,7 @@ def reply_to(ask: AnyAsk, reply: Any) -> Reply:
 
 def _driven(update: Any, asks: list[AnyAsk], events: list[dict[str, Any]], replies: Sequence[Any]) -> Driven:
     if len(asks) != len(replies):
-        raise AssertionError(f"the node asked {len(asks)} times, {len(replies)} replies are given")
+        raise AssertionError(f"expected {len(replies)} asks, got {len(asks)}")
     return Driven(update, asks, events)
 
 

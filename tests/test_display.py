@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from gecko_graph import GeckoError, format_run
 from gecko_graph.display import words
+from gecko_graph.display.drafts import list_events
 from gecko_graph.display.live import event_lines
-from gecko_graph.display.story import events_of
 from tests.runs_to_show import (
     FIRST,
     RUN,
@@ -79,9 +79,9 @@ def test_format_run_takes_the_output_and_the_record():
 
 @pytest.mark.parametrize("wrong", [{}, {"messages": []}, None, "run"])
 def test_format_run_says_what_it_wants(wrong):
-    with pytest.raises(GeckoError, match="format_run wants what the graph returned"):
+    with pytest.raises(GeckoError, match=r"expected the graph.s output or its .rehearsal., got"):
         format_run(wrong)
-    with pytest.raises(GeckoError, match="of a list give it one by one"):
+    with pytest.raises(GeckoError, match="pass the items of a list one by one"):
         format_run([wrong])
     with pytest.raises(GeckoError, match="the run is paused"):
         format_run({"messages": [], "__interrupt__": []})
@@ -118,7 +118,7 @@ def test_why_an_attempt_ended_is_told_once():
     text = str(format_run(rehearsal(ended), width=200))
     assert text.count("no route to it") == 1
     assert "✗ the pen is in  (not judged)" in text
-    lines = list(event_lines(list(events_of(ended))[-1]))
+    lines = list(event_lines(list(list_events(ended))[-1]))
     assert ("stopped", why) in lines
     assert lines[-2:] == [("item", "failed: the pen is in (not judged)"), ("feedback", "Look.")]
 
@@ -132,7 +132,7 @@ def test_long_values_are_cut_and_say_so():
 
 def test_many_operations_are_counted():
     patch = [{"op": "remove", "path": f"/{n}"} for n in range(40)]
-    assert words.tell_patch(patch)[-1] == ("…", "34 more changes", "")
+    assert words.format_patch(patch)[-1] == ("…", "34 more changes", "")
 
 
 # harmless --------------------------------------------------------------------------------------------

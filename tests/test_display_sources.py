@@ -9,10 +9,10 @@ from rich.console import Console
 
 from gecko_graph import format_run
 from gecko_graph.display import words
+from gecko_graph.display.drafts import Drafts, list_events
 from gecko_graph.display.live import LiveTree, PlainLines, show
-from gecko_graph.display.story import Story, events_of
 from gecko_graph.display.tree import as_text, attempt_tree
-from gecko_graph.display.words import tell_judged
+from gecko_graph.display.words import format_judgement
 from tests.runs_to_show import NASTY, attempt, printable, rehearsal, step, verdict
 
 BY_MODEL = {"from": "supposed", "path": "$.number", "step": 1, "rung": "model"}
@@ -99,18 +99,18 @@ def test_the_plan_says_where_each_argument_comes_from():
     ],
 )
 def test_an_origin_in_short(origin, text):
-    assert words.tell_origin(origin) == text
+    assert words.format_origin(origin) == text
 
 
 def test_that_a_value_is_made_up_is_said_once():
     origins = {"$.number": [{"from": "supposed", "path": "/invoices/0"}, BY_MODEL]}
-    shown = words.tell_args({"args": {"number": "INV-1042"}}, origins=origins)
+    shown = words.format_arguments({"args": {"number": "INV-1042"}}, origins=origins)
     assert shown == 'number: "INV-1042" (made up in the start state)'
 
 
 def test_an_unasked_change_is_said_once():
     judged = JUDGED | {"word": "failed", "feedback": "Not asked for: remove /diary\nLook at the amount."}
-    assert words.tell_feedback(judged) == "Look at the amount."
+    assert words.format_feedback(judged) == "Look at the amount."
 
 
 def test_an_accepted_plan_without_calls_says_so():
@@ -121,9 +121,9 @@ def test_an_accepted_plan_without_calls_says_so():
 
 
 def test_the_live_view_draws_the_same_from_events():
-    story = Story()
-    for event in events_of(ATTEMPT):
-        draft = story.take(event)
+    drafts = Drafts()
+    for event in list_events(ATTEMPT):
+        draft = drafts.add(event)
     assert as_text(attempt_tree(draft), width=200) == as_text(attempt_tree(ATTEMPT), width=200)
 
 
@@ -135,9 +135,9 @@ def test_what_is_of_the_whole_turn_is_shown_before_its_attempts():
         out = io.StringIO()
         with progress(Console(file=out, width=200)) as shown:
             for event in (state, checklist):
-                shown.take(event)
+                shown.on_event(event)
         text = "\n".join(" ".join(line.split()) for line in out.getvalue().splitlines())
-        for line in ("supposed a: [1]", "unclear why", "expected it is paid", "expected nobody can say: no reply"):
+        for line in ("supposed a: [1]", "unclear why", "expected it is paid", "expected no checklist: no reply"):
             assert f"{start}{line}" in text
 
 
@@ -152,5 +152,5 @@ def test_names_and_notes_that_others_wrote_are_harmless():
 
 def test_an_item_that_the_judge_has_struck_says_so_in_words():
     item = {"id": "a", "description": "he is happy", "status": "not_asked_for", "reason": "", "by": "model"}
-    assert tell_judged(item, "") == ("not asked for, not counted", "model")
-    assert tell_judged(item | {"reason": "his own affair"}, "")[0] == "not asked for, not counted: his own affair"
+    assert format_judgement(item, "") == ("not asked for, not counted", "model")
+    assert format_judgement(item | {"reason": "his own affair"}, "")[0] == "not asked for, not counted: his own affair"

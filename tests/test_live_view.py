@@ -1,4 +1,4 @@
-"""The live view: the story that events tell, as a tree and as plain lines."""
+"""The live view: the drafts that events tell, as a tree and as plain lines."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 import pytest
 from rich.console import Console
 
+from gecko_graph.display.drafts import Drafts, list_events
 from gecko_graph.display.live import LiveTree, PlainLines, progress, show
-from gecko_graph.display.story import Story, events_of
 from tests.runs_to_show import FIRST, MOVED, RUN, SECOND, attempt, nasty_run, printable, step, verdict
 
 
@@ -22,10 +22,10 @@ def drawable(record):
 
 @pytest.mark.parametrize("record", [FIRST, SECOND, nasty_run()["attempts"][0]])
 def test_a_story_is_the_record_again(record):
-    story = Story()
-    for event in events_of(record):
-        story.take(event)
-    (draft,) = story.attempts
+    drafts = Drafts()
+    for event in list_events(record):
+        drafts.add(event)
+    (draft,) = drafts.attempts
     expected = drawable(record)
     for each in expected["steps"]:
         if each.get("outcome", {}).get("refused") is None:
@@ -34,12 +34,12 @@ def test_a_story_is_the_record_again(record):
 
 
 def test_a_story_may_begin_in_the_middle_and_ignores_what_it_does_not_know():
-    story = Story()
-    story.take({"type": "gecko.new", "attempt": 3})
-    for event in list(events_of(SECOND))[2:]:
-        story.take(event)
-    assert [each["call"]["name"] for each in story.attempts[0]["steps"]] == ["cd", "pay", "look", "guess"]
-    assert "start_digest" not in story.attempts[0]
+    drafts = Drafts()
+    drafts.add({"type": "gecko.new", "attempt": 3})
+    for event in list(list_events(SECOND))[2:]:
+        drafts.add(event)
+    assert [each["call"]["name"] for each in drafts.attempts[0]["steps"]] == ["cd", "pay", "look", "guess"]
+    assert "start_digest" not in drafts.attempts[0]
 
 
 def console(**options):
@@ -50,9 +50,9 @@ def test_plain_lines_one_an_event():
     shown = console(soft_wrap=True)
     with progress(shown) as lines:
         assert isinstance(lines, PlainLines)
-        for event in events_of(FIRST):
-            lines.take(event)
-    lines.sum_up(RUN)
+        for event in list_events(FIRST):
+            lines.on_event(event)
+    lines.on_result(RUN)
     assert shown.file.getvalue() == (
         """\
 [1] attempt  from state abcdef01
@@ -82,16 +82,16 @@ def test_a_race_is_told_while_the_run_goes_on():
     shown = console(soft_wrap=True)
     raced = attempt(1, [step("put", {}, race=["put (c2) at /a"], patch=MOVED)], verdict())
     with progress(shown) as lines:
-        for event in events_of(raced):
-            lines.take(event)
+        for event in list_events(raced):
+            lines.on_event(event)
     assert "[1] race     put: put (c2) at /a\n" in shown.file.getvalue()
 
 
 def test_plain_lines_stay_one_line_each():
     shown = console(soft_wrap=True)
     lines = PlainLines(shown)
-    for event in events_of(nasty_run()["attempts"][0]):
-        lines.take(event)
+    for event in list_events(nasty_run()["attempts"][0]):
+        lines.on_event(event)
     told = shown.file.getvalue()
     assert printable(told)
     assert all(line.startswith("[1] ") for line in told.splitlines())
@@ -102,9 +102,9 @@ def test_the_live_tree_leaves_each_attempt_once():
     with progress(shown) as tree:
         assert isinstance(tree, LiveTree)
         for record in (FIRST, SECOND):
-            for event in events_of(record):
-                tree.take(event)
-    tree.sum_up(RUN)
+            for event in list_events(record):
+                tree.on_event(event)
+    tree.on_result(RUN)
     left = screen(shown.file.getvalue())
     assert left.count("Attempt 1") == left.count("Attempt 2") == 1
     assert left.count("cd(folder") == 2, "once in the attempt, once in the plan"
@@ -115,8 +115,8 @@ def test_the_live_tree_leaves_each_attempt_once():
 def test_the_live_tree_keeps_what_was_interrupted():
     shown = console(force_terminal=True)
     with LiveTree(shown) as tree:
-        for event in list(events_of(FIRST))[:4]:
-            tree.take(event)
+        for event in list(list_events(FIRST))[:4]:
+            tree.on_event(event)
     left = screen(shown.file.getvalue())
     assert "mkdir" in left
     assert "stopped here" in left
@@ -126,8 +126,8 @@ def test_the_live_tree_shows_the_end_of_what_does_not_fit():
     shown = console(force_terminal=True)
     many = attempt(1, [step(f"tool{n}", {}, result=n) for n in range(30)], verdict())
     with LiveTree(shown) as tree:
-        for event in list(events_of(many))[:-1]:
-            tree.take(event)
+        for event in list(list_events(many))[:-1]:
+            tree.on_event(event)
         time.sleep(0.4)  # it is drawn eight times a second
         frame = screen(shown.file.getvalue())
     assert "lines above" in frame
@@ -138,9 +138,9 @@ def test_the_live_tree_shows_the_end_of_what_does_not_fit():
 def test_an_attempt_seen_only_in_part_is_shown_from_the_record():
     shown = console(force_terminal=True)
     with LiveTree(shown) as tree:
-        for event in list(events_of(SECOND))[3:]:
-            tree.take(event)
-    tree.sum_up(RUN)
+        for event in list(list_events(SECOND))[3:]:
+            tree.on_event(event)
+    tree.on_result(RUN)
     left = screen(shown.file.getvalue())
     assert left.count("Attempt 1") == left.count("Attempt 2") == 1
     assert 'ok {"cwd": "docs"}' in left
@@ -182,9 +182,9 @@ def screen(output: str) -> str:
 @pytest.mark.parametrize("view", [PlainLines, LiveTree])
 def test_what_was_made_up_of_the_state_is_shown_before_the_first_attempt(view):
     shown = console(force_terminal=view is LiveTree)
-    with view(shown) as story:
+    with view(shown) as view_:
         told = {"supposed": ["/desk"], "state": {"desk": {"pens": 3}}, "unclear": ["look: no"]}
-        story.take({"type": "gecko.state", "attempt": 0, **told})
+        view_.on_event({"type": "gecko.state", "attempt": 0, **told})
     said = shown.file.getvalue()
     assert "supposed" in said
     assert 'desk: {"pens": 3}' in said

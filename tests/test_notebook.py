@@ -14,8 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from gecko_graph.display import awatch, watch
+from gecko_graph.display.drafts import Drafts, list_events
 from gecko_graph.display.page import rehearsal_page
-from gecko_graph.display.story import Story, events_of
 from tests import desk
 from tests.runs_to_show import RUN
 
@@ -122,11 +122,11 @@ def test_the_notebook_runs_without_jupyter(capsys):
 
 
 def test_a_rehearsal_in_the_making_has_a_table_too():
-    story, pages = Story(), []
+    drafts, pages = Drafts(), []
     for attempt in RUN["attempts"]:
-        for event in events_of(attempt):
-            story.take(event)
-            pages.append(Tables(rehearsal_page({"attempts": story.attempts})))
+        for event in list_events(attempt):
+            drafts.add(event)
+            pages.append(Tables(rehearsal_page({"attempts": drafts.attempts})))
     assert all(page.tables == 1 for page in pages)
     assert "from state abcdef01 thinking …" in pages[0].text
     assert "waiting for book" in pages[1].text

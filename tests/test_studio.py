@@ -190,7 +190,7 @@ def test_a_message_beyond_the_recorded_turns_says_what_to_do(created):
     gecko.checkpointer = InMemorySaver()
     thread = {"configurable": {"thread_id": "t"}}
     gecko.invoke({"messages": [("user", "show me")]}, thread)
-    with pytest.raises(GeckoError, match="recorded for 1 turn, and this would be turn 2: open a new thread"):
+    with pytest.raises(GeckoError, match=r"at most 1 turn .*got turn 2: open a new thread"):
         gecko.invoke({"messages": [("user", "and now?")]}, thread)
 
 

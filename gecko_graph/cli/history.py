@@ -14,9 +14,9 @@ from langgraph.types import StateSnapshot
 from rich.console import Console
 from rich.text import Text
 
+from ..display.drafts import Draft
 from ..display.live import show
-from ..display.story import Draft
-from ..display.words import clean, counted, cut, prose, tell_verdict
+from ..display.words import clean, counted, cut, format_verdict, prose
 from ..errors import GeckoError
 from ..graph import Gecko, create_gecko
 from ..state import Attempt, JsonObject, Rehearsal
@@ -65,7 +65,7 @@ def _in_short(now: StateSnapshot) -> str:
     messages, rehearsal = now.values.get("messages", []), now.values.get("rehearsal")
     if not (now.values.get("ledger") or rehearsal) or not human_turns(messages):
         return "no rehearsal"
-    end = "not over" if now.tasks or rehearsal is None else tell_verdict(rehearsal["verdict"])
+    end = "not over" if now.tasks or rehearsal is None else format_verdict(rehearsal["verdict"])
     task = clean(cut(task_of(messages), TASK_CHARS))
     return f"{counted(human_turns(messages), 'turn')}, {end}: {task}"
 

@@ -139,12 +139,12 @@ class _Stage:
     def take(self, event: dict[str, Any]) -> None:
         """Something happened."""
         if self._shown is not None:
-            self._shown.take(event)
+            self._shown.on_event(event)
 
     def end(self, output: Mapping[str, Any]) -> None:
         """The turn is over."""
         self._turn.close()
-        (self._shown or progress(self._console)).sum_up(output["rehearsal"])
+        (self._shown or progress(self._console)).on_result(output["rehearsal"])
 
 
 def _play(

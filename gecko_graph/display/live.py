@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a live tree on a terminal, plain lines in a pipe."""
+"""The live view of a run: a tree on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -14,44 +14,41 @@ from rich.text import Text
 
 from ..state import Rehearsal
 from . import words
-from .story import Draft, Story, events_of, is_over, is_whole, opening_events, waits_for
-from .tree import attempt_tree, closing
+from .drafts import Draft, Drafts, is_complete, is_finished, list_events, list_opening_events, pending_calls
+from .tree import attempt_tree, result_block
 
 REFRESHES_A_SECOND = 8
 
 
 class Progress(Protocol):
-    """Shows one turn while it goes on: `with progress(console) as shown: shown.take(event)`."""
+    """The view of one running turn: `with progress(console) as view: view.on_event(event)`."""
 
     def __enter__(self) -> Progress:
-        """Begin to show."""
+        """Start the view."""
 
     def __exit__(self, *failure: object) -> None:
-        """Leave on the screen what there is."""
+        """Stop the view; the screen keeps its content."""
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
 
-    def sum_up(self, rehearsal: Rehearsal) -> None:
-        """Show what it has come to, once it is over."""
+    def on_result(self, rehearsal: Rehearsal) -> None:
+        """Show the result of the turn."""
 
 
 def progress(console: Console) -> Progress:
-    """A live tree where the console is a terminal, else plain lines."""
+    """Return a live tree where the console is a terminal, else plain lines."""
     return LiveTree(console) if console.is_terminal and not console.is_dumb_terminal else PlainLines(console)
 
 
 class LiveTree:
-    """Attempts grow on the screen. One that is over is printed for good and scrolls away; only open ones are redrawn.
-
-    So what is redrawn fits the screen: of a long attempt its end.
-    """
+    """A growing tree: a finished attempt is printed and scrolls, only open ones, cut to the screen, are redrawn."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._story = Story()
+        self._drafts = Drafts()
         self._open: dict[int, Draft] = {}
-        self._lock = Lock()  # the picture is drawn by a thread of its own
+        self._lock = Lock()  # rich draws the picture in its own thread
         self._spinner = Spinner("dots", style="dim")
         self._live = Live(
             get_renderable=self._picture,
@@ -70,43 +67,43 @@ class LiveTree:
         for draft in self._open.values():
             self._console.print(attempt_tree(draft, waiting="stopped here"))
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
-        if not event["attempt"]:  # of the turn as a whole
+        if not event["attempt"]:  # an event of the turn
             for word, text in event_lines(event):
                 self._console.print(Text(f"{word} {words.clean(text)}", "dim"))
             return
         with self._lock:
-            draft = self._story.take(event)
-            if not is_over(draft):
+            draft = self._drafts.add(event)
+            if not is_finished(draft):
                 self._open[draft["number"]] = draft
                 return
             was_open = self._open.pop(draft["number"], None) is not None
-        if was_open and is_whole(draft):
-            self._live.refresh()  # what is printed goes above the last picture, which must not hold it any more
+        if was_open and is_complete(draft):
+            self._live.refresh()  # printed text goes above the last picture, which must not show it twice
             self._console.print(attempt_tree(draft))
 
-    def sum_up(self, rehearsal: Rehearsal) -> None:
-        """Show what it has come to, and before that the attempts of which only a part was seen, as after a resume."""
-        seen = {draft["number"] for draft in self._story.attempts if is_whole(draft)}
+    def on_result(self, rehearsal: Rehearsal) -> None:
+        """Show the result, and before it the attempts that were seen only in part, as after a resume."""
+        seen = {draft["number"] for draft in self._drafts.attempts if is_complete(draft)}
         for attempt in rehearsal["attempts"]:
             if attempt["number"] not in seen:
                 self._console.print(attempt_tree(attempt))
-        self._console.print(closing(rehearsal))
+        self._console.print(result_block(rehearsal))
 
     def _picture(self) -> RenderableType:
         with self._lock:
             return self._drawn(list(self._open.values()))
 
     def _drawn(self, drafts: list[Draft]) -> RenderableType:
-        waiting = "; ".join(dict.fromkeys(filter(None, map(waits_for, drafts))))
-        doing = f"waiting for {words.clean(words.cut(waiting, 60))}" if waiting else "thinking"
-        self._spinner.update(text=Text(doing, "dim"), style="dim")
+        waiting = "; ".join(dict.fromkeys(filter(None, map(pending_calls, drafts))))
+        status = f"waiting for {words.clean(words.cut(waiting, 60))}" if waiting else "thinking"
+        self._spinner.update(text=Text(status, "dim"), style="dim")
         return _Tail(Group(*(attempt_tree(draft) for draft in drafts), self._spinner))
 
 
 class _Tail:
-    """The last lines of a renderable, as many as the screen holds."""
+    """The last lines of a renderable that fit the screen."""
 
     def __init__(self, renderable: RenderableType) -> None:
         self._renderable = renderable
@@ -123,31 +120,31 @@ class _Tail:
 
 
 def show(console: Console, attempts: Iterable[Draft], rehearsal: Rehearsal | None, *, waiting: str = "") -> None:
-    """Show what is over, or was interrupted: trees on a terminal, else plain lines.
+    """Print finished or interrupted attempts: trees on a terminal, else plain lines.
 
     Args:
-        console: Where to.
+        console: The console.
         attempts: Attempts, finished or not.
-        rehearsal: What they came to; None where they did not.
-        waiting: What an unfinished attempt is waiting for.
+        rehearsal: Their result; None while there is none.
+        waiting: What an unfinished attempt waits for.
     """
     plain = PlainLines(console)
-    for event in opening_events(rehearsal or {}):
-        plain.take(event)
+    for event in list_opening_events(rehearsal or {}):
+        plain.on_event(event)
     for attempt in attempts:
         if console.is_terminal:
             console.print(attempt_tree(attempt, waiting=waiting))
         else:
-            for event in events_of(attempt):
-                plain.take(event)
+            for event in list_events(attempt):
+                plain.on_event(event)
     if rehearsal is not None and console.is_terminal:
-        console.print(closing(rehearsal))
+        console.print(result_block(rehearsal))
     elif rehearsal is not None:
-        plain.sum_up(rehearsal)
+        plain.on_result(rehearsal)
 
 
 class PlainLines:
-    """One line an event, each with the number of its attempt, so that parallel ones can be told apart."""
+    """One line an event, each with the number of its attempt."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -158,49 +155,49 @@ class PlainLines:
     def __exit__(self, *failure: object) -> None:
         return None
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Print one event."""
         for word, text in event_lines(event):
-            self._say(f"[{event['attempt'] or '-'}] {word:<8} {words.clean(text)}")
+            self._print(f"[{event['attempt'] or '-'}] {word:<8} {words.clean(text)}")
 
-    def sum_up(self, rehearsal: Rehearsal) -> None:
-        """Print what it has come to."""
-        for word, text in closing_lines(rehearsal):
-            self._say(f"{word:<12} {words.clean(text)}")
+    def on_result(self, rehearsal: Rehearsal) -> None:
+        """Print the result."""
+        for word, text in result_lines(rehearsal):
+            self._print(f"{word:<12} {words.clean(text)}")
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self._console.out(line.rstrip(), highlight=False)
 
 
-def closing_lines(rehearsal: Rehearsal) -> Iterator[tuple[str, str]]:
-    """What a rehearsal comes to as lines."""
-    verdict = words.tell_verdict(rehearsal["verdict"], plan=rehearsal["plan"])
+def result_lines(rehearsal: Rehearsal) -> Iterator[tuple[str, str]]:
+    """Yield the result of a rehearsal as labelled lines."""
+    verdict = words.format_verdict(rehearsal["verdict"], plan=rehearsal["plan"])
     yield "result", f"{verdict} (attempt {rehearsal['chosen']} of {len(rehearsal['attempts'])})"
     for number, call in enumerate(rehearsal["plan"], 1):
-        yield "plan", f"{number}. {words.tell_call(call, origins=rehearsal.get('origins', {}).get(call['id']))}"
-    for mark in words.tell_changes(rehearsal):
+        yield "plan", f"{number}. {words.format_call(call, origins=rehearsal.get('origins', {}).get(call['id']))}"
+    for mark in words.format_changes(rehearsal):
         yield "state", f"{mark.sign} {mark.place} {mark.value}"
     if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
         yield "asks", words.cut(rehearsal["answer"], words.PROSE_CHARS)
-    yield "cost", words.tell_usage(rehearsal["usage"])
+    yield "cost", words.format_usage(rehearsal["usage"])
 
 
 def event_lines(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """An event as lines: a word that can be searched for, and the rest."""
-    tell = _LINES.get(event["type"])
-    if tell is not None:
-        yield from tell(event)
+    """Yield an event as labelled lines; none for an unknown one."""
+    format_event = _LINES.get(event["type"])
+    if format_event is not None:
+        yield from format_event(event)
 
 
 def _state(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield from words.tell_supposed({"supposed_state": event})
+    yield from words.format_supposed({"supposed_state": event})
 
 
 def _checklist(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for item in event["items"]:
         yield "expected", words.prose(item["description"])
     if event.get("failure"):
-        yield "expected", f"nobody can say: {words.prose(event['failure'])}"
+        yield "expected", f"no checklist: {words.prose(event['failure'])}"
 
 
 def _attempt(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -208,19 +205,19 @@ def _attempt(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _call(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "call", words.tell_call(event["call"])
+    yield "call", words.format_call(event["call"])
 
 
 def _complaint(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for complaint in event["complaints"]:
-        yield "refused", f"{event['call']['name']}: {words.tell_complaint(complaint)}"
+        yield "refused", f"{event['call']['name']}: {words.format_complaint(complaint)}"
 
 
 def _result(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     name = event["call"]["name"]
-    yield event["status"], f"{name}: {words.tell_result(event['result'])} ({words.tell_source(event)})"
-    for told in words.tell_passed(event["passed"]):
-        yield "note", f"{name}: {told}"
+    yield event["status"], f"{name}: {words.format_result(event['result'])} ({words.format_source(event)})"
+    for reason in words.format_passed(event["passed"]):
+        yield "note", f"{name}: {reason}"
     for why in event.get("unclear", ()):
         yield "unclear", f"{name}: {why}"
 
@@ -229,7 +226,7 @@ def _change(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     name = event["call"]["name"]
     if event["refused"]:
         yield "refused", f"{name}: the change was not made: {event['refused']}"
-    for mark in words.tell_patch(event["patch"] or []):
+    for mark in words.format_patch(event["patch"] or []):
         yield "change", f"{name}: {mark.sign} {mark.place} {mark.value}".rstrip()
     for race in event.get("race", ()):
         yield "race", f"{name}: {race}"
@@ -240,12 +237,12 @@ def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "answer", words.cut(event["answer"], words.PROSE_CHARS)
     if words.is_early(event["stop_reason"]):
         yield "stopped", event["stop_reason"]
-    yield "verdict", words.tell_verdict(event["verdict"])
+    yield "verdict", words.format_verdict(event["verdict"])
     for item in event["verdict"]["items"]:
-        why = "; ".join(filter(None, words.tell_judged(item, event["stop_reason"])))
+        why = "; ".join(filter(None, words.format_judgement(item, event["stop_reason"])))
         yield "item", f"{item['status'].replace('_', ' ')}: {item['description']} ({why})"
-    yield from words.tell_notes(event["verdict"])
-    if feedback := words.tell_feedback(event["verdict"], event["stop_reason"]):
+    yield from words.format_notes(event["verdict"])
+    if feedback := words.format_feedback(event["verdict"], event["stop_reason"]):
         yield "feedback", feedback
 
 

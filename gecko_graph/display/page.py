@@ -11,7 +11,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from . import tree, words
-from .story import waits_for
+from .drafts import pending_calls
 
 CELL_CHARS = 600
 
@@ -30,7 +30,7 @@ def rehearsal_page(rehearsal: words.Record, *, waiting: str = "") -> str:
     """A rehearsal, whole or in the making, as one HTML table and a line on what it cost.
 
     Args:
-        rehearsal: A `Rehearsal` record, or one with drafts of attempts (`Story`), and without what is not known yet.
+        rehearsal: A `Rehearsal` record, or one with drafts of attempts (`Drafts`), and without what is not known yet.
         waiting: What unfinished attempts wait for, where that is not the result of a call.
     """
     head = "".join(f'<th style="{_CELL};width:{width}">{escape(title)}</th>' for title, width in _HEADS.items())
@@ -40,7 +40,7 @@ def rehearsal_page(rehearsal: words.Record, *, waiting: str = "") -> str:
         body += _attempt(
             attempt, mark=" (chosen)" if attempt["number"] == rehearsal.get("chosen") else "", waiting=waiting
         )
-    cost = f"<p>{_html(Text(words.tell_usage(rehearsal['usage']), 'dim'))}</p>" if "usage" in rehearsal else ""
+    cost = f"<p>{_html(Text(words.format_usage(rehearsal['usage']), 'dim'))}</p>" if "usage" in rehearsal else ""
     table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     return f'<div style="overflow-x:auto">{table}</div>{cost}'
 
@@ -50,7 +50,7 @@ def _attempt(attempt: words.Record, *, mark: str, waiting: str) -> str:
     if "verdict" in attempt:
         title += f"<br>{_lines([(tree.attempt_verdict(attempt), Text('')), *tree.verdict_rows(attempt)])}"
     else:
-        call = waits_for(attempt)
+        call = pending_calls(attempt)
         title += _html(Text(f"  {waiting or (f'waiting for {call}' if call else 'thinking')} …", "dim"))
     rows = [_whole_row(title)]
     for number, step in enumerate(attempt["steps"], 1):

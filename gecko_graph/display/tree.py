@@ -1,4 +1,4 @@
-"""Attempts as trees, for a terminal and as text. Everything goes in as `Text`, never as markup."""
+"""Attempts as rich trees, for a terminal and as text. All content is `Text`, never markup."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ STYLES = {
 STATUS_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "not_asked_for": "~"}
 
 Row = tuple[Text, Text]
-"""A sign or word, and what it says."""
+"""A label and its text."""
 
 
 def rehearsal_tree(rehearsal: words.Record, *, waiting: str = "") -> RenderableType:
-    """A rehearsal, whole or in the making: its attempts, then what it comes to."""
+    """Return a rehearsal, finished or not, as a tree: its attempts, then its result."""
     attempts = [attempt_tree(attempt, waiting=waiting or "going on") for attempt in rehearsal["attempts"]]
-    return Group(*_rows(supposed_rows(rehearsal)), *attempts, *([closing(rehearsal)] if "verdict" in rehearsal else []))
+    return Group(
+        *_rows(supposed_rows(rehearsal)), *attempts, *([result_block(rehearsal)] if "verdict" in rehearsal else [])
+    )
 
 
 def supposed_rows(rehearsal: words.Record) -> list[Row]:
-    """What was made up of the state before the first attempt."""
-    return [_row(word, text) for word, text in words.tell_supposed(rehearsal)]
+    """Return the rows of the supposed state."""
+    return [_row(word, text) for word, text in words.format_supposed(rehearsal)]
 
 
 def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
-    """One attempt, finished or not.
+    """Return one attempt, finished or not, as a tree.
 
     Args:
-        attempt: An `Attempt` record, or a draft of one (`Story`).
+        attempt: An `Attempt` record, or a draft (`Drafts`).
         waiting: What an unfinished attempt waits for.
     """
     tree = Tree(attempt_head(attempt), guide_style="dim")
@@ -56,62 +58,62 @@ def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
 
 
 def answer_rows(step: words.Record, *, room: int = words.RESULT_CHARS) -> list[Row]:
-    """What became of a call: complaints, or the result, why other rungs passed, and what could not be evaluated."""
-    rows = [_row("refused", words.tell_complaint(complaint)) for complaint in step.get("complaints", [])]
+    """Return the rows of a call's result: complaints, or the result, the rungs that passed, and unclear conditions."""
+    rows = [_row("refused", words.format_complaint(complaint)) for complaint in step.get("complaints", [])]
     outcome = step.get("outcome") or {}
     if "status" in outcome:
-        rows.append((_word(outcome["status"]), Text(words.tell_result(outcome["result"], room=room))))
-        rows += [(Text(""), Text(told, "dim")) for told in words.tell_passed(outcome["passed"])]
+        rows.append((_word(outcome["status"]), Text(words.format_result(outcome["result"], room=room))))
+        rows += [(Text(""), Text(reason, "dim")) for reason in words.format_passed(outcome["passed"])]
     return rows + [_row("unclear", words.prose(why)) for why in outcome.get("unclear", [])]
 
 
 def change_rows(step: words.Record, *, room: int = words.VALUE_CHARS) -> list[Row]:
-    """What a call changed, or why it was not to, and whose change it meets."""
+    """Return the rows of a call's state change, why it was refused, and its races."""
     outcome = step.get("outcome") or {}
     refusal = words.refusal_of(outcome)
     rows = [_row("refused", f"the change was not made: {refusal}")] if refusal else []
-    rows += mark_rows(words.tell_patch(outcome.get("patch") or [], room=room))
+    rows += mark_rows(words.format_patch(outcome.get("patch") or [], room=room))
     return rows + [_row("race", words.clean(race), style="refused") for race in outcome.get("race", [])]
 
 
 def mark_rows(marks: Iterable[words.Mark]) -> list[Row]:
-    """A change of the task state, one row an operation."""
+    """Return the rows of a state change, one an operation."""
     return [(_word(mark.sign), Text(mark.place, "bold").append(f" {mark.value}", "not bold")) for mark in marks]
 
 
 def verdict_rows(attempt: words.Record) -> list[Row]:
-    """The checklist, item by item, and what else the judge says."""
+    """Return the rows of a verdict: items, notes, feedback."""
     verdict = attempt["verdict"]
     rows: list[Row] = []
     for item in verdict["items"]:
         text = Text(words.prose(item["description"]))
-        reason, judged_by = words.tell_judged(item, attempt.get("stop_reason", ""))
+        reason, judged_by = words.format_judgement(item, attempt.get("stop_reason", ""))
         note = f"{reason} ({judged_by})".strip()
         rows.append((Text(STATUS_SIGNS[item["status"]], STYLES[item["status"]]), text.append(f"  {note}", "dim")))
-    rows += [_row(word, text) for word, text in words.tell_notes(verdict)]
-    if feedback := words.tell_feedback(verdict, attempt.get("stop_reason", "")):
+    rows += [_row(word, text) for word, text in words.format_notes(verdict)]
+    if feedback := words.format_feedback(verdict, attempt.get("stop_reason", "")):
         rows.append((Text("»", "dim"), Text(feedback)))
     return rows
 
 
-def closing(rehearsal: words.Record) -> RenderableType:
-    """What a rehearsal comes to: verdict, plan, change, cost."""
+def result_block(rehearsal: words.Record) -> RenderableType:
+    """Return the result of a rehearsal: verdict, plan, change, cost."""
     head, origins = _verdict(rehearsal["verdict"], rehearsal["plan"]), rehearsal.get("origins", {})
     head.append(f"  attempt {rehearsal['chosen']} of {len(rehearsal['attempts'])}", "not bold dim")
     rows: list[Row] = []
     for number, call in enumerate(rehearsal["plan"], 1):
         planned = Text(f"{number}. ").append(_call(call, origins.get(call["id"], {})))
         rows.append((Text("plan" if number == 1 else "", "bold"), planned))
-    for number, (mark, change) in enumerate(mark_rows(words.tell_changes(rehearsal))):
+    for number, (mark, change) in enumerate(mark_rows(words.format_changes(rehearsal))):
         rows.append((Text("" if number else "state", "bold"), Text.assemble(mark, " ", change)))
     if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
         rows.append((Text("asks", "bold"), Text(words.prose(rehearsal["answer"]))))
-    rows.append((Text("cost", "bold"), Text(words.tell_usage(rehearsal["usage"]), "dim")))
+    rows.append((Text("cost", "bold"), Text(words.format_usage(rehearsal["usage"]), "dim")))
     return Group(Text(""), head, *_rows(rows))
 
 
 def as_text(*renderables: RenderableType, width: int) -> str:
-    """Renderables as plain text, at most `width` columns wide, without spaces at the ends of lines."""
+    """Return renderables as plain text, at most `width` columns wide, without trailing spaces."""
     out = io.StringIO()
     console = Console(
         file=out, width=width, color_system=None, legacy_windows=False, emoji=False, force_terminal=False,
@@ -123,7 +125,7 @@ def as_text(*renderables: RenderableType, width: int) -> str:
 
 
 def attempt_head(attempt: words.Record, *, mark: str = "") -> Text:
-    """An attempt's number, what it began from, and why it ended early."""
+    """Return an attempt's number, start state, and why it ended early."""
     head = Text(f"Attempt {attempt['number']}{mark}", "bold")
     if digest := attempt.get("start_digest"):
         head.append(f"  from state {digest[:8]}", "not bold dim")
@@ -133,27 +135,27 @@ def attempt_head(attempt: words.Record, *, mark: str = "") -> Text:
 
 
 def attempt_verdict(attempt: words.Record) -> Text:
-    """The verdict on an attempt in a line."""
+    """Return the verdict on an attempt in one line."""
     return _verdict(attempt["verdict"], words.plan_of(attempt))
 
 
 def step_head(step: words.Record, origins: words.Record = MappingProxyType({})) -> Text:
-    """A call, where its arguments come from, and who answered it."""
+    """Return a call with its origins and the rung that answered."""
     head = _call(step["call"], origins.get(step["call"]["id"], {}))
     outcome = step.get("outcome") or {}
-    return head.append(f"  {words.tell_source(outcome)}", "not bold dim") if "rung" in outcome else head
+    return head.append(f"  {words.format_source(outcome)}", "not bold dim") if "rung" in outcome else head
 
 
 def _call(call: words.Record, origins: words.Record = MappingProxyType({})) -> Text:
     head = Text(words.clean(call["name"]), "bold").append("(", "not bold")
-    for number, (text, origin, made_up) in enumerate(words.arguments(call, origins=origins)):
+    for number, (text, origin, made_up) in enumerate(words.list_arguments(call, origins=origins)):
         head.append(f"{', ' if number else ''}{text}", "not bold")
         head.append(f" ({origin})" if origin else "", "not bold yellow" if made_up else "not bold dim")
     return head.append(")", "not bold")
 
 
 def _verdict(verdict: words.Record, plan: Sequence[words.Record]) -> Text:
-    return Text(words.tell_verdict(verdict, plan=plan), STYLES[words.style_of(verdict)])
+    return Text(words.format_verdict(verdict, plan=plan), STYLES[words.style_of(verdict)])
 
 
 def _word(word: str) -> Text:
@@ -165,7 +167,7 @@ def _row(word: str, text: str, *, style: str = "") -> Row:
 
 
 def _rows(rows: Iterable[Row]) -> list[RenderableType]:
-    """Rows under a call, moved in; nothing where there are none."""
+    """Return rows as a list of one grid, or an empty list."""
     listed = list(rows)
     return [_grid(listed)] if listed else []
 

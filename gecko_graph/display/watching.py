@@ -1,4 +1,4 @@
-"""Watching a graph run: a live tree on a terminal, a table that grows in a notebook, lines in a pipe."""
+"""Watching a graph run: a live tree on a terminal, a growing table in a notebook, lines in a pipe."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rich.console import Console
 from ..events import Reader, stream_options
 from ..state import Rehearsal
 from . import WIDTH
+from .drafts import Drafts
 from .live import Progress, progress
 from .page import rehearsal_page
-from .story import Story
 from .tree import as_text, rehearsal_tree
 
 GATHERED_S = 0.25
-"""Seconds for which events are gathered before a notebook's table is drawn again."""
+"""Seconds for which events are collected before a notebook's table is drawn again."""
 
 AnyGraph = Pregel[Any, Any, Any, Any]
 
@@ -29,19 +29,19 @@ AnyGraph = Pregel[Any, Any, Any, Any]
 def watch(
     graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
 ) -> dict[str, Any]:
-    """Run a graph and show the rehearsal in it while it goes on.
+    """Run a graph and show its rehearsal live.
 
     Args:
-        graph: What `create_gecko` gives, or a graph that embeds it.
-        inputs: As for `graph.invoke`: also None or a Command, to go on with a thread.
+        graph: The graph of `create_gecko`, or one that embeds it.
+        inputs: As for `graph.invoke`; None or a Command resumes a thread.
         config: As for `graph.invoke`.
         context: As for `graph.invoke`.
-        options: What else `graph.stream` takes, such as `durability`; how it streams is set here.
+        options: Other options of `graph.stream`, such as `durability`; the stream mode is set here.
 
     Returns:
-        What `graph.invoke` returns.
+        The output of `graph.invoke`.
     """
-    with _shown() as reader:
+    with _view() as reader:
         for part in graph.stream(inputs, config, context=context, **stream_options(graph), **options):
             reader.read(part)
     return reader.output
@@ -50,29 +50,29 @@ def watch(
 async def awatch(
     graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
 ) -> dict[str, Any]:
-    """As `watch`, without blocking the event loop."""
-    with _shown() as reader:
+    """Run as `watch` does, without blocking the event loop."""
+    with _view() as reader:
         async for part in graph.astream(inputs, config, context=context, **stream_options(graph), **options):
             reader.read(part)
     return reader.output
 
 
 @contextmanager
-def _shown() -> Iterator[Reader]:
+def _view() -> Iterator[Reader]:
     console = Console()
     view: Progress = NotebookTable() if console.is_jupyter else progress(console)
     with view:
-        reader = Reader(view.take)
+        reader = Reader(view.on_event)
         yield reader
     if reader.rehearsal is not None:
-        view.sum_up(reader.rehearsal)
+        view.on_result(reader.rehearsal)
 
 
 class NotebookTable:
-    """One table under the cell, drawn again while attempts go on; see `live.Progress`."""
+    """One table under the cell, redrawn while attempts run; see `live.Progress`."""
 
     def __init__(self) -> None:
-        self._story = Story()
+        self._drafts = Drafts()
         self._record: dict[str, Any] = {}
         self._lock = Lock()
         self._timer: Timer | None = None
@@ -84,11 +84,11 @@ class NotebookTable:
     def __exit__(self, *failure: object) -> None:
         self._draw(waiting="stopped here")
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Show one event, together with those that follow at once."""
         with self._lock:
             if event["attempt"]:
-                self._story.take(event)
+                self._drafts.add(event)
             elif event["type"] == "gecko.state":
                 self._record["supposed_state"] = event
             if self._timer is None:
@@ -96,8 +96,8 @@ class NotebookTable:
                 self._timer.daemon = True
                 self._timer.start()
 
-    def sum_up(self, rehearsal: Rehearsal) -> None:
-        """Show what it has come to."""
+    def on_result(self, rehearsal: Rehearsal) -> None:
+        """Show the result."""
         self._handle.update(_data(rehearsal), raw=True)
 
     def _draw(self, *, waiting: str = "") -> None:
@@ -107,7 +107,7 @@ class NotebookTable:
             elif not waiting:  # drawn already
                 return
             self._timer = None
-            data = _data({**self._record, "attempts": self._story.attempts}, waiting=waiting)
+            data = _data({**self._record, "attempts": self._drafts.attempts}, waiting=waiting)
             self._handle.update(data, raw=True)
 
 

@@ -15,7 +15,7 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from gecko_graph import RehearsalState
-from gecko_graph.display.words import tell_verdict
+from gecko_graph.display.words import format_verdict
 from gecko_graph.scenario import shipped
 from tests.cli.command import ENVIRONMENT, FILES, SHOP, SHOP_API, mistake
 
@@ -162,7 +162,7 @@ def test_history_of_a_graph_that_embeds_the_rehearsal(run, tmp_path):
     with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
         done = parent.compile(checkpointer=saver).invoke(given, {"configurable": {"thread_id": "p"}})
     _, listed, _ = run("history", tmp_path / "runs.sqlite")
-    assert listed.endswith(f"1 turn, {tell_verdict(done['rehearsal']['verdict'])}: Buy one\n")
+    assert listed.endswith(f"1 turn, {format_verdict(done['rehearsal']['verdict'])}: Buy one\n")
     code, told, _ = run("history", tmp_path / "runs.sqlite", "p")
     assert code == 0
     assert told.startswith("Turn 1  Buy one\n2 checkpoints")

@@ -1,4 +1,4 @@
-"""From streamed events back to attempts: what the live view draws while a run goes on."""
+"""Attempts rebuilt from streamed events: what the live view draws while a run goes on."""
 
 from __future__ import annotations
 
@@ -8,62 +8,62 @@ from typing import Any, TypeAlias
 from .. import events
 
 Draft: TypeAlias = dict[str, Any]
-"""An `Attempt` record in the making: `steps` may have neither complaints nor outcome yet, `verdict` may be missing."""
+"""An unfinished `Attempt` record: steps may lack complaints and outcome, the verdict may be missing."""
 
 ANSWER_KEYS = ("status", "result", "rung", "simulated", "passed")
 VERDICT_KEYS = ("verdict", "answer", "stop_reason", "stop")
 
 
-class Story:
-    """The attempts of one turn, as far as events have told them."""
+class Drafts:
+    """The attempts of one turn, rebuilt from its events."""
 
     def __init__(self) -> None:
         self._attempts: dict[int, Draft] = {}
 
     @property
     def attempts(self) -> list[Draft]:
-        """All attempts so far, by number."""
+        """The attempts so far, by number."""
         return [self._attempts[number] for number in sorted(self._attempts)]
 
-    def take(self, event: Mapping[str, Any]) -> Draft:
-        """Book one event; the attempt that it belongs to, which is the same object each time.
+    def add(self, event: Mapping[str, Any]) -> Draft:
+        """Add one event; return its attempt, the same object each time.
 
-        An attempt that begins again, after a resume, starts from nothing.
+        An attempt that begins again, after a resume, starts empty.
         """
         number = event["attempt"]
         if event["type"] == "gecko.attempt" or number not in self._attempts:
             self._attempts[number] = {"number": number, "steps": []}
         draft = self._attempts[number]
-        _TAKE.get(event["type"], _nothing)(draft, event)
+        _HANDLERS.get(event["type"], _ignore)(draft, event)
         return draft
 
 
-def is_over(draft: Mapping[str, Any]) -> bool:
-    """True for an attempt that has its verdict."""
+def is_finished(draft: Mapping[str, Any]) -> bool:
+    """Return whether an attempt has its verdict."""
     return "verdict" in draft
 
 
-def is_whole(draft: Mapping[str, Any]) -> bool:
-    """True for an attempt that was seen from its beginning."""
+def is_complete(draft: Mapping[str, Any]) -> bool:
+    """Return whether an attempt was seen from its beginning."""
     return "start_digest" in draft
 
 
-def waits_for(draft: Mapping[str, Any]) -> str:
-    """The calls that an attempt is waiting for; nothing while models think."""
+def pending_calls(draft: Mapping[str, Any]) -> str:
+    """Return the names of the calls without a result; empty while models think."""
     open_calls = [step["call"]["name"] for step in draft["steps"] if "outcome" not in step and "complaints" not in step]
     return ", ".join(open_calls)
 
 
-def opening_events(rehearsal: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The events that a record's turn opened with: what was made up of the state, and the checklist."""
+def list_opening_events(rehearsal: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the events that open a turn: the supposed state and the checklist."""
     if supposed := rehearsal.get("supposed_state"):
         yield events.event("gecko.state", attempt=0, **supposed)
     if items := rehearsal.get("checklist"):
         yield events.event("gecko.checklist", attempt=0, items=items, failure="")
 
 
-def events_of(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The events that a record's attempt was told by, or an unfinished one's; `Story` makes the same of them again."""
+def list_events(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the events of an attempt, finished or not; `Drafts` rebuilds the attempt from them."""
     number = attempt["number"]
     yield events.event("gecko.attempt", attempt=number, digest=attempt["start_digest"], feedback="")
     for step in attempt["steps"]:
@@ -85,7 +85,7 @@ def events_of(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         )
 
 
-def _nothing(draft: Draft, event: Mapping[str, Any]) -> None:
+def _ignore(draft: Draft, event: Mapping[str, Any]) -> None:
     del draft, event
 
 
@@ -117,7 +117,7 @@ def _judge(draft: Draft, event: Mapping[str, Any]) -> None:
 
 
 def _step(draft: Draft, event: Mapping[str, Any]) -> Draft:
-    """The step of the event's call; made where the stream was joined after the call."""
+    """Return the step of the event's call; added where the stream was joined after the call."""
     for step in reversed(draft["steps"]):
         if step["call"]["id"] == event["call"]["id"]:
             return step  # type: ignore[no-any-return]
@@ -126,7 +126,7 @@ def _step(draft: Draft, event: Mapping[str, Any]) -> Draft:
     return step
 
 
-_TAKE = {
+_HANDLERS = {
     "gecko.attempt": _begin,
     "gecko.call": _call,
     "gecko.complaint": _complain,
