@@ -7,7 +7,7 @@ import unicodedata
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langgraph.types import GraphOutput
 from rich.cells import cell_len
@@ -160,6 +160,7 @@ def test_clean_shows_what_it_cannot_keep():
     assert words.clean("one\r\ntwo\tthree") == "one ⏎ two three"
     assert words.clean("one\r\ntwo", lines=True) == "one\ntwo"
     assert words.clean("👩‍👩‍👧") == "👩‍👩‍👧"
+    assert words.clean("\u200da \u200d\u200db") == "\\u200da \\u200d\\u200db"
 
 
 def test_what_tools_wrote_is_no_markup_and_no_escape_sequence():
@@ -223,6 +224,7 @@ WIDE = st.text(st.sampled_from("ab 漢字🦎é\u200d\x1b\n"), max_size=80)
 
 
 @given(WIDE, st.integers(40, 120))
+@example("aaaaaaaaaaaaaa\x1b\x1b\x1ba \u200d\u200d字字字字字字", 68)
 def test_lines_fit_the_width(text, width):
     shown = str(format_run(nasty_run(text), width=width))
     assert max(map(cell_len, shown.split("\n"))) <= width

@@ -43,7 +43,8 @@ _ESCAPES = re.compile(
     re.DOTALL,
 )
 _CHANGES = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
-_JOINERS = "\u200c\u200d"  # emoji and several scripts need them
+_JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
+_STRAY_JOINERS = re.compile(rf"(?:^|(?<=[\s{_JOINERS}]))[{_JOINERS}]")
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -68,6 +69,7 @@ def clean(text: str, *, lines: bool = False) -> str:
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\t", " ")
     if not lines:
         text = text.replace("\n", " ⏎ ")
+    text = _STRAY_JOINERS.sub(lambda found: _visible(found[0]), text)  # rich cannot measure a line that begins with one
     return "".join(char if _is_safe(char) else _visible(char) for char in text)
 
 
