@@ -7,6 +7,7 @@ GeckoError              a user's mistake; the message names what is wrong, where
 ├── ScenarioError       a scenario file is missing or wrong
 ├── StateError          a task state that is not JSON
 ├── TaskError           nothing to do: no messages, an empty task
+├── InDoubt             a real call whose effect is unknown: it was sent, and no usable answer came
 └── ModelError          an unknown model, a missing key
 
 RunFailure              something inside a run did not work; a node turns it into data, no user sees it raised
@@ -52,6 +53,10 @@ class StateError(GeckoError):
 
 class TaskError(GeckoError):
     """A run without a task."""
+
+
+class InDoubt(GeckoError):
+    """A real call that was sent and may have taken effect: look it up before it is sent again."""
 
 
 class ModelError(GeckoError):

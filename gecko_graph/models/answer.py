@@ -121,7 +121,7 @@ async def _ainvoke(call: ModelCall, config: RunnableConfig) -> Any:
 
 
 def _told(done: Done) -> Reply:
-    return Reply(done.value, done.failure, late=done.late)
+    return Reply(done.value, done.failure, late=done.late, in_doubt=done.in_doubt)
 
 
 def _config(ask: ModelAsk, config: RunnableConfig | None) -> RunnableConfig:

@@ -82,6 +82,7 @@ class Reply:
         usage: What the question cost, repairs included.
         absent: True where nobody could be asked: the role has no model.
         late: True where work was not over in time.
+        in_doubt: True where work raised `InDoubt`.
     """
 
     value: Any
@@ -89,6 +90,7 @@ class Reply:
     usage: RoleUsage = field(default_factory=usage.nothing)
     absent: bool = False
     late: bool = False
+    in_doubt: bool = False
 
     def __post_init__(self) -> None:
         """Mask the failure: whatever models and users' functions raise comes through here."""

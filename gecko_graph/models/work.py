@@ -13,6 +13,7 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
+from ..errors import InDoubt
 from ..masking import mask
 
 
@@ -37,11 +38,15 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of it: a value, or what went wrong. `late` is True where it was not over in time."""
+    """What came of it: a value, or what went wrong.
+
+    `late` is True where it was not over in time, `in_doubt` where it raised `InDoubt`.
+    """
 
     value: Any = None
     failure: str | None = None
     late: bool = False
+    in_doubt: bool = False
 
 
 def perform(work: Work) -> Done:
@@ -100,7 +105,7 @@ def _call(work: Work) -> Done:
     except GraphBubbleUp:
         raise
     except BaseException as error:  # noqa: BLE001 - the boundary to users' tools: sys.exit() in one ends the tool, not us
-        return Done(failure=error_text(error))
+        return _failed(error)
 
 
 async def _finished(value: Any) -> Any:
@@ -124,7 +129,7 @@ async def _acall(work: Work) -> Done:
     except BaseException as error:
         if _is_cancelled(error):
             raise
-        return Done(failure=error_text(error))
+        return _failed(error)
 
 
 def _is_cancelled(error: BaseException) -> bool:
@@ -139,6 +144,10 @@ def _done(work: Work, value: Any) -> Done:
 
 def _too_late(work: Work) -> Done:
     return Done(failure=f"did not answer within {work.timeout_s:g} s", late=True)
+
+
+def _failed(error: BaseException) -> Done:
+    return Done(failure=error_text(error), in_doubt=isinstance(error, InDoubt))
 
 
 def error_text(error: BaseException) -> str:

@@ -24,12 +24,20 @@ class ToolExample:
 
 @dataclass(frozen=True, slots=True)
 class HttpBinding:
-    """Where a tool of an OpenAPI document lives, and where each argument travels."""
+    """Where a tool of an OpenAPI document lives, and how its arguments travel. OpenAPI's defaults are left out."""
 
     method: str
     path: str
     places: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Argument name to (`path`, `query`, `header`, `cookie` or `body`, name on the wire); no name for a whole body."""
+    styles: dict[str, JsonObject] = field(default_factory=dict)
+    """Argument name to `style`, `explode`, `allowReserved` and `content` (a media type), where they are not default."""
+    body: JsonObject = field(default_factory=dict)
+    """The request body's `media` type, whether it is `required`, the `encoding` of its members."""
+    server: JsonObject | None = None
+    """The server object, `url` and `variables`; the first where there are several."""
+    security: tuple[dict[str, JsonObject], ...] = ()
+    """Alternatives, each with all security schemes that it needs, by name; `{}` needs none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +56,9 @@ class ToolSpec:
         real: The real function. Never run as a simulation.
         opened: True where the user allowed `real` to be run during a rehearsal; only reads can be opened.
         binding: Where the tool lives in an OpenAPI document.
+        stated: True where the user stated the effect; False where it is only claimed by a server's annotations.
+        idempotency: The argument that takes an idempotency key, or `header:<name>` of an HTTP tool. The executor fills
+            it; it is not among `parameters`.
     """
 
     name: str
@@ -61,6 +72,14 @@ class ToolSpec:
     real: Callable[..., Any] | None = None
     opened: bool = False
     binding: HttpBinding | None = None
+    stated: bool = False
+    idempotency: str | None = None
+
+    @property
+    def key_argument(self) -> str | None:
+        """The keyword of `real` that takes an idempotency key; None where the tool takes none."""
+        is_header = self.idempotency is not None and self.idempotency.startswith("header:")
+        return "idempotency_key" if is_header else self.idempotency
 
     @property
     def reads(self) -> bool:

@@ -129,6 +129,7 @@ class Toolkit:
             "simulate": simulate or {},
             "result": results or {},
             "effect": {name: _effect(name, one) for name, one in (effects or {}).items()},
+            "stated": dict.fromkeys([*(effects or {}), *(contracts or {})], True),
             "examples": {name: tuple(_example(name, one) for one in given) for name, given in (examples or {}).items()},
         }
         loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]

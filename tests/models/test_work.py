@@ -13,6 +13,7 @@ from contextvars import ContextVar
 import pytest
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
+from gecko_graph.errors import InDoubt
 from gecko_graph.models.work import Done, Work, aperform, perform
 
 HERE: ContextVar[str] = ContextVar("HERE", default="nowhere")
@@ -195,3 +196,17 @@ def test_a_function_that_hangs_does_not_keep_the_process_from_ending():
         "assert perform(hang).late and asyncio.run(aperform(hang)).late\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=55)
+
+
+@pytest.mark.parametrize(("error", "in_doubt"), [(InDoubt("sent, no answer"), True), (ValueError("no"), False)])
+async def test_a_call_in_doubt_is_marked(run, error, in_doubt):
+    def fails():
+        raise error
+
+    async def afails():
+        raise error
+
+    for function in (fails, afails):
+        reply = await run(work(function))
+        assert (reply.in_doubt, reply.late, reply.value) == (in_doubt, False, None)
+        assert str(error) in reply.failure

@@ -333,3 +333,14 @@ def test_hints_of_mcp_tools(metadata, effect):
         "additionalProperties": False,
     }
     assert read.real(a=1) == {"a": 1}
+
+
+def test_an_effect_is_stated_by_the_user_alone():
+    def look() -> str:
+        """Look."""
+
+    def pay() -> str:
+        """Pay."""
+
+    toolkit = Toolkit.from_tools([look, pay], effects={"look": "read"})
+    assert [tool.stated for tool in toolkit] == [True, False]
