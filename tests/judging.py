@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gecko_graph import GeckoContext
-from gecko_graph.nodes.attempt import record
+from gecko_graph.nodes.attempt import build_record
 from gecko_graph.nodes.judge import judge
 from gecko_graph.testing import drive
 from tests import desk
@@ -29,7 +29,7 @@ def round_of(state):
         "items": state.pop("items", desk.CHECKLIST),
         "items_failure": state.pop("items_failure", ""),
         "ledger": {"turn": 1, "started_at": 1.0, "usage": {}, "asked": asked},
-        "unjudged": [record(state)],
+        "unjudged": [build_record(state)],
     }
 
 

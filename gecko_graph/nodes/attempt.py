@@ -35,7 +35,7 @@ SPARE_CALLS = 5
 
 
 def begin(state: AttemptState, scope: NodeScope, *, rungs: Rungs = RUNGS) -> dict[str, Any]:
-    """Put the attempt's own copy of the task state in place; checks that it is the one that every attempt starts from.
+    """Put the attempt's own copy of the task state in place, once it is known to be the state that attempts start from.
 
     Raises:
         StateError: The state is not the one that the digest names: it was edited, or something changed it in place.
@@ -52,33 +52,33 @@ def begin(state: AttemptState, scope: NodeScope, *, rungs: Rungs = RUNGS) -> dic
 
 
 def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoContext) -> Runnable[Any, Any]:
-    """The node that runs one attempt as a graph of its own, sync and async.
+    """Return the node that runs one attempt as a graph of its own, sync and async.
 
     A wrapper, not the graph itself as a node: that would share every key of the same name and apply its reducers twice.
     """
-    cycle = longest_cycle(graph)
+    cycle = measure_longest_cycle(graph)
 
     def run(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
-        given, inner = frame(state, config, default, cycle=cycle)
+        given, inner = prepare_run(state, config, default, cycle=cycle)
         boundary = Boundary(given)
         with boundary:
             for values in graph.stream(given, inner, stream_mode="values"):
                 boundary.seen = values
-        return result(given, boundary.attempt(), boundary.seen)
+        return build_update(given, boundary.attempt(), boundary.seen)
 
     async def arun(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
-        given, inner = frame(state, config, default, cycle=cycle)
+        given, inner = prepare_run(state, config, default, cycle=cycle)
         boundary = Boundary(given)
         with boundary:
             async for values in graph.astream(given, inner, stream_mode="values"):
                 boundary.seen = values
-        return result(given, boundary.attempt(), boundary.seen)
+        return build_update(given, boundary.attempt(), boundary.seen)
 
     return _AttemptNode(run, afunc=arun, name="attempt")
 
 
 class _AttemptNode(RunnableLambda[Any, Any]):
-    """LangGraph finds the graph in a RunnableLambda's function, and has opened a run for the node: no second one."""
+    """A RunnableLambda, so that LangGraph finds the graph in its function, without a second tracer run for the node."""
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         run: Any = self.func
@@ -90,7 +90,7 @@ class _AttemptNode(RunnableLambda[Any, Any]):
 
 
 class Boundary:
-    """What was seen of an attempt, and the error that it broke with: a bad attempt is data, not a crash.
+    """The error boundary of an attempt: its latest values and its error. A bad attempt is data, not a crash.
 
     A user's mistake and LangGraph's own control flow go through.
     """
@@ -112,32 +112,32 @@ class Boundary:
         return True
 
     def attempt(self) -> UnjudgedAttempt:
-        """The attempt's record, with the steps that it made, whether it ended or broke."""
-        return record(self.seen) if self.error is None else broken(self.given, self.seen, self.error)
+        """Return the attempt's record, with the steps that it made, whether it ended or broke."""
+        return build_record(self.seen) if self.error is None else build_broken_record(self.given, self.seen, self.error)
 
 
-def longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
-    """How many nodes the longest way round in a graph has: what one tool call costs at most, in supersteps."""
+def measure_longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
+    """Return the number of nodes of a graph's longest cycle: what one tool call costs at most, in supersteps."""
     after: dict[str, set[str]] = {}
     for edge in graph.get_graph().edges:
         after.setdefault(edge.source, set()).add(edge.target)
 
-    def longest(way: tuple[str, ...]) -> int:
-        """The longest way on from here that comes back to where it began."""
-        ends = [len(way)] if way[0] in after.get(way[-1], ()) else [0]
-        return max(ends + [longest((*way, each)) for each in after.get(way[-1], ()) if each not in way])
+    def longest(path: tuple[str, ...]) -> int:
+        """Return the length of the longest path from here that leads back to its first node."""
+        ends = [len(path)] if path[0] in after.get(path[-1], ()) else [0]
+        return max(ends + [longest((*path, node)) for node in after.get(path[-1], ()) if node not in path])
 
     return max((longest((node,)) for node in after), default=0)
 
 
-def frame(
+def prepare_run(
     state: GeckoState, config: RunnableConfig, default: GeckoContext, *, cycle: int
 ) -> tuple[AttemptState, RunnableConfig]:
-    """The attempt's input and config, with two things that a subgraph would take from its caller.
+    """Return the attempt's input and config, with two things that a subgraph would take from its caller.
 
-    The recursion limit, from the supersteps that a call costs at most; and the run's name, which tells attempts apart
+    The recursion limit, from the supersteps that a call costs at most; and the run's name, which distinguishes attempts
     in a trace. Under the name of its node LangGraph would send all that the planner saw, simulated results included, to
-    whoever streams `messages` without subgraphs.
+    callers that stream `messages` without subgraphs.
     """
     context = context_of(get_runtime().context, default)
     number = state.get("number") or len(state.get("attempts") or []) + 1
@@ -145,11 +145,11 @@ def frame(
         "recursion_limit": cycle * (context.max_steps + SPARE_CALLS),
         "run_name": f"attempt {number}",
     }
-    return attempt_input(state, number, context), {**config, **own}
+    return build_input(state, number, context), {**config, **own}
 
 
-def result(given: AttemptState, attempt: UnjudgedAttempt, seen: AttemptState) -> dict[str, Any]:
-    """What the outer graph keeps of an attempt, ended or broken: the record, what it supposed and what it has cost."""
+def build_update(given: AttemptState, attempt: UnjudgedAttempt, seen: AttemptState) -> dict[str, Any]:
+    """Return what the outer graph keeps of an attempt, ended or broken: its record, its facts and its cost."""
     return {
         "unjudged": [attempt],
         "facts": seen.get("facts", {}),
@@ -158,8 +158,8 @@ def result(given: AttemptState, attempt: UnjudgedAttempt, seen: AttemptState) ->
     }
 
 
-def attempt_input(state: GeckoState, number: int, context: GeckoContext) -> AttemptState:
-    """What one attempt is given: its own copy of the task state, and everything of the turn that it may know."""
+def build_input(state: GeckoState, number: int, context: GeckoContext) -> AttemptState:
+    """Return one attempt's input: its own copy of the task state, and everything of the turn that it may know."""
     ledger, messages = state["ledger"], state["messages"]
     spent = total(ledger["usage"])
     deadline = None if context.time_budget_s is None else ledger["started_at"] + context.time_budget_s
@@ -182,8 +182,8 @@ def attempt_input(state: GeckoState, number: int, context: GeckoContext) -> Atte
     }
 
 
-def record(state: AttemptState) -> UnjudgedAttempt:
-    """The finished attempt as it is kept."""
+def build_record(state: AttemptState) -> UnjudgedAttempt:
+    """Return the record of a finished attempt."""
     return {
         "v": VERSION,
         "number": state["number"],
@@ -194,27 +194,18 @@ def record(state: AttemptState) -> UnjudgedAttempt:
         "change": make_patch(state["before"], state["task_state"]),
         "usage": state.get("usage", {}),
         "stop_reason": state.get("stop_reason", ""),
-        "stop": state.get("stop") or stopped(state),
+        "stop": state.get("stop") or read_old_stop(state),
     }
 
 
-def stopped(state: AttemptState) -> Stop:
-    """Why an attempt ended whose planner has stopped under an older version, which kept the message alone."""
+def read_old_stop(state: AttemptState) -> Stop:
+    """Return why an attempt ended that stopped under an older version, which kept the message alone."""
     return {"code": "answered" if state.get("answer") else "planner_failed", "message": state.get("stop_reason", "")}
 
 
-def broken(given: AttemptState, seen: AttemptState, error: Exception) -> UnjudgedAttempt:
-    """The record of an attempt that broke, with the steps it made: a bad attempt is data, not a crash."""
+def build_broken_record(given: AttemptState, seen: AttemptState, error: Exception) -> UnjudgedAttempt:
+    """Return the record of an attempt that broke, with the steps it made."""
     reason = cut(f"the attempt broke: {type(error).__name__}: {error}", budget=LONGEST_REASON)
-    return {
-        "v": VERSION,
-        "number": given["number"],
-        "start_digest": given["start_digest"],
-        "end_digest": given["start_digest"],
-        "steps": seen.get("steps", []),
-        "answer": seen.get("answer", ""),
-        "change": [],
-        "usage": seen.get("usage", {}),
-        "stop_reason": reason,
-        "stop": {"code": "broken", "message": reason},
-    }
+    stop: Stop = {"code": "broken", "message": reason}
+    ended = build_record({**given, **seen, "task_state": given["before"], "stop_reason": reason, "stop": stop})
+    return {**ended, "end_digest": given["start_digest"]}

@@ -26,7 +26,7 @@ from ..models.formatting import (
 from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
-from ..simulation.trial import misfits
+from ..simulation.trial import try_contracts
 from ..state import ChecklistItem, JsonObject, SupposedState
 from ..task_state.digest import check_json, clone, digest
 from ..task_state.patch import pointer
@@ -44,7 +44,7 @@ def bootstrapper(
     """Make the state whole, and clear what belongs to the turn before.
 
     Raises:
-        StateError: The given task state is no JSON object.
+        StateError: The given task state is not a JSON object.
         TaskError: The conversation holds no task, or the given checklist is malformed.
         ContractError: A `check` of the given checklist cannot be parsed.
     """
@@ -53,12 +53,14 @@ def bootstrapper(
     given = state.get("task_state")
     given = {} if given is None else given
     if not isinstance(given, dict):
-        raise StateError(f"task_state is a {type(given).__name__}: give a JSON object (a dict with text keys)")
+        raise StateError(f"task_state: expected a JSON object (a dict with text keys), got {type(given).__name__}")
     check_json(given, what="task_state")
     whole, unclear = clone(given), list[str]()
     if not is_whole(given, toolkit) and scope.has_model("bootstrapper"):
-        whole, unclear = yield from make_whole(whole, ask_state(state, task, toolkit, scope.context), toolkit, scope)
-    supposed = [*kept_places(state, given), *(pointer([key]) for key in whole if key not in given and whole[key])]
+        whole, unclear = yield from complete_state(
+            whole, build_ask(state, task, toolkit, scope.context), toolkit, scope
+        )
+    supposed = [*carry_supposed(state, given), *(pointer([key]) for key in whole if key not in given and whole[key])]
     shown: SupposedState = {
         "paths": supposed,
         "state": clone({key: value for key, value in whole.items() if pointer([key]) in supposed}),
@@ -85,7 +87,7 @@ def bootstrapper(
 
 
 def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[ChecklistItem] | None, str, str]:
-    """The caller's checklist or None, its digest where a parent graph gave it, and why it is not used.
+    """Return the caller's checklist or None, its digest where a parent graph gave it, and why it is not used.
 
     A parent's keys live as long as its thread: what was given for an earlier human turn would still be there, and hold.
     """
@@ -97,28 +99,28 @@ def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[Checklis
     return items, mark, ""
 
 
-def make_whole(
+def complete_state(
     given: JsonObject, ask: Ask, toolkit: Toolkit, scope: NodeScope
 ) -> Generator[list[Ask], list[Reply], tuple[JsonObject, list[str]]]:
-    """The state with what a model adds, and why contracts still cannot be evaluated on it.
+    """Return the state with what a model adds, and why contracts still cannot be evaluated on it.
 
     A domain that is made up is tried; where contracts cannot be evaluated on it the model is asked once more.
     """
     (reply,) = yield [ask]
-    whole = completed(given, reply)
-    unclear = [] if given or whole == given else misfits(toolkit, whole, seed=scope.context.seed)
+    whole = merge_reply(given, reply)
+    unclear = [] if given or whole == given else try_contracts(toolkit, whole, seed=scope.context.seed)
     if not unclear:
         return whole, []
     budget = scope.context.view_chars
     again = {"previous": format_json(whole, budget=budget), "problems": join_lines(unclear, budget=budget // 2)}
     (reply,) = yield [replace(ask, variables={**ask.variables, **again}, where=replace(ask.where, question=1))]
-    repaired = completed(given, reply)
-    still = misfits(toolkit, repaired, seed=scope.context.seed)
+    repaired = merge_reply(given, reply)
+    still = try_contracts(toolkit, repaired, seed=scope.context.seed)
     return (repaired, still) if len(still) <= len(unclear) else (whole, unclear)
 
 
-def kept_places(state: GeckoState, given: JsonObject) -> list[str]:
-    """The supposed places of earlier turns; none where the caller has given a state since, which is then his."""
+def carry_supposed(state: GeckoState, given: JsonObject) -> list[str]:
+    """Return the supposed places of earlier turns; none where the caller has given another state since."""
     found, last = digest(given), state.get("rehearsal")
     if last is None:  # embedded, where the conversation is all that is left of it
         return supposed_places(state["messages"], found)
@@ -127,9 +129,9 @@ def kept_places(state: GeckoState, given: JsonObject) -> list[str]:
 
 
 def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:
-    """True where a rule can tell that no runtime variable is missing, so that no model need be asked.
+    """Return whether a rule shows that no runtime variable is missing, so that no model is needed.
 
-    Either the state has been completed before, or every tool has a contract and every key that these name is there.
+    Either the state was completed before, or every tool has a contract and every key that these name is there.
     """
     if RUNTIME in state:
         return True
@@ -138,8 +140,8 @@ def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:
     return toolkit.state_keys <= state.keys()
 
 
-def completed(state: JsonObject, reply: Reply) -> JsonObject:
-    """The state with what the model added. What was given is never changed; a reply that is of no use adds nothing."""
+def merge_reply(state: JsonObject, reply: Reply) -> JsonObject:
+    """Return the state with what the model added. Given keys never change; an unusable reply adds nothing."""
     if not isinstance(reply.value, InitialState):
         return state
     domain = {} if state else reply.value.domain
@@ -151,8 +153,8 @@ def completed(state: JsonObject, reply: Reply) -> JsonObject:
     return whole
 
 
-def ask_state(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoContext) -> Ask:
-    """The question what the task's world looks like at the start."""
+def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoContext) -> Ask:
+    """Build the question what the task's world looks like at the start."""
     budget = context.view_chars
     given = state.get("task_state") or {}
     messages = state["messages"]
@@ -162,9 +164,7 @@ def ask_state(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoCont
             "task": cut(task, budget=budget),
             "conversation": format_conversation(earlier(messages), budget=budget // 2),
             "policy": format_policy(messages, budget=budget // 2),
-            "tools": format_tool_lines(
-                ((tool.name, purpose(tool, whole=not given)) for tool in toolkit), budget=budget
-            ),
+            "tools": format_tool_lines(((tool.name, describe(tool, not given)) for tool in toolkit), budget=budget),
             "contracts": "" if given else format_contracts(toolkit, budget=budget // 2),
             "state": view(given, focus=focus_words(task), budget=budget) if given else "",
             "previous": "",
@@ -176,7 +176,7 @@ def ask_state(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoCont
 
 
 def format_contracts(toolkit: Toolkit, *, budget: int) -> str:
-    """The keys that contracts name, and the contracts: what they look up, compare and change gives the shapes."""
+    """Return the keys that contracts name, and the contracts: what they read and change shows the shapes."""
     rules: list[tuple[str, Any]] = [(tool.name, tool.contract.data) for tool in toolkit if tool.contract]
     if not rules:
         return ""
@@ -187,10 +187,10 @@ def format_contracts(toolkit: Toolkit, *, budget: int) -> str:
     )
 
 
-def purpose(tool: ToolSpec, *, whole: bool) -> str:
-    """A tool's description; where the domain is to be made up, with what the tool takes and gives."""
+def describe(tool: ToolSpec, whole: bool) -> str:
+    """Return a tool's description; where the domain is to be made up, with what the tool takes and gives."""
     if not whole:
         return tool.description
     takes, gives = (", ".join((schema or {}).get("properties", {})) for schema in (tool.parameters, tool.result))
-    told = [tool.description, f"Takes {takes}." if takes else "", f"Gives {gives}." if gives else ""]
-    return " ".join(filter(None, told))
+    parts = [tool.description, f"Takes {takes}." if takes else "", f"Gives {gives}." if gives else ""]
+    return " ".join(filter(None, parts))

@@ -25,7 +25,7 @@ ITEM_CHARS = 1_000
 def checklist(
     state: GeckoState, scope: NodeScope, *, toolkit: Toolkit
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
-    """Ask the model for a checklist, beside the first attempt. One that nobody writes is never a success.
+    """Ask the model for a checklist, beside the first attempt. A missing one never counts as success.
 
     The model may write an empty one, for a task that asks for nothing: "thanks!".
 
@@ -38,16 +38,16 @@ def checklist(
             "with its messages and its task_state"
         )
     task = task_of(state["messages"])
-    (reply,) = yield [ask_checklist(state, task, toolkit, budget=scope.context.view_chars)]
-    items = written(reply.value) if isinstance(reply.value, Checklist) else []
+    (reply,) = yield [build_ask(state, task, toolkit, budget=scope.context.view_chars)]
+    items = read_items(reply.value) if isinstance(reply.value, Checklist) else []
     reasons = "; ".join(filter(None, [reply.failure, state.get("items_failure")]))
-    failure = "" if isinstance(reply.value, Checklist) else f"there is no checklist: {reasons}"
+    failure = "" if isinstance(reply.value, Checklist) else f"no checklist: {reasons}"
     scope.emit(event("gecko.checklist", attempt=0, items=items, failure=failure))
     return {"items": items, "items_failure": failure}
 
 
-def ask_checklist(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
-    """The question what must hold at the end."""
+def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
+    """Build the question what must hold at the end."""
     messages = state["messages"]
     focus = focus_words(task, *(text_of(each) for each in earlier(messages)[-2:]))
     return Ask(
@@ -63,7 +63,7 @@ def ask_checklist(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int
     )
 
 
-def written(reply: Checklist) -> list[ChecklistItem]:
-    """The model's items, at most `MOST_ITEMS`, with ids."""
-    told = [cut(item.description.strip(), budget=ITEM_CHARS) for item in reply.items if item.description.strip()]
-    return [{"id": f"item-{number}", "description": text} for number, text in enumerate(told[:MOST_ITEMS], 1)]
+def read_items(reply: Checklist) -> list[ChecklistItem]:
+    """Return the model's items, at most `MOST_ITEMS`, with ids."""
+    texts = [cut(item.description.strip(), budget=ITEM_CHARS) for item in reply.items if item.description.strip()]
+    return [{"id": f"item-{number}", "description": text} for number, text in enumerate(texts[:MOST_ITEMS], 1)]

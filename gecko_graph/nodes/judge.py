@@ -1,4 +1,4 @@
-"""judge: says which items of the checklist hold, and in one word what to think of the attempt (paper, 3.4 and A.6).
+"""judge: decides which items of the checklist hold, and builds the attempt's verdict (paper, 3.4 and A.6).
 
 Items with a `check` are decided by rule. A model is asked for the others, and whether the user must be asked.
 """
@@ -45,7 +45,7 @@ STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_f
 NOT_EVALUATED = (False, "")
 ANSWER_ALONE = "by the answer alone: no call was made"
 NOTHING_TO_CHECK = "there was nothing to check"
-NOBODY_JUDGED = "there is no item left to judge by: nobody judged the calls and changes"
+NO_ITEM_LEFT = "no item is left to judge by: calls and changes were not judged"
 MOST_NAMED = 20
 
 ANSWER_CHARS = 4_000
@@ -79,12 +79,12 @@ class Evidence:
     unasked: Sequence[str] = ()
 
     def stopped(self, *codes: StopCode) -> bool:
-        """Whether the attempt ended for one of these reasons."""
+        """Return whether the attempt ended for one of these reasons."""
         return "stop" in self.attempt and self.attempt["stop"]["code"] in codes
 
     @property
     def calls(self) -> bool:
-        """Whether any call was answered."""
+        """Return whether any call was answered."""
         return any("outcome" in step for step in self.attempt["steps"])
 
 
@@ -100,31 +100,31 @@ def judge(
     Args:
         state: The turn, with the round's attempts.
         scope: Knobs, events, models.
-        toolkit: What could be called: whether no tool fits can only be told by who knows the tools.
+        toolkit: The tools: their descriptions decide whether none fits.
         inventing: Names of the rungs that make things up.
     """
     unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
-    tried = [evidence_of(state, each, inventing, keys) for each in unjudged]
+    tried = [collect_evidence(state, each, inventing, keys) for each in unjudged]
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
-    asks = [ask_judge(each, scope, toolkit=toolkit, question=first + index) for index, each in enumerate(doubtful)]
+    asks = [build_ask(each, scope, toolkit=toolkit, question=first + index) for index, each in enumerate(doubtful)]
     replies = yield asks
     by_number = {each.attempt["number"]: reply for each, reply in zip(doubtful, replies, strict=True)}
     judged = [
-        judged_attempt(each, by_number.get(each.attempt["number"]), origins_of(each, state, toolkit, inventing))
+        attach_verdict(each, by_number.get(each.attempt["number"]), trace_origins(each, state, toolkit, inventing))
         for each in tried
     ]
     for attempt in judged:
-        told = {key: attempt[key] for key in ("verdict", "answer", "stop_reason", "stop") if key in attempt}
-        scope.emit(event("gecko.verdict", attempt=attempt["number"], **told))
+        fields = {key: attempt[key] for key in ("verdict", "answer", "stop_reason", "stop") if key in attempt}
+        scope.emit(event("gecko.verdict", attempt=attempt["number"], **fields))
     return {"attempts": judged}
 
 
-def evidence_of(
+def collect_evidence(
     state: GeckoState, attempt: UnjudgedAttempt, inventing: Collection[str], keys: Mapping[str, Collection[str]]
 ) -> Evidence:
-    """The attempt with the states that it began from and came to, the turn's checklist, and what its checks decide."""
+    """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
     before, items = state.get("task_state") or {}, state["items"] or []
     after, steps = apply_patch(before, attempt["change"]), attempt["steps"]
     return Evidence(
@@ -139,8 +139,8 @@ def evidence_of(
     )
 
 
-def judged_attempt(evidence: Evidence, reply: Reply | None, traced: tuple[Origins, list[MadeUp]]) -> Attempt:
-    """The attempt with its verdict; what the judge has cost is the attempt's."""
+def attach_verdict(evidence: Evidence, reply: Reply | None, traced: tuple[Origins, list[MadeUp]]) -> Attempt:
+    """Return the attempt with its verdict, and the judge's cost added to its own."""
     attempt = evidence.attempt
     judgement = reply.value if reply is not None and isinstance(reply.value, Judgement) else None
     failure = reply.failure if reply is not None else attempt["stop_reason"]
@@ -152,10 +152,10 @@ def judged_attempt(evidence: Evidence, reply: Reply | None, traced: tuple[Origin
     return {**attempt, "verdict": verdict, "usage": usage, "origins": traced[0]}
 
 
-def origins_of(
+def trace_origins(
     evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec], inventing: Collection[str]
 ) -> tuple[Origins, list[MadeUp]]:
-    """Where the values of the attempt's plan come from, and those that were made up."""
+    """Return where the values of the attempt's plan come from, and those that were made up."""
     schemas = {tool.name: tool.parameters for tool in toolkit}
     lesson = state.get("lesson")
     shown = [each for each in state.get("attempts") or [] if lesson and each["number"] == lesson["number"]]
@@ -170,9 +170,9 @@ def origins_of(
 
 
 def needs_model(evidence: Evidence) -> bool:
-    """True where an item has no check, or where a rule failed but the answer may rightly be a question to the user.
+    """Return whether an item has no check, or a rule failed but the answer may rightly be a question to the user.
 
-    An attempt that broke, or whose planner never spoke, is not worth a question: it can be nothing but failed.
+    An attempt that broke, or whose planner never replied, is not worth a question: it has failed.
     """
     attempt = evidence.attempt
     if evidence.stopped("broken") or (evidence.stopped("planner_failed") and not attempt["steps"]):
@@ -184,8 +184,8 @@ def needs_model(evidence: Evidence) -> bool:
     return bool(attempt["answer"]) and (not attempt["change"] or "?" in attempt["answer"])
 
 
-def ask_judge(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpec], question: int) -> Ask:
-    """The question: the items that no rule has found to hold, and the evidence.
+def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpec], question: int) -> Ask:
+    """Build the question: the items that no rule has found to hold, and the evidence.
 
     Where nothing has changed the final state is the one from the start: a quarter of the view then shows what items of
     the kind "the file is there" need.
@@ -215,33 +215,34 @@ def ask_judge(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpe
 
 
 def format_item(item: ChecklistItem, ruled: Mapping[str, tuple[bool, str]]) -> str:
-    """An item as one line of JSON, with what a rule has found; never a check, nor what it came upon."""
-    told = {"id": item["id"], "description": cut(goal_of(item), budget=ITEM_CHARS)}
+    """Return an item as one line of JSON, with whether its check fails; never the check itself, nor its value."""
+    fields = {"id": item["id"], "description": cut(goal_of(item), budget=ITEM_CHARS)}
     if item["id"] in ruled:
-        told["by_rule"] = "its check does not hold"
-    return json.dumps(told, ensure_ascii=False)
+        fields["by_rule"] = "its check does not hold"
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def goal_of(item: ChecklistItem) -> str:
-    """What an item asks for, in the words that models may read: where its check is all that is said of it, its id."""
+    """Return what an item asks for, in words that models may read; the item's id where it has nothing but a check."""
     return f"item {item['id']}" if item["description"] == item.get("check") else item["description"]
 
 
 def format_answer(attempt: UnjudgedAttempt) -> str:
-    """The planner's answer; where there is none, why the attempt ended."""
+    """Return the planner's answer; where there is none, why the attempt ended."""
     answer = attempt["answer"]
     return format_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {attempt['stop_reason'] or 'no reason'})"
 
 
 def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str | None) -> Verdict:
-    """The verdict: `accepted`, `needs_user` or `failed`, with its score, its feedback and what it rests on.
+    """Build the verdict: `accepted`, `needs_user` or `failed`, with score, feedback and what it rests on.
 
     Args:
         evidence: The attempt.
-        judgement: What the model says; None where it was not asked, or could not be read.
+        judgement: The model's reply; None where it was not asked, or could not be read.
         failure: Why no model has judged.
     """
-    unasked = [*evidence.unasked, *(cut(each, budget=REASON_CHARS) for each in named_by(judgement)[:MOST_NAMED])]
+    named = judgement.unasked_changes if judgement is not None else []
+    unasked = [*evidence.unasked, *(cut(each, budget=REASON_CHARS) for each in named[:MOST_NAMED])]
     items = merge_judgements(evidence, judgement, failure, excusable=not unasked or not evidence.attempt["change"])
     word, score = grade(items, evidence, judgement)
     return {
@@ -259,61 +260,56 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
     }
 
 
-def named_by(judgement: Judgement | None) -> Sequence[str]:
-    """The changes that the judge says nobody asked for."""
-    return judgement.unasked_changes if judgement is not None else ()
-
-
 def merge_judgements(
     evidence: Evidence, judgement: Judgement | None, failure: str | None, *, excusable: bool = True
 ) -> list[JudgedItem]:
-    """Every item with its status: by rule where there is a check, by the model otherwise, by nobody where that failed.
+    """Return every item with its status: by rule where it has a check, else by the model, by nobody where that failed.
 
     An item whose check does not hold is unknown, not failed, where the judge agrees that the agent rightly stopped; of
-    an attempt that has changed something the judge must say so of the item itself.
+    an attempt that has changed something the judge must name the item itself.
     """
     if evidence.stopped("broken"):
         return []
-    spoken = worst(judgement.items) if judgement else {}
+    by_id = pick_worst(judgement.items) if judgement else {}
     stopped = judgement is not None and judgement.stopping_was_right and excusable
     merged: list[JudgedItem] = []
     for item in evidence.items:
-        word = spoken.get(item["id"])
-        judged: JudgedItem = {**nobody_judged(item), "reason": failure or "the judge did not speak of it"}
+        given = by_id.get(item["id"])
+        judged: JudgedItem = {**default_judgement(item), "reason": failure or "the judge did not mention it"}
         if item["id"] in evidence.ruled:
-            not_done = word.status == "unknown" if word else not evidence.attempt["change"]
-            judged = judged_by_rule(item, *evidence.ruled[item["id"]], excused=stopped and not_done)
-        elif word:
-            judged |= {"status": word.status, "reason": cut(word.reason, budget=REASON_CHARS), "by": "model"}
+            not_done = given.status == "unknown" if given else not evidence.attempt["change"]
+            judged = apply_check(item, *evidence.ruled[item["id"]], excused=stopped and not_done)
+        elif given:
+            judged |= {"status": given.status, "reason": cut(given.reason, budget=REASON_CHARS), "by": "model"}
         if judged["by"] == "model" and judged["status"] == "success" and not evidence.calls:
             judged["reason"] = ANSWER_ALONE
         merged.append(judged)
     return merged
 
 
-def nobody_judged(item: ChecklistItem) -> JudgedItem:
-    """The default judgement of an item without a verdict: failed."""
+def default_judgement(item: ChecklistItem) -> JudgedItem:
+    """Return the default judgement of an item without a verdict: failed."""
     return {"id": item["id"], "description": item["description"], "status": "failed", "reason": "", "by": "nobody"}
 
 
-def judged_by_rule(item: ChecklistItem, holds: bool, reason: str, *, excused: bool) -> JudgedItem:
-    """An item with a check; where the agent rightly stopped, one that does not hold is unknown."""
+def apply_check(item: ChecklistItem, holds: bool, reason: str, *, excused: bool) -> JudgedItem:
+    """Return the judgement of an item with a check; where the agent rightly stopped, one that fails is unknown."""
     status: ItemStatus = "success" if holds else "unknown" if excused else "failed"
     if status == "unknown":
         reason = "not done; the agent rightly stopped"
-    return {**nobody_judged(item), "status": status, "reason": reason, "by": "rule"}
+    return {**default_judgement(item), "status": status, "reason": reason, "by": "rule"}
 
 
-def worst(said: Sequence[ItemJudgement]) -> dict[str, ItemJudgement]:
-    """What the judge said of each item; of two words on the same item the worse one counts."""
-    spoken: dict[str, ItemJudgement] = {}
-    for each in sorted(said, key=lambda each: STATUSES.index(each.status)):
-        spoken.setdefault(each.id.strip(), each)
-    return spoken
+def pick_worst(judgements: Sequence[ItemJudgement]) -> dict[str, ItemJudgement]:
+    """Return the judgement of each item by its id; of two on the same item the worse one counts."""
+    by_id: dict[str, ItemJudgement] = {}
+    for each in sorted(judgements, key=lambda each: STATUSES.index(each.status)):
+        by_id.setdefault(each.id.strip(), each)
+    return by_id
 
 
 def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> tuple[VerdictWord, float]:
-    """The verdict's word and score. Items that the judge has struck do not count; where none is left, nobody judged.
+    """Return the verdict's word and score. Items that the judge has struck do not count.
 
     A checklist that is empty on purpose is met by an answer alone: calls or changes would have to be judged.
     """
@@ -339,23 +335,23 @@ def format_feedback(
     judgement: Judgement | None,
     unasked: Sequence[str],
 ) -> str:
-    """What the next attempt's planner is told: what is missing and why. Never how to do it, as a check would say.
+    """Return what is missing and why, for the next attempt's planner. Never how to do it, as a check would say.
 
-    Of an accepted attempt only what the judge has to say beside it. Nothing is told twice.
+    Of an accepted attempt only the judge's own feedback. Nothing is repeated.
     """
-    said = judgement.feedback.strip() if judgement is not None else ""
+    feedback = judgement.feedback.strip() if judgement is not None else ""
     if word == "accepted":
-        return cut(said, budget=FEEDBACK_CHARS) if items else NOTHING_TO_CHECK
+        return cut(feedback, budget=FEEDBACK_CHARS) if items else NOTHING_TO_CHECK
     goals = {item["id"]: goal_of(item) for item in evidence.items}
     ended = evidence.attempt["stop_reason"]
     lines = []
     for item in items:
         if item["status"] in ("failed", "unknown"):
-            reason = "" if item["by"] == "rule" or item["reason"] in (ended, *said.splitlines()) else item["reason"]
+            reason = "" if item["by"] == "rule" or item["reason"] in (ended, *feedback.splitlines()) else item["reason"]
             lines.append(f"- {goals[item['id']]}: {item['status']}" + (f" ({reason})" if reason else ""))
     if not lines and not evidence.stopped("broken", "planner_failed"):
-        lines.append(evidence.items_failure or NOBODY_JUDGED)
+        lines.append(evidence.items_failure or NO_ITEM_LEFT)
     lines += [f"Not asked for: {change}" for change in unasked]
     if not evidence.stopped("answered"):
         lines.append(ended if evidence.stopped("broken") else f"The attempt ended early: {ended}")
-    return cut("\n".join([*lines, *([said] if said else [])]), budget=FEEDBACK_CHARS)
+    return cut("\n".join([*lines, *([feedback] if feedback else [])]), budget=FEEDBACK_CHARS)

@@ -55,22 +55,23 @@ def planner(
         scope: Knobs, events, models.
         tools: The toolkit as function dicts, for the model.
         resolve: From the name that the model was shown to the tool's own.
-        prompts: Whose text for the planner is used.
+        prompts: The prompts, one of them the planner's.
 
     Raises:
-        ModelError: Nobody plans.
+        ModelError: The planner has no model.
     """
     if not scope.has_model("planner"):
-        raise ModelError("nobody plans: give create_gecko a model, or models={'planner': ...}")
+        raise ModelError("no model configured for role 'planner': pass model=... or models={'planner': ...}")
     if spent := spent_budget(state, scope.context):
         return stop(spent["code"], spent["message"])
     trace = state.get("trace", [])
-    if len(refused_in_a_row(trace)) >= MOST_REFUSED:
+    if len(find_refused_run(trace)) >= MOST_REFUSED:
         return stop("repeated_calls", f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
     steps = state.get("steps", [])
     step = len(trace) - len(steps)  # beside one message a step, the trace holds the planner's own
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
-    (reply,) = yield [PlannerAsk(messages=sight(state, scope.context, prompts), tools=list(tools), where=where)]
+    messages = build_messages(state, scope.context, prompts)
+    (reply,) = yield [PlannerAsk(messages=messages, tools=list(tools), where=where)]
     if not isinstance(reply.value, AIMessage):
         return stop("planner_failed", f"the planner did not answer: {reply.failure}")
     message, calls = read_calls(reply.value, taken=TakenIds(state["conversation"], steps))
@@ -88,46 +89,46 @@ def planner(
 
 
 def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:
-    """The update that ends an attempt."""
+    """Return the update that ends an attempt."""
     ended: Stop = {"code": code, "message": message}
     return {"pending": [], "answer": answer, "stop_reason": message, "stop": ended}
 
 
-def sight(state: AttemptState, context: GeckoContext, prompts: Prompts) -> list[BaseMessage]:
-    """Everything the planner sees, what never changes first: providers cache prefixes."""
+def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts) -> list[BaseMessage]:
+    """Build everything that the planner sees, what never changes first: providers cache prefixes."""
     lesson, now = state.get("lesson"), clock(state.get("before"))
     taught = {"feedback": lesson["feedback"], "attempt_log": lesson["attempt_log"]} if lesson else {}
-    instructions, note = told(prompts, **taught)
+    instructions, note = render_prompt(prompts, **taught)
     if now:
         instructions += "\n\nNow:\n" + fence(cut(now, budget=NOW_CHARS), "now")
     conversation = under(instructions, state["conversation"], budget=CONVERSATION_VIEWS * context.view_chars)
-    seen = [*alternating([*conversation, *note]), *collapsed(state.get("trace", []))]
+    seen = [*alternating([*conversation, *note]), *collapse_refused(state.get("trace", []))]
     if context.planner_view == "summary":
         summary = view(state["task_state"], focus=focus_words(state["task"]), budget=context.view_chars)
-        seen = alternating([*seen, *told(prompts, summary=summary)[1]])
+        seen = alternating([*seen, *render_prompt(prompts, summary=summary)[1]])
     return seen
 
 
-def told(
+def render_prompt(
     prompts: Prompts, feedback: str = "", attempt_log: str = "", summary: str = ""
 ) -> tuple[str, list[BaseMessage]]:
-    """Our instructions, and a note with the rest where there is something to say."""
+    """Return our instructions, and a note with the rest where there is any."""
     prompt = prompts.render("planner", {"feedback": feedback, "attempt_log": attempt_log, "summary": summary})
     return prompt.system, [HumanMessage(prompt.user)] if prompt.user else []
 
 
-def collapsed(trace: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-    """The trace with equal calls that were refused in a row at its end told once, and how often they were made."""
-    run = refused_in_a_row(trace)
+def collapse_refused(trace: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """Return the trace with equal calls refused in a row at its end shown once, with how often they were made."""
+    run = find_refused_run(trace)
     if len(run) < 2:
         return trace
     *first, last = trace[run[0] : run[1]]
-    told = f"{text_of(last)}\n(The same call was made {len(run)} times in a row, and refused each time.)"
-    return [*trace[: run[0]], *first, last.model_copy(update={"content": told})]
+    content = f"{text_of(last)}\n(The same call was made {len(run)} times in a row, and refused each time.)"
+    return [*trace[: run[0]], *first, last.model_copy(update={"content": content})]
 
 
-def refused_in_a_row(trace: Sequence[AnyMessage]) -> list[int]:
-    """Where at the trace's end the planner began to make the same calls, each refused with the same words."""
+def find_refused_run(trace: Sequence[AnyMessage]) -> list[int]:
+    """Return where at the trace's end the planner began to make the same calls, each refused with the same words."""
     run: list[int] = []
     end, before = len(trace), None
     while end:
@@ -135,10 +136,10 @@ def refused_in_a_row(trace: Sequence[AnyMessage]) -> list[int]:
         while start and type(trace[start]) is ToolMessage:
             start -= 1
         results = trace[start + 1 : end]
-        said = (_calls(trace[start]), [text_of(each) for each in results])
-        if not results or any(getattr(each, "status", "") != "error" for each in results) or said != (before or said):
+        pair = (_calls(trace[start]), [text_of(each) for each in results])
+        if not results or any(getattr(each, "status", "") != "error" for each in results) or pair != (before or pair):
             break
-        before, end = said, start
+        before, end = pair, start
         run.insert(0, start)
     return run
 
@@ -148,7 +149,7 @@ def _calls(message: AnyMessage) -> list[tuple[str, JsonObject]]:
 
 
 def id_of(step: Step) -> str:
-    """The id of a step's call."""
+    """Return the id of a step's call."""
     return step["call"]["id"]
 
 
@@ -174,20 +175,20 @@ class TakenIds:
 
 
 def read_calls(message: AIMessage, *, taken: TakenIds) -> tuple[AIMessage, list[Call]]:
-    """The calls of a planner's message, each with an id of its own, and the message with the same ids.
+    """Return the message with an id of its own for each call, and its calls with the same ids.
 
-    Arguments that are no JSON object are kept as text in `malformed`, for the validator. In the message, which goes
+    Arguments that are not a JSON object are kept as text in `malformed`, for the validator. In the message, which goes
     back to the model, such a call has no arguments, and every name is one that providers take: they refuse all of it
     otherwise.
     """
     calls: list[Call] = []
     for raw in message.tool_calls:
         calls.append(
-            {"id": fresh_id(raw.get("id"), taken), "name": raw["name"][:LONGEST_NAME], "args": dict(raw["args"])}
+            {"id": assign_id(raw.get("id"), taken), "name": raw["name"][:LONGEST_NAME], "args": dict(raw["args"])}
         )
     for broken in message.invalid_tool_calls:
         name, wrote = (broken.get("name") or "")[:LONGEST_NAME], str(broken.get("args") or "")
-        calls.append({"id": fresh_id(broken.get("id"), taken), "name": name, "args": {}, "malformed": wrote})
+        calls.append({"id": assign_id(broken.get("id"), taken), "name": name, "args": {}, "malformed": wrote})
     sent: list[ToolCall] = [
         {"id": call["id"], "name": valid_name(call["name"]), "args": call["args"], "type": "tool_call"}
         for call in calls
@@ -195,8 +196,8 @@ def read_calls(message: AIMessage, *, taken: TakenIds) -> tuple[AIMessage, list[
     return with_calls(message, sent), calls
 
 
-def fresh_id(given: str | None, taken: TakenIds) -> str:
-    """The call's own id if it has one that is not taken, else a new one."""
+def assign_id(given: str | None, taken: TakenIds) -> str:
+    """Return the call's own id if it is not taken, else a new one."""
     identifier = given or ""
     if not identifier or identifier in taken or len(identifier) > LONGEST_ID:
         identifier = next(name for number in count(len(taken) + 1) if (name := f"call_{number}") not in taken)

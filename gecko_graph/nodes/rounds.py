@@ -27,7 +27,7 @@ from ..turn import check_start
 
 
 def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """Open the next round: fix what it starts from, and tell it what the last round taught.
+    """Open the next round: fix what it starts from, and hand it the lesson of the last round.
 
     Raises:
         StateError: The task state is not the one that the turn's earlier attempts began from.
@@ -37,12 +37,12 @@ def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     start = digest(state.get("task_state") or {})
     for attempt in attempts:
         check_start(start, attempt["start_digest"])
-    lesson = lesson_of(best(attempts[-width:]), budget=scope.context.view_chars) if attempts else None
+    lesson = build_lesson(best_attempt(attempts[-width:]), budget=scope.context.view_chars) if attempts else None
     return {"round": number, "width": width, "lesson": lesson, "start_digest": start, "unjudged": Overwrite([])}
 
 
-def lesson_of(attempt: Attempt, *, budget: int) -> Lesson:
-    """What a failed attempt teaches: its calls with their results, its answer, and the judge's feedback."""
+def build_lesson(attempt: Attempt, *, budget: int) -> Lesson:
+    """Return what a failed attempt teaches: its calls with their results, its answer, and the judge's feedback."""
     log = format_steps(attempt["steps"], budget=budget)
     if attempt["answer"]:
         log += f"\nanswer: {cut(attempt['answer'], budget=2_000)}"
@@ -51,13 +51,13 @@ def lesson_of(attempt: Attempt, *, budget: int) -> Lesson:
 
 def decide(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Choose the best attempt so far, and whether another round follows."""
-    return {"chosen": best(state["attempts"])["number"], "over": is_over(state, scope.context, now=time.time())}
+    return {"chosen": best_attempt(state["attempts"])["number"], "over": is_over(state, scope.context, now=time.time())}
 
 
-def best(attempts: Sequence[Attempt]) -> Attempt:
-    """Accepted before asking the user before failed, then the highest score, a plan before none, fewest complaints.
+def best_attempt(attempts: Sequence[Attempt]) -> Attempt:
+    """Return the best attempt: by verdict, then the highest score, a plan before none, fewest complaints.
 
-    Of equal ones the earliest. Where the user must be asked, a plan is worth nothing more.
+    Of equal ones the earliest; accepted comes before needs_user before failed. A question to the user needs no plan.
     """
     words = ("accepted", "needs_user", "failed")
     return min(
@@ -73,11 +73,11 @@ def best(attempts: Sequence[Attempt]) -> Attempt:
 
 
 def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
-    """True where another round is not wanted, not of use, or not paid for.
+    """Return whether the retry loop should stop.
 
-    A round is of no use where there is no checklist: there would be no feedback either.
+    Without a checklist it stops: another round would have no feedback.
     """
-    verdict = best(state["attempts"])["verdict"]
+    verdict = best_attempt(state["attempts"])["verdict"]
     if verdict["word"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
         return True
     if state["round"] >= context.max_retries or not state["items"]:
@@ -133,7 +133,7 @@ def finish(
         rehearsal["changes"] = format_change(before, after, budget=budget).splitlines()
         update["supposed"] = supposed = list(dict.fromkeys([*supposed, *written_by_models(chosen, inventing)]))
     now = chosen["end_digest" if accepted else "start_digest"]
-    said = answer_message(
+    message = answer_message(
         chosen["answer"],
         chosen["verdict"],
         chosen["steps"],
@@ -142,9 +142,9 @@ def finish(
         digest=now,
         checklist=state.get("checklist_digest", ""),
     )
-    return {**update, "messages": [said]} if said and not has_open_calls(state["messages"]) else update
+    return {**update, "messages": [message]} if message and not has_open_calls(state["messages"]) else update
 
 
 def plan_of(attempt: Attempt) -> list[Call]:
-    """The calls whose outcome is ok, in order."""
+    """Return the calls whose outcome is ok, in order."""
     return [step["call"] for step in attempt["steps"] if is_planned(step)]

@@ -24,23 +24,22 @@ def simulator(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Answer the next call (`serial`), or all calls of the planner's message from one state (`snapshot`, `strict`).
 
-    Where a budget was spent by the calls before, the others of the message are not made; the planner ends the attempt.
+    Once the calls before have spent a budget, the others of the message are not made; the planner ends the attempt.
 
     Raises:
-        ToolkitError: A call's tool is not there: a run was resumed with other tools.
+        ToolkitError: A call's tool is missing: the run was resumed with other tools.
     """
     pending = state["pending"]
     began = isinstance(next(reversed(state.get("trace", [])), None), ToolMessage)
     if began and spent_budget(state, scope.context):
         return {"pending": [], "proposals": []}
     for call in pending:
-        if call["name"] not in toolkit:  # the validator lets none such through
+        if call["name"] not in toolkit:  # the validator refuses these
             raise ToolkitError(
-                f"the run that goes on here has called {call['name']!r}, which the toolkit does not have: give it the "
-                "tools that it began with"
+                f"unknown tool {call['name']!r} in a resumed run: pass the toolkit that the run began with"
             )
     calls = pending[:1] if scope.context.parallel_calls == "serial" else pending
-    keys = [key_of(call, toolkit) for call in calls]
+    keys = [request_key(call, toolkit) for call in calls]
     climbs = {key: climb(request_of(call, state, scope, toolkit), rungs) for key, call in zip(keys, calls, strict=True)}
     answers = yield from run_concurrently([*climbs.values()], asked=state.get("asked", {}).get("simulator", 0))
     outcomes = dict(zip(climbs, answers, strict=True))
@@ -48,12 +47,12 @@ def simulator(
     for call, key in zip(calls, keys, strict=True):
         outcome = outcomes[key]
         proposals.append({"call": call, "outcome": outcome})
-        told = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
+        fields = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
         unclear = outcome.get("unclear", [])
-        scope.emit(event("gecko.result", attempt=state["number"], call=call, **told, unclear=unclear))
+        scope.emit(event("gecko.result", attempt=state["number"], call=call, **fields, unclear=unclear))
     return {"pending": pending[len(calls) :], "proposals": proposals}
 
 
-def key_of(call: Call, toolkit: Toolkit) -> str:
-    """What tells calls of one message apart: equal reads are one request, so that their answers agree."""
+def request_key(call: Call, toolkit: Toolkit) -> str:
+    """Return the key under which calls of one message are one request: equal reads, so that their answers agree."""
     return fact_key(call, "") if toolkit[call["name"]].reads else f"write {call['id']}"

@@ -38,14 +38,14 @@ def state_updater(
     The model is asked for a patch, never for a state, and only where a write was answered without one.
     """
     before = state["task_state"]
-    proposals = yield from complete(state, scope, toolkit)
+    proposals = yield from complete_patches(state, scope, toolkit)
     now: JsonObject = before
     done: list[Proposal] = []
     change: Patch = []
     facts: dict[str, SupposedFact] = {}
     for proposal in proposals:
         request = request_of(proposal["call"], state, scope, toolkit)
-        outcome = settle_race(proposal, done, before, strict=scope.context.parallel_calls == "strict")
+        outcome = mark_race(proposal, done, before, strict=scope.context.parallel_calls == "strict")
         booked = commit(request, outcome, invariants=toolkit.invariants, now=now)
         now = booked.state
         facts.update(booked.facts)
@@ -53,20 +53,20 @@ def state_updater(
         change += booked.outcome["patch"] or []
         emit_change(scope, state["number"], done[-1])
     steps: list[Step] = [{"v": VERSION, "call": each["call"], "outcome": each["outcome"]} for each in done]
-    shown = [tool_message(each, task=state["task"], budget=scope.context.view_chars) for each in done]
+    shown = [build_tool_message(each, task=state["task"], budget=scope.context.view_chars) for each in done]
     return {"steps": steps, "trace": shown, "task_state": change, "proposals": [], "facts": facts}
 
 
 def emit_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
-    """Stream what was committed, or why it was not, and the calls of the same message that it meets."""
+    """Stream what was committed or why it was not, and the calls of the same message that it meets."""
     outcome = booked["outcome"]
     if outcome["patch"] or "refused" in outcome:
-        told = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
-        scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **told))
+        fields = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
+        scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **fields))
 
 
-def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
-    """The outcome as the planner sees it: what the real tool would show, within `budget` characters.
+def build_tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
+    """Return the outcome as the planner sees it: what the real tool would show, within `budget` characters.
 
     Of a longer result it sees the start and the end of its texts, else an outline with what the task speaks of.
     """
@@ -81,8 +81,8 @@ def tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
 
 
-def settle_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject, *, strict: bool) -> Outcome:
-    """The outcome with the races it is in; under `strict` the later call of a race is refused."""
+def mark_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject, *, strict: bool) -> Outcome:
+    """Return the outcome with the races it is in; under `strict` the later call of a race is refused."""
     outcome = proposal["outcome"]
     others = [(each["call"], each["outcome"]["patch"] or []) for each in done]
     races = race_of(others, outcome["patch"] or [], state=before)
@@ -93,53 +93,53 @@ def settle_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject
     return {**outcome, "race": races}
 
 
-def complete(
+def complete_patches(
     state: AttemptState, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], list[Proposal]]:
-    """The proposals, with the model's patch where a successful write came without one."""
+    """Return the proposals, with the model's patch where a successful write came without one."""
     proposals = list(state["proposals"])
     if not scope.has_model("state_updater"):
         return proposals
-    open_ones = [index for index, proposal in enumerate(proposals) if wants_patch(proposal, toolkit)]
-    asking = [ask_change(proposals[index], state, scope, toolkit) for index in open_ones]
-    outcomes = yield from run_concurrently(asking, asked=state.get("asked", {}).get("state_updater", 0))
-    for index, outcome in zip(open_ones, outcomes, strict=True):
+    lacking = [index for index, proposal in enumerate(proposals) if lacks_patch(proposal, toolkit)]
+    asks = [ask_patch(proposals[index], state, scope, toolkit) for index in lacking]
+    outcomes = yield from run_concurrently(asks, asked=state.get("asked", {}).get("state_updater", 0))
+    for index, outcome in zip(lacking, outcomes, strict=True):
         proposals[index] = {**proposals[index], "outcome": outcome}
     return proposals
 
 
-def wants_patch(proposal: Proposal, toolkit: Toolkit) -> bool:
-    """True for a successful write of which no rung said what it changes."""
+def lacks_patch(proposal: Proposal, toolkit: Toolkit) -> bool:
+    """Return whether a successful write has no patch yet."""
     outcome = proposal["outcome"]
     return outcome["patch"] is None and outcome["status"] == "ok" and not toolkit[proposal["call"]["name"]].reads
 
 
-def ask_change(
+def ask_patch(
     proposal: Proposal, state: AttemptState, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[Ask], list[Reply], Outcome]:
     """Ask what a call has changed, once more with the answer and its problem if it cannot be used.
 
-    A write whose change nobody could say becomes an error: its result would promise what the state does not hold.
+    A write whose change stays unknown becomes an error: its result would promise what the state does not hold.
     """
     request, outcome = request_of(proposal["call"], state, scope, toolkit), proposal["outcome"]
     patch: Patch = []
-    problem = told = ""
+    problem = previous = ""
     for _ in range(2):
         shown = view_for(request, patch, outcome["result"])
-        (reply,) = yield [change_question(request, outcome, shown, told)]
+        (reply,) = yield [build_ask(request, outcome, shown, previous)]
         if not isinstance(reply.value, StateChange):
-            problem = f"no model said what the call changes: {reply.failure}"
+            problem = f"no model described the call's change: {reply.failure}"
             break
         try:
             return {**outcome, "patch": read_patch(reply.value, request, shown)}
         except (PatchConflict, StateError) as conflict:
             patch, problem = reply.value.patch, str(conflict)
-            told = f"{format_json(patch, budget=PROBLEM_CHARS // 2)}\n{problem}"
+            previous = f"{format_json(patch, budget=PROBLEM_CHARS // 2)}\n{problem}"
     return {**refuse(outcome, problem), "result": NO_ANSWER}
 
 
-def change_question(request: RungRequest, outcome: Outcome, shown: View, problem: str) -> Ask:
-    """The request what a call has changed."""
+def build_ask(request: RungRequest, outcome: Outcome, shown: View, problem: str) -> Ask:
+    """Build the question what a call has changed."""
     call, tool, budget = request.call, request.tool, request.context.view_chars
     return Ask(
         role="state_updater",

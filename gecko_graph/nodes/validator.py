@@ -1,14 +1,14 @@
 """validator: refuses calls before they run (paper, section 3.1 and appendix A.3).
 
-Rules first. Then, for arguments whose meaning no rule decides and that no result and nobody in the conversation gave, a
-model; unsure, silent or failed, it lets the call pass.
+Rules first. Then, for arguments whose meaning no rule decides and that neither results nor the conversation hold, a
+model is asked; unsure, silent or failed, it lets the call pass.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -35,7 +35,7 @@ TOOL_CHARS = 8_000
 DIGEST_CHARS = 1_200
 """Characters of earlier turns, and of results, that a question carries."""
 
-TOLD_STEPS = 10
+SHOWN_STEPS = 10
 MAX_RESULTS = 100
 """Latest results in which values are looked for."""
 
@@ -44,19 +44,19 @@ class Tools(Protocol):
     """What the validator needs of a toolkit."""
 
     def get(self, name: str, /) -> ToolSpec | None:
-        """The tool of this name."""
+        """Return the tool of this name."""
 
 
 @dataclass(slots=True)
-class _Doubt:
-    """Arguments that the model is to look at, with the places that no rule decides."""
+class _Question:
+    """Arguments for the model to check, with the places that no rule decides."""
 
     tool: ToolSpec
     args: JsonObject
     places: list[str]
-    said: SemanticRecord | None = None
+    record: SemanticRecord | None = None
     key: str = ""
-    """What tells a tool with its arguments from others, exactly (`1` and `True` differ)."""
+    """Identifies a tool with its arguments exactly (`1` and `True` differ)."""
 
     def __post_init__(self) -> None:
         self.key = semantic_key(self.tool.name, self.args)
@@ -69,7 +69,7 @@ class _Checked:
     call: Call
     complaints: list[Complaint]
     tool: ToolSpec | None
-    doubt: _Doubt | None = None
+    question: _Question | None = None
 
 
 def validator(
@@ -82,22 +82,21 @@ def validator(
         scope: Knobs, events, models.
         toolkit: The tools, by name.
     """
-    checked = [_by_rule(call, toolkit) for call in state["pending"]]
+    checked = [_check_by_rule(call, toolkit) for call in state["pending"]]
     records: list[SemanticRecord] = []
     if scope.context.semantic_validation and scope.has_model("validator"):
         sources = _Sources(state)
         for each in checked:
-            each.doubt = sources.doubt(each)
-        doubts = [each.doubt for each in checked if each.doubt]
-        _look_up(doubts, state.get("semantic", []))
-        records = yield from _by_model(doubts, state)
-        _look_up(doubts, records)
+            each.question = sources.find_question(each)
+        questions = [each.question for each in checked if each.question]
+        _find_records(questions, state.get("semantic", []))
+        records = yield from _ask_model(questions, state)
+        _find_records(questions, records)
     for each in checked:
-        each.complaints += _of_model(each.doubt)
+        each.complaints += _read_complaints(each.question)
     refused = [each for each in checked if each.complaints]
     for each in refused:
-        told = {"call": each.call, "complaints": each.complaints}
-        scope.emit(event("gecko.complaint", attempt=state["number"], **told))
+        scope.emit(event("gecko.complaint", attempt=state["number"], call=each.call, complaints=each.complaints))
     steps: list[Step] = [{"v": VERSION, "call": each.call, "complaints": each.complaints} for each in refused]
     return {
         "pending": [each.call for each in checked if not each.complaints],
@@ -107,7 +106,7 @@ def validator(
     }
 
 
-def _by_rule(call: Call, toolkit: Tools) -> _Checked:
+def _check_by_rule(call: Call, toolkit: Tools) -> _Checked:
     tool = toolkit.get(call["name"])
     if tool is None:
         return _Checked(call, [unknown_tool(call)], None)
@@ -115,7 +114,7 @@ def _by_rule(call: Call, toolkit: Tools) -> _Checked:
 
 
 class _Sources:
-    """What the planner can have its values from: the results of tools, and what was written in the conversation."""
+    """Where the planner can have its values from: the results of tools, and the conversation's texts."""
 
     def __init__(self, state: AttemptState) -> None:
         messages = state.get("conversation", [])
@@ -124,74 +123,69 @@ class _Sources:
         self._results += [text_of(each) for each in messages if type(each) is ToolMessage and each.status != "error"]
         self._words = [state["task"], *(text_of(each) for each in messages if type(each) is not ToolMessage)]
 
-    def doubt(self, checked: _Checked) -> _Doubt | None:
-        """The arguments to ask about; None where a source gives each of them.
+    def find_question(self, checked: _Checked) -> _Question | None:
+        """Return the arguments to ask about; None where a source gives each of them.
 
-        A value that a tool returned is never asked about, so that nothing can be said against its form.
+        A value that a tool returned is never asked about, whatever its form.
         """
         tool, args = checked.tool, checked.call["args"]
         if tool is None or checked.complaints:
             return None
-        open_ = undecided(tool.parameters, args)
-        places = [
-            place
-            for place in (*open_, *chosen(tool.parameters, args, open_))
-            if not stands(value_at(args, place), self._results)
-        ]
-        given = (
-            stands(value_at(args, place), self._words) and not prescribes_format(tool.parameters, place)
-            for place in places
-        )
-        return None if all(given) else _Doubt(tool, args, places)
+        schema = tool.parameters
+        open_ = undecided(schema, args)
+        places = [*open_, *chosen(schema, args, open_)]
+        places = [place for place in places if not stands(value_at(args, place), self._results)]
+        if all(stands(value_at(args, each), self._words) and not prescribes_format(schema, each) for each in places):
+            return None
+        return _Question(tool, args, places)
 
 
-def _by_model(doubts: Sequence[_Doubt], state: AttemptState) -> Generator[list[Ask], list[Reply], list[SemanticRecord]]:
-    """Ask about each tool and arguments once in a turn, all of a message at once."""
-    doubts = list({each.key: each for each in doubts if each.said is None}.values())
-    if not doubts:
+def _ask_model(
+    questions: Sequence[_Question], state: AttemptState
+) -> Generator[list[Ask], list[Reply], list[SemanticRecord]]:
+    """Ask about each tool and arguments once in a turn, all of a message at once, and return the records."""
+    questions = list({each.key: each for each in questions if each.record is None}.values())
+    if not questions:
         return []
-    first = state.get("asked", {}).get("validator", 0)
-    wheres = [
-        Where(turn=state["turn"], attempt=state["number"], question=first + index) for index in range(len(doubts))
+    where = Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("validator", 0))
+    replies = yield [
+        _build_ask(question, state, replace(where, question=where.question + index))
+        for index, question in enumerate(questions)
     ]
-    replies = yield [_ask(doubt, state, where) for doubt, where in zip(doubts, wheres, strict=True)]
-    return [_record(doubt, reply) for doubt, reply in zip(doubts, replies, strict=True)]
+    return [_record(question, reply) for question, reply in zip(questions, replies, strict=True)]
 
 
 def semantic_key(tool: str, args: JsonObject) -> str:
-    """The digest of a tool and its arguments."""
+    """Return the digest of a tool and its arguments."""
     written = f"{tool} {json.dumps(args, sort_keys=True)}"
     return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _look_up(doubts: Sequence[_Doubt], records: Sequence[SemanticRecord]) -> None:
-    """Find what was said of these arguments; a record of an older version has no key."""
-    for doubt in doubts:
-        doubt.said = doubt.said or find(records, doubt.key, lambda record: record.get("key", ""))
+def _find_records(questions: Sequence[_Question], records: Sequence[SemanticRecord]) -> None:
+    """Find the record of each question's arguments; a record of an older version has no key."""
+    for question in questions:
+        question.record = question.record or find(records, question.key, lambda record: record.get("key", ""))
 
 
-def _ask(doubt: _Doubt, state: AttemptState, where: Where) -> Ask:
-    tool = doubt.tool
-    answered = [step for step in state.get("steps", [])[-TOLD_STEPS:] if "outcome" in step]
-    told = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": _told_schema(tool.parameters, doubt.places),
-    }
+def _build_ask(question: _Question, state: AttemptState, where: Where) -> Ask:
+    tool = question.tool
+    answered = [step for step in state.get("steps", [])[-SHOWN_STEPS:] if "outcome" in step]
+    parameters = _select_properties(tool.parameters, question.places)
+    shown = {"name": tool.name, "description": tool.description, "parameters": parameters}
     variables = {
-        "tool": format_json(told, budget=TOOL_CHARS),
+        "tool": format_json(shown, budget=TOOL_CHARS),
         "task": state["task"],
         "conversation": format_conversation(earlier(state.get("conversation", [])), budget=DIGEST_CHARS),
         "results": format_steps(answered, budget=DIGEST_CHARS) if answered else "",
         "now": clock(state.get("task_state")) or "",
-        "arguments": format_json(doubt.args, budget=ARGUMENT_CHARS),
-        "undecided": "\n".join(doubt.places),
+        "arguments": format_json(question.args, budget=ARGUMENT_CHARS),
+        "undecided": "\n".join(question.places),
     }
     return Ask(role="validator", variables=variables, reply=SemanticVerdict, where=where)
 
 
-def _told_schema(schema: JsonObject, places: Sequence[str]) -> JsonObject:
-    """The schema with only those properties that the question is about: tokens are paid for."""
+def _select_properties(schema: JsonObject, places: Sequence[str]) -> JsonObject:
+    """Return the schema with only those properties that the question is about: tokens cost."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return schema
@@ -206,52 +200,52 @@ def _told_schema(schema: JsonObject, places: Sequence[str]) -> JsonObject:
     return cut
 
 
-def _record(doubt: _Doubt, reply: Reply) -> SemanticRecord:
-    record: SemanticRecord = {"tool": doubt.tool.name, "args": doubt.args, "problems": [], "key": doubt.key}
+def _record(question: _Question, reply: Reply) -> SemanticRecord:
+    record: SemanticRecord = {"tool": question.tool.name, "args": question.args, "problems": [], "key": question.key}
     if not isinstance(reply.value, SemanticVerdict):
         record["failure"] = reply.failure or "no verdict came back"
         return record
     for each in reply.value.problems:
-        place = _place_of(each.argument, doubt)
+        place = _place_of(each.argument, question)
         if place is not None and each.problem.strip():
-            problem = without_hints(each.problem, known=json.dumps(doubt.args, ensure_ascii=False))
+            problem = without_hints(each.problem, known=json.dumps(question.args, ensure_ascii=False))
             record["problems"].append({"argument": place, "problem": problem})
     return record
 
 
-def _place_of(argument: str, doubt: _Doubt) -> str | None:
-    """The JSON path of what the model named; None if there is no such argument, or a rule has decided it."""
+def _place_of(argument: str, question: _Question) -> str | None:
+    """Return the JSON path that the model named; None if there is no such argument, or a rule has decided it."""
     named = argument.strip()
-    if named in doubt.args:
+    if named in question.args:
         path = json_path((named,))
     else:
         path = named if named.startswith("$") else f"${'' if named.startswith('[') else '.'}{named}"
-    for place in doubt.places:
-        inside = leads_into(path, place) and value_at(doubt.args, path) is not None
+    for place in question.places:
+        inside = leads_into(path, place) and value_at(question.args, path) is not None
         if inside or (path != "$" and leads_into(place, path)):
             return path
     return None
 
 
-def _of_model(doubt: _Doubt | None) -> list[Complaint]:
-    """The complaints that the model has made about these arguments, now or earlier in the turn."""
-    if doubt is None:
+def _read_complaints(question: _Question | None) -> list[Complaint]:
+    """Return the complaints that the model has made about these arguments, now or earlier in the turn."""
+    if question is None:
         return []
     return [
         {
-            "tool": doubt.tool.name,
+            "tool": question.tool.name,
             "path": each["argument"],
             "expected": f"a value that makes sense here: {each['problem']}",
-            "got": excerpt(value_at(doubt.args, each["argument"])),
+            "got": excerpt(value_at(question.args, each["argument"])),
             "source": "model",
         }
-        for each in (doubt.said["problems"] if doubt.said else ())
-        if any(leads_into(each["argument"], place) or leads_into(place, each["argument"]) for place in doubt.places)
+        for each in (question.record["problems"] if question.record else ())
+        if any(leads_into(each["argument"], place) or leads_into(place, each["argument"]) for place in question.places)
     ]
 
 
 def _tool_message(refused: _Checked) -> ToolMessage:
-    """The complaints as the planner sees them: the error that a real tool would give."""
+    """Return the complaints as the planner sees them: the error that a real tool would give."""
     lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in refused.complaints]
     content = "\n".join([f"{refused.call['name']} was refused before it ran:", *lines])
     return ToolMessage(content, tool_call_id=refused.call["id"], name=refused.call["name"], status="error")

@@ -15,7 +15,7 @@ from .rung import clock
 MAX_KEYS = 6
 
 
-def misfits(toolkit: Toolkit, state: JsonObject, *, seed: int) -> list[str]:
+def try_contracts(toolkit: Toolkit, state: JsonObject, *, seed: int) -> list[str]:
     """Why contracts cannot be evaluated on a state, a line each; a requirement that is merely false is no reason.
 
     A tool is tried with arguments that fit its schema, made up and taken from the state. Arguments that nobody would

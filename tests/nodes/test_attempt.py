@@ -14,7 +14,7 @@ from gecko_graph.channels import AttemptState
 from gecko_graph.errors import StateError
 from gecko_graph.graph import create_attempt
 from gecko_graph.models.factory import Models
-from gecko_graph.nodes.attempt import Boundary, attempt_input, begin, longest_cycle, result
+from gecko_graph.nodes.attempt import Boundary, begin, build_input, build_update, measure_longest_cycle
 from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import drive
 from tests import desk
@@ -46,14 +46,14 @@ def test_an_attempt_gets_a_copy_of_the_state_and_all_that_the_turn_knows(turn):
     usage = {"checklist": {"calls": 1, "input_tokens": 90, "output_tokens": 10, "cost": None}}
     ledger = {"turn": 3, "started_at": 1_000.0, "usage": usage, "asked": {"validator": 2}}
     state = turn(start_digest="d", ledger=ledger, width=2, facts={"k": 1}, semantic=[1])
-    given = attempt_input(state, 4, GeckoContext(time_budget_s=60))
+    given = build_input(state, 4, GeckoContext(time_budget_s=60))
     assert given["before"] == desk.start()
     given["before"]["trays"].clear()
     assert state["task_state"] == desk.start()
     told = {key: given[key] for key in ("number", "turn", "start_digest", "spent_tokens", "deadline", "width")}
     assert told == {"number": 4, "turn": 0, "start_digest": "d", "spent_tokens": 100, "deadline": 1_060.0, "width": 2}
     assert (given["facts"], given["semantic"], given["asked"]) == ({"k": 1}, [1], {"validator": 2})
-    assert attempt_input(state, 4, GeckoContext())["deadline"] is None
+    assert build_input(state, 4, GeckoContext())["deadline"] is None
 
 
 def test_a_bad_attempt_is_data_and_keeps_what_was_seen(attempt, step):
@@ -68,7 +68,7 @@ def test_a_bad_attempt_is_data_and_keeps_what_was_seen(attempt, step):
     assert len(kept["stop_reason"]) <= 1_000
     assert "verdict" not in kept
     assert len(kept["steps"]) == 1
-    update = result(boundary.given, kept, boundary.seen)
+    update = build_update(boundary.given, kept, boundary.seen)
     assert update["ledger"]["usage"]["planner"]["calls"] == 1
     assert update["unjudged"] == [kept]
 
@@ -88,7 +88,7 @@ def test_a_finished_attempt_s_record(attempt, step):
         boundary.seen = attempt(steps=[step()], task_state=after, answer="a", stop_reason="answered", semantic=[1, 2])
     kept = boundary.attempt()
     assert (kept["end_digest"], kept["change"], kept["answer"]) == (digest(after), change, "a")
-    assert result(attempt(semantic=[1]), kept, boundary.seen)["semantic"] == [2], "only what is new"
+    assert build_update(attempt(semantic=[1]), kept, boundary.seen)["semantic"] == [2], "only what is new"
 
 
 def broken_gecko(monkeypatch, **options):
@@ -143,6 +143,6 @@ def test_the_recursion_limit_of_an_attempt_follows_from_its_graph():
         return builder.compile()
 
     bound = Models.bind(), GeckoContext()
-    assert longest_cycle(create_attempt(desk.toolkit(), *bound)) == 4
-    assert longest_cycle(chain("begin", "a", "b")) == 2
-    assert longest_cycle(chain("begin", "a", "b", "c", "d", "e")) == 5
+    assert measure_longest_cycle(create_attempt(desk.toolkit(), *bound)) == 4
+    assert measure_longest_cycle(chain("begin", "a", "b")) == 2
+    assert measure_longest_cycle(chain("begin", "a", "b", "c", "d", "e")) == 5

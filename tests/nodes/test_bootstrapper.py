@@ -118,9 +118,9 @@ def test_without_a_model_the_state_stays_as_it_is(turn):
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        ({"task_state": []}, "task_state is a list"),
-        ({"task_state": "text"}, "task_state is a str"),
-        ({"task_state": 0}, "task_state is a int"),
+        ({"task_state": []}, "task_state: expected a JSON object .*, got list"),
+        ({"task_state": "text"}, "task_state: expected a JSON object .*, got str"),
+        ({"task_state": 0}, "task_state: expected a JSON object .*, got int"),
         ({"task_state": {"a": {1: 2}}}, r"task_state: \$.a has the key 1"),
         ({"task_state": {"a": float("nan")}}, r"\$.a is nan"),
         ({"messages": []}, "there is no task"),

@@ -16,7 +16,7 @@ from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.roles import InitialState
 from gecko_graph.nodes.bootstrapper import bootstrapper
-from gecko_graph.simulation.trial import misfits
+from gecko_graph.simulation.trial import try_contracts
 from gecko_graph.testing import drive, recorded
 from gecko_graph.toolkit.spec import ToolSpec
 
@@ -81,7 +81,7 @@ def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live,
     ],
 )
 def test_a_state_of_another_shape_is_found(change, says):
-    assert says in "\n".join(misfits(SHOP, FITTING | change, seed=0))
+    assert says in "\n".join(try_contracts(SHOP, FITTING | change, seed=0))
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_a_list_of_which_members_are_looked_up_by_name_is_found_though_the_condi
     shop = Toolkit([ToolSpec(name="buy", effect="write", parameters=parameters, contract=contract)])
     state = {"products": [{"sku": "LAMP", "stock": 3}], "sold": ["CHAIR"]}
     says = ["buy: state.products is a list; its members are looked up by name: an object, {'LAMP': ...}"]
-    assert misfits(shop, state, seed=0) == (says if is_misfit else [])
+    assert try_contracts(shop, state, seed=0) == (says if is_misfit else [])
 
 
 def test_conditions_that_are_merely_false_are_no_misfit():
-    assert misfits(SHOP, FITTING, seed=0) == []
-    assert misfits(SHOP, FITTING | {"products": {}, "customer": {"name": "", "credit": 0}}, seed=0) == []
+    assert try_contracts(SHOP, FITTING, seed=0) == []
+    assert try_contracts(SHOP, FITTING | {"products": {}, "customer": {"name": "", "credit": 0}}, seed=0) == []
 
 
 def test_no_real_file_system_is_a_misfit(shared_data):
@@ -119,7 +119,7 @@ def test_no_real_file_system_is_a_misfit(shared_data):
         starts = [json.loads(line)["initial_state"].get("GorillaFileSystem") for line in lines]
     starts = list({json.dumps(start): start for start in starts if start}.values())
     assert len(starts) > 30
-    assert [start for start in starts if misfits(files, start, seed=0)] == []
+    assert [start for start in starts if try_contracts(files, start, seed=0)] == []
 
 
 def test_a_given_state_is_never_tried():

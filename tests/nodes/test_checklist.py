@@ -43,8 +43,8 @@ def test_the_model_writes_it(turn):
 @pytest.mark.parametrize(
     ("reply", "failure"),
     [
-        (Reply(None, "the server is down"), "there is no checklist: the server is down"),
-        (ValueError("unreadable"), "there is no checklist: unreadable"),
+        (Reply(None, "the server is down"), "no checklist: the server is down"),
+        (ValueError("unreadable"), "no checklist: unreadable"),
     ],
 )
 def test_a_checklist_that_nobody_writes_is_a_failure_with_its_reason(turn, reply, failure):

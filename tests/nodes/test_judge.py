@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.prompts import render
 from gecko_graph.models.roles import Judgement
-from gecko_graph.nodes.attempt import record
+from gecko_graph.nodes.attempt import build_record
 from gecko_graph.nodes.judge import judge
 from gecko_graph.testing import drive
 from tests import desk
@@ -63,9 +63,9 @@ def test_a_check_that_cannot_be_evaluated_fails_and_the_planner_does_not_read_it
 
 
 def test_no_items_are_never_accepted(attempt):
-    verdict, driven = judged(attempt(items=[], items_failure="there is no checklist: x", stop_reason="answered"))
+    verdict, driven = judged(attempt(items=[], items_failure="no checklist: x", stop_reason="answered"))
     assert (verdict["word"], verdict["score"]) == ("failed", 0.0)
-    assert verdict["feedback"] == "there is no checklist: x"
+    assert verdict["feedback"] == "no checklist: x"
     assert driven.asks == []
 
 
@@ -191,7 +191,7 @@ def test_an_attempt_that_broke_is_not_judged(attempt):
 def test_the_attempts_of_a_round_are_judged_at_once_and_each_by_its_own_reply(attempt):
     ended = [attempt(number=n, answer=f"answer {n}", stop_reason="answered", usage={}) for n in (4, 2, 3)]
     state = round_of({**ended[0], "items": SAID, "asked": {"judge": 1}})
-    state["unjudged"] = [record(each | {"stop": {"code": "answered", "message": "answered"}}) for each in ended]
+    state["unjudged"] = [build_record(each | {"stop": {"code": "answered", "message": "answered"}}) for each in ended]
     state["unjudged"][1]["stop"] = {"code": "planner_failed", "message": "x"}
     usage = {"calls": 1, "input_tokens": 7, "output_tokens": 3, "cost": None}
     answers = [Reply(Judgement.model_validate(said("success", word)), None, usage) for word in ("failed", "success")]

@@ -12,7 +12,7 @@ from langgraph.types import Overwrite
 
 from gecko_graph import GeckoContext
 from gecko_graph.errors import StateError
-from gecko_graph.nodes.rounds import best, decide, finish, is_over, lesson_of, start_round
+from gecko_graph.nodes.rounds import best_attempt, build_lesson, decide, finish, is_over, start_round
 from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import drive
 from tests import desk
@@ -65,7 +65,7 @@ def test_a_later_round_learns_of_the_best_attempt_of_the_last_one(turn, step):
 
 def test_a_lesson_is_bounded(step):
     attempt = tried(steps=[step("put", {"text": "x" * 9_000}, "y" * 9_000)] * 99, answer="z" * 99_000)
-    assert len(lesson_of(attempt, budget=5_000)["attempt_log"]) < 7_100
+    assert len(build_lesson(attempt, budget=5_000)["attempt_log"]) < 7_100
 
 
 def test_rounds_of_one_turn_begin_from_the_same_state(turn):
@@ -94,7 +94,7 @@ def test_the_best_attempt_is_chosen(turn, attempts, chosen):
 @pytest.mark.parametrize(("word", "chosen"), [("accepted", 2), ("failed", 2), ("needs_user", 1)])
 def test_an_empty_plan_wins_no_tie_but_where_the_user_must_be_asked(step, word, chosen):
     attempts = [tried(1, word, 1.0), tried(2, word, 1.0, steps=[step("look")])]
-    assert best(attempts)["number"] == chosen
+    assert best_attempt(attempts)["number"] == chosen
 
 
 ATTEMPTS = st.lists(
@@ -113,9 +113,9 @@ ATTEMPTS = st.lists(
 
 @given(ATTEMPTS, st.randoms())
 def test_the_best_does_not_depend_on_the_order(attempts, random):
-    chosen = best(attempts)
+    chosen = best_attempt(attempts)
     random.shuffle(attempts)
-    assert best(attempts) == chosen
+    assert best_attempt(attempts) == chosen
 
 
 TOKENS = {"planner": {"calls": 1, "input_tokens": 90, "output_tokens": 10, "cost": None}}

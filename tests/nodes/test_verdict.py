@@ -53,7 +53,7 @@ def test_where_all_items_are_struck_nobody_has_judged(attempt):
     reply = said("not_asked_for", "not_asked_for", stopping_was_right=True)
     verdict, _ = judged(attempt(items=SAID, answer="x", stop_reason="answered"), reply)
     assert (verdict["word"], verdict["score"]) == ("failed", 0.0)
-    assert "nobody judged" in verdict["feedback"]
+    assert "were not judged" in verdict["feedback"]
 
 
 def test_an_item_with_a_check_cannot_be_struck(attempt):
@@ -114,7 +114,7 @@ def test_an_answer_alone_is_said_to_be_all_that_an_item_rests_on(attempt, step):
         ({"answer": "You are welcome."}, "accepted"),
         ({"answer": ""}, "failed"),
         ({"answer": "Done.", "task_state": FILED}, "failed"),
-        ({"answer": "Done.", "items_failure": "there is no checklist: x"}, "failed"),
+        ({"answer": "Done.", "items_failure": "no checklist: x"}, "failed"),
     ],
 )
 def test_an_empty_checklist_is_met_by_an_answer_and_nothing_else(attempt, state, word):
