@@ -1,4 +1,4 @@
-"""The two graphs' state: which keys there are, how writes to one key come together, and who owns each.
+"""The two graphs' state: which keys there are, how writes to one key are merged, and which node owns each.
 
 `delta` keeps the big ones out of every checkpoint: a saver stores what a node wrote, not the whole value every time.
 """
@@ -60,7 +60,7 @@ class _SharedDelta(DeltaChannel[Any]):
 def delta(
     reducer: Callable[[Any, Sequence[Any]], Any], kind: type, every: int = SNAPSHOT_EVERY_CALLS
 ) -> DeltaChannel[Any]:
-    """A channel that is checkpointed as its writes and folded on read.
+    """Return a channel that is checkpointed as its writes and folded on read.
 
     `DeltaChannel` is beta: this is the one place that names it, so that a plain channel can take its place.
     """
@@ -68,12 +68,12 @@ def delta(
 
 
 def extend(old: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
-    """Reducer of lists: everything in the order in which it was written."""
+    """Append all writes in their order (reducer of lists)."""
     return _Extended(old, writes) if any(writes) else old
 
 
 class _Extended(list[Any]):
-    """A list that grew from another, and took over the index of what `find` had read of it: one list owns it.
+    """A list that grew from another and took over its index for `find`; only one list owns an index.
 
     Outside of a process it is a plain list.
     """
@@ -87,7 +87,7 @@ class _Extended(list[Any]):
         self._indexes = [old.take_index()] if isinstance(old, _Extended) else []
 
     def take_index(self) -> tuple[dict[str, Any], int]:
-        """Items by key, and of how many items; nobody else has it: two runs may go on from one list at once."""
+        """Take the items by key, and their number; no other list holds them, since two runs may extend one list."""
         try:
             return self._indexes.pop()
         except IndexError:
@@ -105,21 +105,21 @@ class _Extended(list[Any]):
 
 
 def find(items: Sequence[Item], wanted: str, key: Callable[[Item], str]) -> Item | None:
-    """The first item with this key, of which a channel's list has one kind; what was read once is not read again."""
+    """Return the first item with this key, of which a channel's list has one kind; each item is read once."""
     if isinstance(items, _Extended):
         return cast("Item | None", items.first(wanted, key))
     return next((item for item in items if key(item) == wanted), None)
 
 
 def replace(old: Any, writes: Sequence[Any]) -> Any:
-    """Reducer of whole values: the last write."""
+    """Return the last write (reducer of whole values)."""
     return writes[-1] if writes else old
 
 
 def gather_facts(
     old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]
 ) -> dict[str, SupposedFact]:
-    """Reducer of supposed facts: what was supposed first stays."""
+    """Merge supposed facts; the first of a key stays (reducer)."""
     facts = dict(old)
     for write in writes:
         facts = merge_facts(facts, write)
@@ -127,9 +127,9 @@ def gather_facts(
 
 
 def fold_state(old: JsonObject, writes: Sequence[Patch | JsonObject]) -> JsonObject:
-    """Reducer of an attempt's task state: patches in their order; an object is the whole state.
+    """Apply patches to an attempt's task state in their order; an object is the whole state (reducer).
 
-    Nodes write patches. Who edits a paused attempt, as in Studio, has the state before them and writes that.
+    Nodes write patches; an edit of a paused attempt, as in Studio, writes the whole state.
     """
     for write in writes:
         old = write if isinstance(write, dict) else fold_patches(old, [write])
@@ -137,12 +137,12 @@ def fold_state(old: JsonObject, writes: Sequence[Patch | JsonObject]) -> JsonObj
 
 
 def count_asked(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
-    """Reducer of the questions asked so far, by role: sums."""
+    """Sum the questions asked so far, by role (reducer)."""
     return {role: old.get(role, 0) + new.get(role, 0) for role in {*old, *new}}
 
 
 class SemanticRecord(TypedDict):
-    """What a model said of a call's arguments; the same arguments are asked about once in a turn."""
+    """A model's reply on a call's arguments; the same arguments are asked about once in a turn."""
 
     tool: str
     args: JsonObject
@@ -178,7 +178,7 @@ class Ledger(TypedDict):
 
 
 def book(old: Ledger, new: Ledger) -> Ledger:
-    """Reducer of ledgers: costs add up within a turn; parallel attempts count questions from the same number on."""
+    """Merge ledgers (reducer): costs add up within a turn; parallel attempts number questions from the same start."""
     if not old or new["turn"] > old["turn"]:
         return new
     asked = {role: max(old["asked"].get(role, 0), new["asked"].get(role, 0)) for role in {*old["asked"], *new["asked"]}}
@@ -192,7 +192,7 @@ CHECKLIST_HELP = "What must hold at the end: items with a description, or a chec
 
 
 class GeckoInput(TypedDict):
-    """What a rehearsal is given. `messages` ends with the task: the last human turn."""
+    """The input of a rehearsal. `messages` ends with the task: the last human turn."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     task_state: NotRequired[Annotated[JsonObject, Field(description=TASK_STATE_HELP)]]
@@ -200,7 +200,7 @@ class GeckoInput(TypedDict):
 
 
 class GeckoOutput(TypedDict):
-    """What a rehearsal gives back."""
+    """The output of a rehearsal."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     rehearsal: Rehearsal
@@ -303,7 +303,7 @@ class AttemptState(TypedDict, total=False):
 
 
 class Pending(TypedDict):
-    """What the attempt's routers read: a router is given the keys of its annotation, and each costs time."""
+    """What the attempt's routers read: a router is passed the keys of its annotation, and each costs time."""
 
     pending: list[Call]
 
@@ -314,10 +314,10 @@ class Over(TypedDict):
     over: bool
 
 
-def updated(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
-    """The attempt's state after a node's update, as the graph folds it; keys with a reducer must be there."""
+def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
+    """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must be there."""
     values = cast("dict[str, Any]", state)
-    news = {key: _folded(values[key], write, key) if key in _reducers() else write for key, write in update.items()}
+    news = {key: _fold(values[key], write, key) if key in _reducers() else write for key, write in update.items()}
     return cast("AttemptState", {**values, **news})
 
 
@@ -327,6 +327,6 @@ def _reducers() -> dict[str, Any]:
     return {key: hint.__metadata__[0] for key, hint in hints.items() if hasattr(hint, "__metadata__")}
 
 
-def _folded(old: Any, write: Any, key: str) -> Any:
+def _fold(old: Any, write: Any, key: str) -> Any:
     reducer = _reducers()[key]
     return reducer.reducer(old, [write]) if isinstance(reducer, DeltaChannel) else reducer(old, write)

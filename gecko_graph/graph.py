@@ -55,7 +55,7 @@ Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 Model: TypeAlias = str | BaseChatModel
 
 OLD_JOIN = "join:bootstrapper+checklist:start_round"
-"""What led to `start_round` before 0.2. Nothing writes it now: a thread that an older version left there goes on."""
+"""The channel that led to `start_round` before 0.2. Nothing writes it; threads that stopped there can resume."""
 
 NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
@@ -77,15 +77,15 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
 
     Args:
         toolkit: The tools that the planner may call.
-        model: Who speaks for every role: `"provider:name"` or any chat model.
-        models: A model of its own for some roles; with no `model`, roles without one are left to the rules.
+        model: The model of every role: `"provider:name"` or any chat model.
+        models: Models of single roles; without `model`, roles that have none are left to the rules.
         base_url: Address of an OpenAI-compatible server, for models given as text.
         context: Knobs of every run that brings no `context=GeckoContext(...)` of its own, as when embedded.
         checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's. A
             thread's snapshots build on each other: delete threads whole, or the state is lost.
         prices: US dollars for a million tokens by model name, for `usage`.
-        rungs: Who else may answer a call: tried in the order of `context.ladder`, or directly after `real` where it
-            does not name them; one with the name of a built-in rung replaces it.
+        rungs: Further rungs, tried in the order of `context.ladder`, or directly after `real` where it does not name
+            them; one with the name of a built-in rung replaces it.
         prompts: A folder with prompts of your own: `judge.md` takes the place of the judge's, and so on.
         timeout_s: Seconds that a model given as text may take for a reply.
 
@@ -93,13 +93,13 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
 
     Raises:
-        ToolkitError: The toolkit is empty or no Toolkit.
+        ToolkitError: The toolkit is empty or not a Toolkit.
         ModelError: A model cannot be built.
-        GeckoError: The context is no GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
+        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
     knobs = check_setup(toolkit, context)
-    speakers = Models.bind(model, models, base_url=base_url, prices=prices, prompts=prompts, timeout_s=timeout_s)
-    return compose(toolkit, models=speakers, default=knobs, checkpointer=checkpointer, rungs=rungs)
+    bound = Models.bind(model, models, base_url=base_url, prices=prices, prompts=prompts, timeout_s=timeout_s)
+    return compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs)
 
 
 def compose(
@@ -111,7 +111,7 @@ def compose(
     replace: Mapping[str, NodeFunction] = NOTHING,
     rungs: Iterable[Rung] = (),
 ) -> Gecko:
-    """As `create_gecko`; `replace` puts functions of `(state, scope)` in the place of nodes, by name: for ablations.
+    """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations.
 
     Raises:
         GeckoError: `replace` names a node that neither graph has; or the context's ladder an unknown rung.
@@ -129,7 +129,7 @@ def compose(
     builder.add_node("decide", node(decide))
     builder.add_node("finish", node(partial(finish, inventing=inventing)))
     if unknown := sorted(replace.keys() - {*builder.nodes, *attempt.builder.nodes} | replace.keys() & {"attempt"}):
-        raise GeckoError(f"replace: no node {unknown[0]!r} can be replaced")
+        raise GeckoError(f"replace: unknown node {unknown[0]!r}")
     builder.add_edge(START, "bootstrapper")
     builder.add_edge("bootstrapper", "start_round")
     builder.add_conditional_edges("start_round", Router(after_start_round), ["attempt", "checklist"])
@@ -152,7 +152,7 @@ def create_attempt(
     replace: Mapping[str, NodeFunction] = NOTHING,
     rungs: Iterable[Rung] = (),
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """The attempt graph; it uses the checkpointer of whoever calls it."""
+    """Build the attempt graph; it uses its caller's checkpointer."""
     by_name = rungs_of(rungs)
     ladder_of(default, by_name)
     node = partial(_node, replace=replace, models=models, default=default, book=book_attempt)
@@ -177,7 +177,7 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
 
 
 def after_start_round(state: GeckoState) -> list[str | Send]:
-    """One attempt reads the state itself, several at once are sent a copy each; beside them what is not there yet."""
+    """Return the attempts, one on the state itself or several on copies, and the checklist where it is missing."""
     first = len(state.get("attempts") or []) + 1
     beside: list[str | Send] = ["checklist"] if state["items"] is None else []
     if state["width"] == 1:
@@ -186,20 +186,20 @@ def after_start_round(state: GeckoState) -> list[str | Send]:
 
 
 def after_decide(state: Over) -> Literal["retry", "finish"]:
-    """Another round, or the end."""
+    """Return the next node: another round, or the end."""
     return "finish" if state["over"] else "retry"
 
 
 def after_planner(state: Pending) -> Literal["validator", "__end__"]:
-    """Calls are validated; no calls means that the planner has answered, or that the attempt was stopped."""
+    """Return the next node: without calls the planner has answered, or the attempt was stopped."""
     return "validator" if state["pending"] else "__end__"
 
 
 def after_validator(state: Pending) -> Literal["simulator", "planner"]:
-    """Calls that passed are answered; complaints alone go back to the planner."""
+    """Return the next node: calls that passed are answered, complaints alone go back to the planner."""
     return "simulator" if state["pending"] else "planner"
 
 
 def after_state_updater(state: Pending) -> Literal["simulator", "planner"]:
-    """The next call of the same planner message, or the planner again."""
+    """Return the next node: the next call of the same message, or the planner again."""
     return "simulator" if state["pending"] else "planner"

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
-from .channels import AttemptState, updated
+from .channels import AttemptState, apply_update
 from .context import GeckoContext
 from .errors import GeckoError, RunFailure, StateError, ToolkitError
 from .models.ask import AnyAsk, Reply
@@ -224,7 +224,7 @@ class _Point(NamedTuple):
 
     def after(self, update: Update) -> _Point:
         note = {key: update[key] for key in _NOTES if update.get(key)}
-        return _Point(updated(self.values, update), (*self.notes, note))
+        return _Point(apply_update(self.values, update), (*self.notes, note))
 
     def through(self, steps: list[Step], notes: Collection[JsonObject]) -> _Point:
         """The point after these calls: as when they were made."""
@@ -263,10 +263,10 @@ def answer_call(
     if complaint:
         return {"steps": [{"v": VERSION, "call": call, "complaints": [complaint]}]}
     writes: Update = {"steps": [], "task_state": [], "facts": {}, "semantic": []}
-    state = updated(state, {"pending": [call]})
+    state = apply_update(state, {"pending": [call]})
     for node in nodes:
         update = yield from node(state, scope)
-        state = updated(state, update)
+        state = apply_update(state, update)
         for key in writes.keys() & update.keys():
             writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
         if writes["steps"]:  # refused before it ran, or at the end
