@@ -45,7 +45,7 @@ from .nodes.rounds import decide, finish, start_round
 from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
 from .nodes.validator import validator
-from .simulation.ladder import ladder_of, own_rungs, rungs_of
+from .simulation.ladder import check_rungs, ladder_of, rungs_of
 from .simulation.rung import Rung
 from .state import Role
 from .toolkit import Toolkit
@@ -116,7 +116,7 @@ def compose(
     Raises:
         GeckoError: `replace` names a node that neither graph has; or the context's ladder an unknown rung.
     """
-    rungs = own_rungs(rungs)
+    rungs = check_rungs(rungs)
     attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs)
     inventing = {name for name, rung in rungs_of(rungs).items() if rung.invents}
     node = partial(_node, replace=replace, models=models, default=default, book=book_turn)

@@ -1,1 +1,1 @@
-"""The ladder and its rungs: who may answer a call."""
+"""The ladder and its rungs, which answer calls."""

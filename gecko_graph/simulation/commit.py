@@ -54,7 +54,7 @@ def commit(
         after = apply_patch(state, patch)
         alone = after if state is request.state else apply_patch(request.state, patch)
         if not isinstance(after, dict):
-            raise PatchConflict("the change replaces the task state by something that is no object")
+            raise PatchConflict("the change replaces the task state with a value that is not an object")
     except (PatchConflict, StateError) as conflict:
         return Commit(state, refuse(outcome, f"the change does not apply: {conflict}"))
     broken = violated_postcondition(request, outcome, alone) or violated_invariant(invariants, state, after)
@@ -67,7 +67,7 @@ def commit(
 
 
 def allowed_patch(tool: ToolSpec, outcome: Outcome) -> tuple[Patch, str | None]:
-    """The part of a proposed change that the tool is allowed to make, and why the rest was dropped."""
+    """Return the part of a proposed change that the tool may make, and why the rest was dropped."""
     patch = outcome["patch"] or []
     if patch and tool.reads:
         return [], f"a read changes nothing: {len(patch)} operations were dropped"
@@ -75,12 +75,12 @@ def allowed_patch(tool: ToolSpec, outcome: Outcome) -> tuple[Patch, str | None]:
 
 
 def refuse(outcome: Outcome, reason: str) -> Outcome:
-    """The outcome of a result that was not committed: an error, and no change."""
+    """Return the outcome of a result that is not committed: an error, and no change."""
     return {**outcome, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
 
 
 def violated_postcondition(request: RungRequest, outcome: Outcome, after: JsonObject) -> str | None:
-    """The postcondition that a successful result breaks; one that cannot be evaluated cannot be relied on either."""
+    """Return the postcondition that a successful result breaks; one that cannot be evaluated counts as broken."""
     if outcome["status"] == "error":
         return None
     run = open_contract(request)
@@ -93,7 +93,7 @@ def violated_postcondition(request: RungRequest, outcome: Outcome, after: JsonOb
 
 
 def violated_invariant(invariants: Sequence[Invariant], before: JsonObject, after: JsonObject) -> str | None:
-    """The first invariant that the new state breaks and the one before did not; no change, no look."""
+    """Return the first invariant that the new state breaks and the one before did not."""
     if after is before:
         return None
     started = thread_time()
@@ -110,7 +110,7 @@ def violated_invariant(invariants: Sequence[Invariant], before: JsonObject, afte
 
 
 def is_broken_already(invariant: Invariant, before: JsonObject) -> bool:
-    """Whether the state before a call breaks an invariant: then the call is not to blame for it."""
+    """Return whether the state before a call breaks an invariant, so that the call is not at fault."""
     try:
         return invariant.broken(before, before) is not None
     except EvaluationFailed:
@@ -118,7 +118,7 @@ def is_broken_already(invariant: Invariant, before: JsonObject) -> bool:
 
 
 def race_of(others: Sequence[tuple[Call, Patch]], patch: Patch, *, state: JsonObject) -> list[str]:
-    """Calls of the same planner message whose changes overlap with a patch, with the places, in words.
+    """Return the calls of the same planner message whose changes overlap with a patch, with the places, in words.
 
     Args:
         others: The calls before, each with the change that was committed for it.
@@ -129,7 +129,7 @@ def race_of(others: Sequence[tuple[Call, Patch]], patch: Patch, *, state: JsonOb
     for other, change in others:
         try:
             places = overlap(change, patch, document=state)
-        except PatchConflict:  # a patch that is none: `commit` says so
+        except PatchConflict:  # not a valid patch: `commit` refuses it
             return []
         if places:
             races.append(f"{other['name']} ({other['id']}) at {', '.join(places[:3])}")

@@ -11,10 +11,10 @@ from .rung import Answer, Pass, RungRequest, RungResult, clock
 
 
 def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
-    """The request with its contract opened, and the error of a call that must not run.
+    """Return the request with its contract opened, and the error of a call that must not run.
 
-    A broken precondition is the tool's own error, whoever would have answered. One that cannot be evaluated refuses the
-    call only under `GeckoContext(unclear="refuse")`; else it goes with the request, and the rung that answers decides.
+    A broken precondition is the tool's own error, on every rung. One that cannot be evaluated refuses the call only
+    under `GeckoContext(unclear="refuse")`; else it goes with the request, and the rung that answers decides.
     """
     run = open_contract(request)
     if run is None:
@@ -29,7 +29,7 @@ def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
 
 
 def contract_rung(request: RungRequest) -> RungResult:
-    """The contract's own answer; it passes where it has no effects and no result.
+    """Return the contract's own answer; pass where it has no effects and no result.
 
     With a precondition that could not be evaluated it refuses the call: it would apply effects that nothing guards.
     """
@@ -50,12 +50,12 @@ def contract_rung(request: RungRequest) -> RungResult:
 
 
 def unchecked(unclear: Sequence[str]) -> Answer:
-    """The error of a call whose conditions cannot be evaluated."""
+    """Return the error of a call whose conditions cannot be evaluated."""
     return Answer("error", f"not done: it cannot be checked: {'; '.join(unclear[:3])}", [])
 
 
 def open_contract(request: RungRequest) -> ContractRun | None:
-    """The contract of the request's tool, opened on its call and state."""
+    """Return the contract of the request's tool, opened on its call and state."""
     contract = request.tool.contract
     if contract is None:
         return None

@@ -7,7 +7,7 @@ from .rung import Answer, Pass, RungRequest, RungResult
 
 
 def example_rung(request: RungRequest) -> RungResult:
-    """The first example whose arguments equal the call's; a write never answers by example."""
+    """Answer a read with the first example whose arguments equal the call's; writes pass."""
     if not request.tool.examples:
         return Pass("the tool has no examples")
     if not request.tool.reads:

@@ -18,21 +18,21 @@ _BREAK = re.compile(r"\n *")
 
 
 def fact_key(call: Call, digest: str) -> str:
-    """The key of a fact: the call's tool and arguments, and the task state it was supposed in."""
+    """Return the key of a fact: the call's tool and arguments, and the task state it was supposed in."""
     return f"{call['name']} {json.dumps(call['args'], sort_keys=True, ensure_ascii=False)} {digest}"
 
 
 def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
-    """The fact that a committed answer leaves behind, if a rung made it up for a read.
+    """Return the fact that a committed answer leaves behind, if a rung made it up for a read.
 
-    A tool of which nobody said whether it reads, and whose success changed nothing, is told of in later prompts as well
-    (else its next answer would contradict this one), but never answered from it.
+    A tool of unknown effect whose success changed nothing leaves one for later prompts as well (else its next answer
+    would contradict this one), but is never answered from it.
     """
-    looked = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
-    if "refused" in outcome or not outcome.get("invented") or not (request.tool.reads or looked):
+    unchanged = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
+    if "refused" in outcome or not outcome.get("invented") or not (request.tool.reads or unchanged):
         return {}
-    seen = digest(request.state)
-    key = fact_key(request.call, seen)
+    now = digest(request.state)
+    key = fact_key(request.call, now)
     if key in request.facts:
         return {}
     fact: SupposedFact = {
@@ -41,21 +41,21 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
         "status": outcome["status"],
         "result": outcome["result"],
         "rung": outcome["rung"],
-        "digest": seen,
+        "digest": now,
     }
     return {key: fact}
 
 
 def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]) -> dict[str, SupposedFact]:
-    """Reducer: both together, the oldest first; what was supposed first stays."""
+    """Merge facts, the oldest first; the first of a key stays (reducer)."""
     return {**old, **new, **old}
 
 
 def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObject, budget: int) -> str:
-    """The facts as lines of JSON for a prompt, as many as `budget` characters hold.
+    """Return the facts as lines of JSON for a prompt, as many as `budget` characters hold.
 
-    Those that speak of the call's arguments come first, then those of its tool. A fact that is too long for its share
-    is told as a view of it: of a list of fifty flights, the one that is being booked. Of equal calls the latest counts;
+    Those that hold the call's arguments come first, then those of its tool. A fact that is too long for its share is
+    shown as a view: of a list of fifty flights, the one that is being booked. Of equal calls the latest counts;
     what was supposed in another state than this one is marked: a write may have changed it.
     """
     wanted = [text.lower() for text in _texts(call["args"])]
@@ -67,7 +67,7 @@ def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObje
     lines: list[str] = []
     left = budget + 1  # the last line ends without a break
     for _, _, fact in ranked:
-        line = _told(fact, old=fact["digest"] != now, focus=focus, budget=share)
+        line = _format_fact(fact, old=fact["digest"] != now, focus=focus, budget=share)
         if len(line) < left:
             lines.append(line)
             left -= len(line) + 1
@@ -83,17 +83,17 @@ def _rank(fact: SupposedFact, tool: str, wanted: Sequence[str], now: str) -> tup
     return not any(each in text for each in wanted), fact["tool"] != tool, fact["digest"] != now
 
 
-def _told(fact: SupposedFact, *, old: bool, focus: Sequence[str], budget: int) -> str:
+def _format_fact(fact: SupposedFact, *, old: bool, focus: Sequence[str], budget: int) -> str:
     age = {"before_a_change": True} if old else {}
-    told = {"call": {"name": fact["tool"], "args": fact["args"]}, **age, "result": fact["result"]}
-    line = json.dumps(told, ensure_ascii=False)
-    return line if len(line) <= budget else _BREAK.sub(" ", view(told, focus=focus, budget=budget))
+    shown = {"call": {"name": fact["tool"], "args": fact["args"]}, **age, "result": fact["result"]}
+    line = json.dumps(shown, ensure_ascii=False)
+    return line if len(line) <= budget else _BREAK.sub(" ", view(shown, focus=focus, budget=budget))
 
 
 def _texts(value: Json) -> Iterator[str]:
-    """The texts and numbers in some arguments that are long enough to tell things apart."""
+    """Yield the texts and numbers in some arguments that are long enough to be specific."""
     if isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
     elif not isinstance(value, bool) and len(str(value)) > 1 and value is not None:
         yield str(value)

@@ -46,21 +46,21 @@ RUNGS: Rungs = {
 
 
 def rungs_of(own: Iterable[Rung]) -> Rungs:
-    """The rungs by name: the built-in ones, and a user's own, which replace those of the same name.
+    """Return the rungs by name: the built-in ones, and a user's own, which replace those of the same name.
 
     Raises:
         GeckoError: Something is not a Rung, or two have one name.
     """
     found: dict[str, Rung] = {}
-    for rung in own_rungs(own):
+    for rung in check_rungs(own):
         if rung.name in found:
             raise GeckoError(f"rungs: two rungs are called {rung.name!r}")
         found[rung.name] = rung
     return {**RUNGS, **found}
 
 
-def own_rungs(own: Iterable[Rung]) -> tuple[Rung, ...]:
-    """A user's rungs, checked. Raises GeckoError for anything else."""
+def check_rungs(own: Iterable[Rung]) -> tuple[Rung, ...]:
+    """Return a user's rungs, checked. Raises GeckoError for anything else."""
     if not isinstance(own, Iterable):
         raise GeckoError(f"rungs: expected a list of Rung objects, got {type(own).__name__}")
     rungs = tuple(own)
@@ -71,7 +71,7 @@ def own_rungs(own: Iterable[Rung]) -> tuple[Rung, ...]:
 
 
 def ladder_of(context: GeckoContext, rungs: Rungs) -> list[Rung]:
-    """The rungs in the order in which they are tried: `context.ladder`; own ones that it does not name after `real`.
+    """Return the rungs in the order of `context.ladder`; own ones that it does not name come after `real`.
 
     Raises:
         GeckoError: The ladder is empty, or names an unknown rung.
@@ -104,82 +104,82 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
     for rung in ladder:
         if rung.invents and (known := recall(request, rung, passed)) is not None:
             return known
-        said = yield from run_rung(rung, request)
-        if isinstance(said, Answer):
-            if is_written(rung) and (misfit := schema_misfit(request, said)):
-                request = replace(request, unclear=(*request.unclear, misfit))
-            return outcome_of(said, rung, request, passed)
-        passed.append({"rung": rung.name, "reason": said.reason})
-        if said.final:
+        reply = yield from run_rung(rung, request)
+        if isinstance(reply, Answer):
+            if is_written(rung) and (problem := check_result_schema(request, reply)):
+                request = replace(request, unclear=(*request.unclear, problem))
+            return outcome_of(reply, rung, request, passed)
+        passed.append({"rung": rung.name, "reason": reply.reason})
+        if reply.final:
             return outcome_of(Answer("error", NO_ANSWER, []), rung, request, passed)
-        if said.unclear:
-            request = replace(request, unclear=(*request.unclear, said.reason))
+        if reply.unclear:
+            request = replace(request, unclear=(*request.unclear, reply.reason))
     answer = Answer("error", "no rung of the ladder could answer this call", [])
     return {**outcome_of(answer, CONTRACT, request, passed), "rung": "none"}
 
 
 def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
-    """What one rung answers: whatever it raises or returns becomes an Answer or a Pass.
+    """Run one rung: whatever it raises or returns becomes an Answer or a Pass.
 
     An answer shares nothing with the objects of a rung, which may change them later. The body of an error is an error,
     and what is made up changes nothing by an error.
     """
     try:
-        said = yield from _asked(rung, request)
-        problem = validate_answer(said)
-        if problem is None and isinstance(said, Answer) and not is_written(rung):
-            problem = schema_misfit(request, said)
+        reply = yield from _run_asking(rung, request)
+        problem = validate_answer(reply)
+        if problem is None and isinstance(reply, Answer) and not is_written(rung):
+            problem = check_result_schema(request, reply)
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 - the boundary to users' rungs
         problem = f"the rung failed: {error_text(error)}"
     if problem is not None:
         return Pass(problem) if rung.simulated else Answer("error", problem, [])
-    if isinstance(said, Pass):
-        return said
-    result, patch = clone([said.result, said.patch])
-    is_error = said.status == "error" or is_error_body(request.tool.result or {}, result)
+    if isinstance(reply, Pass):
+        return reply
+    result, patch = clone([reply.result, reply.patch])
+    is_error = reply.status == "error" or is_error_body(request.tool.result or {}, result)
     return Answer("error", result, [] if rung.invents else patch) if is_error else Answer("ok", result, patch)
 
 
-def _asked(rung: Rung, request: RungRequest) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
-    """What a rung returns, perhaps after asking; only what can be asked goes out. A user's own is given copies."""
+def _run_asking(rung: Rung, request: RungRequest) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
+    """Run a rung and its asks, refusing what is not an ask; a user's own rung is given copies."""
     if RUNGS.get(rung.name) is not rung:
         request = replace(request, state=clone(request.state), call=clone(request.call))
-    said: Any = rung.answer(request)
-    if not isinstance(said, GeneratorType):
-        return said
+    run: Any = rung.answer(request)
+    if not isinstance(run, GeneratorType):
+        return run
     replies: list[Reply] | None = None
     try:
         while True:
-            asks = said.send(replies)
+            asks = run.send(replies)
             if not isinstance(asks, list | tuple) or not all(isinstance(ask, AnyAsk) for ask in asks):
-                raise TypeError(f"it must yield lists of Ask and Work, not {type(asks).__name__}")
+                raise TypeError(f"expected it to yield lists of Ask and Work, got {type(asks).__name__}")
             replies = yield asks
     except StopIteration as done:
         return done.value
     finally:
-        said.close()
+        run.close()
 
 
 def is_written(rung: Rung) -> bool:
-    """True for a rung that answers with what a user has written: neither made up nor run for real."""
+    """Return whether a rung answers with what a user has written: neither made up nor run for real."""
     return rung.simulated and not rung.invents
 
 
-def validate_answer(said: Any) -> str | None:
-    """Why what a rung returned cannot be used: neither Answer nor Pass, or not JSON."""
-    if isinstance(said, Pass) and isinstance(said.reason, str):
+def validate_answer(reply: Any) -> str | None:
+    """Return why a rung's result cannot be used: neither Answer nor Pass, or not JSON."""
+    if isinstance(reply, Pass) and isinstance(reply.reason, str):
         return None
-    if not isinstance(said, Answer):
-        wrong = "one without a reason" if isinstance(said, Pass) else type(said).__name__
-        return f"the rung must return an Answer or a Pass with a reason, not {wrong}"
-    if said.status not in ("ok", "error") or not isinstance(said.patch, list | None):
+    if not isinstance(reply, Answer):
+        wrong = "one without a reason" if isinstance(reply, Pass) else type(reply).__name__
+        return f"expected an Answer or a Pass with a reason from the rung, got {wrong}"
+    if reply.status not in ("ok", "error") or not isinstance(reply.patch, list | None):
         return "the rung's Answer must have the status 'ok' or 'error', and a list or None as patch"
     try:
-        check_json(said.result, what="the result")
-        check_json(said.patch, what="the change")
-        size = len(pack([said.result, said.patch]))
+        check_json(reply.result, what="the result")
+        check_json(reply.patch, what="the change")
+        size = len(pack([reply.result, reply.patch]))
     except StateError as error:
         return str(error)
     if size > MAX_ANSWER_BYTES:
@@ -187,8 +187,8 @@ def validate_answer(said: Any) -> str | None:
     return None
 
 
-def schema_misfit(request: RungRequest, answer: Answer) -> str | None:
-    """How a result breaks the tool's result schema. Errors have their own form."""
+def check_result_schema(request: RungRequest, answer: Answer) -> str | None:
+    """Return how a result breaks the tool's result schema. Errors have their own form."""
     if answer.status == "error" or request.tool.result is None:
         return None
     found = faults(request.tool.result, answer.result)
@@ -196,7 +196,7 @@ def schema_misfit(request: RungRequest, answer: Answer) -> str | None:
 
 
 def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequence[PassedRung]) -> Outcome:
-    """The outcome record of a rung's answer."""
+    """Return the outcome record of a rung's answer."""
     outcome: Outcome = {
         "status": answer.status,
         "result": answer.result,
@@ -213,7 +213,7 @@ def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequenc
 
 
 def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:
-    """What was supposed of the same read in the same task state, by whichever rung that was."""
+    """Return what was supposed of the same read in the same task state, by whichever rung."""
     if not request.tool.reads or not request.facts:
         return None
     fact = request.facts.get(fact_key(request.call, digest(request.state)))
@@ -223,7 +223,7 @@ def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Ou
 
 
 def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Outcome]]:
-    """Several climbs at once: what they ask in one round is asked in one list, so that it is answered at the same time.
+    """Run several climbs at once: their asks of one round are asked in one list, and answered at the same time.
 
     Args:
         climbs: The climbs, in the order of their calls.
@@ -240,19 +240,19 @@ def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[li
                 done[index] = stop.value
         if not wanted:
             break
-        requests = numbered([request for each in wanted.values() for request in each], first=asked)
+        requests = number_questions([request for each in wanted.values() for request in each], first=asked)
         asked += sum(isinstance(request, Ask) for request in requests)
         answers = iter((yield requests))
         sent = {index: [next(answers) for _ in each] for index, each in wanted.items()}
     return [done[index] for index in range(len(climbs))]
 
 
-def numbered(requests: Sequence[AnyAsk], *, first: int) -> list[AnyAsk]:
-    """The requests with their questions numbered from `first` on: no two questions of a turn have one number."""
-    told: list[AnyAsk] = []
+def number_questions(requests: Sequence[AnyAsk], *, first: int) -> list[AnyAsk]:
+    """Return the requests with their questions numbered from `first` on: no two of a turn have one number."""
+    result: list[AnyAsk] = []
     for request in requests:
         if isinstance(request, Ask):
             request = replace(request, where=replace(request.where, question=first))
             first += 1
-        told.append(request)
-    return told
+        result.append(request)
+    return result

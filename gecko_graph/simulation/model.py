@@ -34,12 +34,12 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
     hold. A result that fits is kept while its patch is repaired.
     """
     if not request.has_simulator:
-        return Pass("no model simulates")
+        return Pass("no model configured for role 'simulator'")
     kept: Answer | None = None
-    problem = told = ""
+    problem = last = ""
     for _ in range(2):
         shown = view_for(request, kept.patch or [] if kept else [])
-        (reply,) = yield [ask_simulator(request, shown.text, told)]
+        (reply,) = yield [build_ask(request, shown.text, last)]
         if reply.value is None:
             problem = f"no reply: {reply.failure}"
             break
@@ -51,12 +51,12 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
             return answer
         kept = None if wrong else answer
         keep = "Keep status and result, correct the patch: " if kept else ""
-        told = f"{format_json(reply.value.model_dump(exclude_unset=True), budget=PROBLEM_CHARS // 2)}\n{keep}{problem}"
+        last = f"{format_json(reply.value.model_dump(exclude_unset=True), budget=PROBLEM_CHARS // 2)}\n{keep}{problem}"
     return Pass(f"the simulator gave no usable answer: {problem}", final=not request.tool.reads)
 
 
-def ask_simulator(request: RungRequest, state: str, problem: str) -> Ask:
-    """The request as the prompt's variables: the tool, the call, a view of the state, and what was supposed before."""
+def build_ask(request: RungRequest, state: str, problem: str) -> Ask:
+    """Build the question: the tool, the call, a view of the state, and what was supposed before."""
     tool, call, budget = request.tool, request.call, request.context.view_chars
     fused = request.context.simulation == "fused" and not tool.reads
     reply = SimulatedEffect if fused else SimulatedResponse
@@ -77,7 +77,7 @@ def ask_simulator(request: RungRequest, state: str, problem: str) -> Ask:
 
 
 def format_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
-    """What the simulator must know of a tool; of very long schemas the outline, and what the focus finds."""
+    """Return what the simulator must know of a tool; of a very long schema a view of what the focus finds."""
     said = {"name": tool.name, "description": tool.description, "effect": tool.effect or "unknown"}
     result = {} if tool.result is None else {"result": tool.result}  # null would read as a result that is null
     told = {**said, "parameters": tool.parameters, **result}
@@ -86,7 +86,7 @@ def format_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
 
 
 def answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, str, str]:
-    """The reply as an answer, with what is wrong with its result and with its patch.
+    """Return the reply as an answer, with what is wrong with its result and with its patch.
 
     A read and an error change nothing; a separate reply leaves the change to the state updater.
     """
@@ -102,7 +102,7 @@ def answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, st
 
 
 def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
-    """The reply's result, also where it is JSON written as a text, with what is wrong with it."""
+    """Return the reply's result, also where it is JSON written as a text, with what is wrong with it."""
     wrong = result_problem(tool, reply.status, reply.result)
     if wrong and isinstance(reply.result, str):
         with suppress(ValueError, RecursionError):
@@ -113,7 +113,7 @@ def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
 
 
 def result_problem(tool: ToolSpec, status: str, result: Json) -> str:
-    """What is wrong with a result: no JSON, or not of the tool's schema; empty if it fits."""
+    """Return what is wrong with a result: not JSON, or not of the tool's schema; empty if it fits."""
     try:
         check_json(result, what="the result")
     except StateError as problem:

@@ -30,14 +30,14 @@ _UNSEEN = "this would lose parts that the view leaves out: change only the parts
 
 
 def view_for(request: RungRequest, refused: Patch, *focus: Json) -> View:
-    """What a model is shown of the state: what the call concerns, but first of all the places of a refused patch."""
+    """Return what a model is shown of the state: the places of a refused patch first, then what the call concerns."""
     places = [operation["path"] for operation in refused]
     words = focus_words(places, request.call["name"], request.call["args"], *focus)
     return draw_view(request.state, focus=words, budget=request.context.view_chars)
 
 
 def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view: View) -> Patch:
-    """The patch of a reply as it can be applied to the state before the call.
+    """Return the patch of a reply as it can be applied to the state before the call.
 
     A path that leads nowhere is read as the one that it can mean: a "/" in a key was escaped twice or not at all. What
     the call's arguments name may be removed unseen, and one of them may replace a scalar unseen.
@@ -67,7 +67,7 @@ def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view:
 
 
 class _Guard:
-    """Looks at the operations of one patch in turn; every path is taken back to what stood there before the patch."""
+    """Checks the operations of one patch in turn; every path is traced to where its value stood before the patch."""
 
     def __init__(self, state: JsonObject, view: View, call: Call) -> None:
         self._state, self._view = state, view
@@ -77,7 +77,7 @@ class _Guard:
         self._shifts: list[tuple[_Path, int]] = []
 
     def problem(self, operation: Operation) -> str | None:
-        """What must not happen, for the model; None if nothing."""
+        """Return what must not happen, for the model; None if nothing."""
         kind, path = operation["op"], tokens(operation["path"])
         source = tokens(operation["from"]) if kind in ("move", "copy") else None
         if kind == "test":
@@ -112,7 +112,7 @@ class _Guard:
         return any(self._is_hidden(each, operation) for each in _origins(path, self._moves))
 
     def _is_hidden(self, path: _Path, operation: Operation) -> bool:
-        """Whether a value of the state before the patch was not shown, and the call's arguments do not name it."""
+        """Return whether a value of the state before was neither shown nor named by the call's arguments."""
         try:
             value = find(self._state, path)
         except PatchConflict:  # the patch itself has put it there
@@ -126,7 +126,7 @@ class _Guard:
 
 
 def _origins(path: _Path, moves: Sequence[tuple[_Path, _Path]]) -> Iterator[_Path]:
-    """Where what stands at a path, and in it, stood before these moves, the latest first."""
+    """Yield where what stands at a path, and in it, stood before these moves, the latest first."""
     for number, (source, target) in enumerate(moves, 1):
         if path[: len(target)] == target:
             path = source + path[len(target) :]
@@ -136,7 +136,7 @@ def _origins(path: _Path, moves: Sequence[tuple[_Path, _Path]]) -> Iterator[_Pat
 
 
 def _applicable(patch: Patch, state: JsonObject) -> tuple[Patch, PatchConflict | None]:
-    """The patch, its paths read as the one existing path of the same letters where else it does not apply."""
+    """Return the patch, read as the one existing path of the same letters wherever it does not apply."""
     try:
         apply_patch(state, patch)
     except PatchConflict as conflict:
@@ -159,7 +159,7 @@ def _existing(path: str, state: JsonObject) -> str:
 
 
 def _matches(value: Json, text: str) -> Iterator[_Path]:
-    """Paths in a value whose tokens, each after a slash, are the text."""
+    """Yield paths in a value whose tokens, each after a slash, are the text."""
     if not text:
         yield []
     elif isinstance(value, (dict, list)):
@@ -170,7 +170,7 @@ def _matches(value: Json, text: str) -> Iterator[_Path]:
 
 
 def _item(path: _Path, state: JsonObject) -> tuple[_Path, int] | None:
-    """The list and the index that a path leads to; None where it leads to no item of a list that is there."""
+    """Return the list and the index that a path leads to; None where it leads to no existing list."""
     with suppress(PatchConflict):
         if path and _is_index(path[-1]) and isinstance(find(state, path[:-1]), list):
             return path[:-1], int(path[-1])
@@ -182,7 +182,7 @@ def _is_index(token: str) -> bool:
 
 
 def _scalars(value: Json) -> Iterator[str]:
-    """The texts and numbers in some arguments, as text."""
+    """Yield the texts and numbers in some arguments, as text."""
     if isinstance(value, (dict, list)):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _scalars(each)

@@ -35,19 +35,19 @@ def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], Rung
         return Pass(f"the simulate function {reply.failure}")
     if reply.failure is not None:
         return Answer("error", reply.failure, [])
-    said: RungResult = reply.value
-    if isinstance(said, Pass):
-        return said
+    answer: RungResult = reply.value
+    if isinstance(answer, Pass):
+        return answer
     try:
-        return replace(said, patch=change(request.state, before, state))
+        return replace(answer, patch=diff_states(request.state, before, state))
     except StateError as error:
         return Pass(str(error))
 
 
-def change(before: JsonObject, packed: bytes, after: JsonObject) -> Patch:
-    """What a function changed in its copy of the state. Raises StateError where it left no JSON."""
+def diff_states(before: JsonObject, packed: bytes, after: JsonObject) -> Patch:
+    """Return what a function changed in its copy of the state. Raises StateError where that is not JSON."""
     try:
-        if pack(after) == packed:  # a few times faster than the two walks, and most calls change nothing
+        if pack(after) == packed:  # a few times faster than the two walks, and most calls diff_states nothing
             return []
     except TypeError:
         pass
@@ -56,10 +56,10 @@ def change(before: JsonObject, packed: bytes, after: JsonObject) -> Patch:
 
 
 def as_json(value: Any) -> RungResult:
-    """A function's return value as an answer that changes nothing: Pydantic models, dates and the like become JSON."""
+    """Return a function's value as an answer that changes nothing: Pydantic models, dates and the like become JSON."""
     try:
         # taken here, not by pydantic: one that never ends would abort the process in Rust when it exits
         value = list(value) if isinstance(value, Iterator) else value
         return Answer("ok", to_jsonable_python(value), [])
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        return Pass(f"the function's return value is no JSON: {mask(str(error))}")
+        return Pass(f"the function's return value is not JSON: {mask(str(error))}")

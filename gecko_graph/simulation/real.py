@@ -28,26 +28,26 @@ def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungRe
     (reply,) = yield [Work(function=tool.real, kwargs=args, timeout_s=timeout_s, then=as_answer)]
     if reply.failure is not None:
         return Answer("error", f"the real function {reply.failure}" if reply.late else reply.failure, [])
-    said: Answer = reply.value
-    return said
+    answer: Answer = reply.value
+    return answer
 
 
 def as_answer(value: Any) -> Answer:
-    """What a real function returned, plain or as a message of LangChain's."""
+    """Return a real function's value, plain or a LangChain message, as an answer."""
     if isinstance(value, Command):
         update = value.update if isinstance(value.update, Mapping) else {}
         value = next((each for each in update.get("messages", ()) if isinstance(each, ToolMessage)), None)
     is_error = isinstance(value, ToolMessage) and value.status == "error"
-    said = as_json(message_value(value) if isinstance(value, ToolMessage) else value)
-    if isinstance(said, Pass):
-        return Answer("error", said.reason, [])
+    answer = as_json(message_value(value) if isinstance(value, ToolMessage) else value)
+    if isinstance(answer, Pass):
+        return Answer("error", answer.reason, [])
     if not is_error:
-        return said
-    return Answer("error", mask(said.result) if isinstance(said.result, str) else said.result, [])
+        return answer
+    return Answer("error", mask(answer.result) if isinstance(answer.result, str) else answer.result, [])
 
 
 def message_value(message: ToolMessage) -> Any:
-    """What an MCP server sent as `structured_content`, else the content, else the artifact."""
+    """Return what an MCP server sent as `structured_content`, else the content, else the artifact."""
     content, artifact = message.content, message.artifact
     if message.status != "error" and isinstance(artifact, Mapping) and artifact.get("structured_content") is not None:
         return artifact["structured_content"]
@@ -58,7 +58,7 @@ def message_value(message: ToolMessage) -> Any:
 
 
 def block_value(block: Any) -> Json:
-    """A content block: of a text what it spells, if that is an object or a list; of others all but a random id."""
+    """Return a content block: a text's JSON if that is an object or a list; of others all but a random id."""
     if not isinstance(block, Mapping):
         return block
     text = block.get("text")

@@ -21,7 +21,7 @@ _TEXT: JsonObject = {"type": "string"}
 
 
 def reply_schema(reply: type[BaseModel], result: JsonObject | None) -> JsonObject | None:
-    """The reply's schema with the form of a tool's result in it, or a text, which is how errors look.
+    """Return the reply's schema with the form of a tool's result in it, or a text, which is how errors look.
 
     Returns:
         The same object for the same arguments; None where the result's form is unknown, or too long.
@@ -40,7 +40,7 @@ def _combined(reply: type[BaseModel], result: Same) -> JsonObject | None:
 
 
 def form_of(schema: Any) -> JsonObject:
-    """The part of a schema that every guided decoder knows: types, members, enums. It allows what the schema allows."""
+    """Return the part of a schema that every guided decoder knows; it allows whatever the schema allows."""
     if not isinstance(schema, dict) or any(key in schema for key in _UNKNOWN):
         return {}
     form = {key: schema[key] for key in _KEPT if key in schema}

@@ -1,4 +1,4 @@
-"""A rung of the ladder: what it is asked, and what it may answer."""
+"""A rung of the ladder: its request, and its possible results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..toolkit.spec import ToolSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RungRequest:
-    """One validated call that wants an answer.
+    """One validated call to be answered.
 
     Args:
         tool: The tool that is called.
@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A rung that cannot answer, and why.
+    """The result of a rung that cannot answer, with the reason.
 
     `unclear` marks the outcome: a rule that could not be evaluated. `final` makes the call an error: no other rung may
     answer it.
@@ -73,10 +73,10 @@ RungGenerator: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], RungResult]
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One step of the ladder: somebody who may answer a call.
+    """One step of the ladder, which may answer a call.
 
     Args:
-        name: What contexts and records call it. The name of a built-in rung replaces that one.
+        name: Its name in contexts and records. The name of a built-in rung replaces that one.
         answer: A plain function of a `RungRequest`. It returns an `Answer` or a `Pass`, or is a generator that yields
             lists of `Ask` and `Work` and is sent their replies. Whatever waits goes into a `Work`.
         invents: True where its answers are made up: they are marked, kept as supposed facts, and an error changes
@@ -100,7 +100,7 @@ class Rung:
 
 
 def clock(state: Any) -> str | None:
-    """The task state's clock: its `now`, or its runtime state's; None where it has none."""
+    """Return the task state's clock: its `now`, or its runtime state's; None where it has none."""
     if not isinstance(state, dict):
         return None
     runtime = state.get("runtime_state")

@@ -25,7 +25,7 @@ _NUMBERING = vocabulary("count calculate compute estimate convert sum average me
 def schema_rung(request: RungRequest) -> RungResult:
     """Answer any call: the same arguments get the same answer, in every process, whatever the state.
 
-    A success of a write leaves its change open (`patch` None): a rule that knows nothing of the tool cannot say it.
+    A successful write leaves its change open (`patch` None): a rule that knows nothing of the tool cannot tell it.
     """
     tool, args = request.tool, request.call["args"]
     key = f"{tool.name}\0{json.dumps(args, sort_keys=True, ensure_ascii=False)}"
@@ -38,9 +38,9 @@ def schema_rung(request: RungRequest) -> RungResult:
 
 
 def supposed_schema(tool: ToolSpec, args: Mapping[str, Json]) -> JsonObject:
-    """A result schema for a tool that has none: what it was told, that it worked, and for a read something to read."""
-    told: JsonObject = {name: {} for name, value in args.items() if isinstance(value, str | int | float | bool)}
-    properties: JsonObject = {"status": {"const": "ok"}, **told}
+    """Return a result schema for a tool that has none: its arguments, a status, and for a read something to read."""
+    echoed: JsonObject = {name: {} for name, value in args.items() if isinstance(value, str | int | float | bool)}
+    properties: JsonObject = {"status": {"const": "ok"}, **echoed}
     if tool.reads:
         properties |= _readable(tool)
     return {"type": "object", "properties": properties, "required": list(properties)}

@@ -20,7 +20,7 @@ ADD = [{"op": "add", "path": "/trays/letters/-", "value": "bill"}]
 
 
 def test_no_model_passes_and_asks_nothing(question, told):
-    assert told(model_rung(question())) == (Pass("no model simulates"), [])
+    assert told(model_rung(question())) == (Pass("no model configured for role 'simulator'"), [])
 
 
 def test_a_write_s_result_and_change_come_in_one_reply(question, told):

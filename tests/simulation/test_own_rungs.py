@@ -129,11 +129,11 @@ def raises_later(request):
 GARBAGE = [
     (lambda request: 1 / 0, "the rung failed: ZeroDivisionError: division by zero"),
     (lambda: None, "the rung failed: TypeError"),
-    (yields_nonsense, "the rung failed: TypeError: it must yield lists of Ask and Work, not str"),
+    (yields_nonsense, "the rung failed: TypeError: expected it to yield lists of Ask and Work, got str"),
     (raises_later, "the rung failed: RuntimeError: the cache is gone"),
-    (lambda request: None, "the rung must return an Answer or a Pass with a reason, not NoneType"),
-    (lambda request: {"status": "ok"}, "the rung must return an Answer or a Pass with a reason, not dict"),
-    (lambda request: Pass(None), "the rung must return an Answer or a Pass with a reason, not one without"),
+    (lambda request: None, "expected an Answer or a Pass with a reason from the rung, got NoneType"),
+    (lambda request: {"status": "ok"}, "expected an Answer or a Pass with a reason from the rung, got dict"),
+    (lambda request: Pass(None), "expected an Answer or a Pass with a reason from the rung, got one without"),
     (
         lambda request: Answer("fine", 1, []),
         "the rung's Answer must have the status 'ok' or 'error', and a list or None",

@@ -25,7 +25,7 @@ def boom():
     [
         (boom, "LookupError: no such account"),
         (lambda: time.sleep(2), "the real function did not answer within 0.05 s"),
-        (object, "the function's return value is no JSON"),
+        (object, "the function's return value is not JSON"),
         (lambda: {"n": "three"}, "the result breaks its schema: at $.n: expected an integer"),
         (lambda: {"n": float("nan")}, "the result: $.n is nan"),
         (lambda: (_ for _ in ()).throw(SystemExit(1)), "SystemExit: 1"),

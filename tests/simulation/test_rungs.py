@@ -83,7 +83,7 @@ def looped():
 def test_what_is_no_json_passes_with_the_reason(question, told, value):
     said = told(python_rung(question(simulate=lambda state: value))).value
     assert isinstance(said, Pass)
-    assert "no JSON" in said.reason
+    assert "not JSON" in said.reason
 
 
 @pytest.mark.parametrize("left", [math.nan, {1, 2}, (1,), datetime.date(2026, 3, 1), 2**70, {1: 2}])
