@@ -1,4 +1,4 @@
-"""Tools: where they come from, what they say of themselves, what they promise."""
+"""Tools: read from documents and Python, described, selected, written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools in brief, for judge and checklist: what was called in full, the others as far as there is room."""
+"""Short descriptions of tools for the judge's and checklist's prompts, within a budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOOLS_CHARS = 2_400
 """Characters of the whole section: a budget of its own."""
 
 ROOM_FOR_OTHERS = 900
-"""Characters that tools may have which nobody called or spoke of; where they need more, they are names."""
+"""Characters for tools that were neither called nor mentioned; where they need more, only their names are listed."""
 
 CALLED_CHARS = 240
 PARAMETER_CHARS = 60
@@ -24,7 +24,7 @@ _PIECE = re.compile(r"(?<=[.:!?])\s+")
 
 
 def format_tools(tools: Iterable[ToolSpec], *, called: Collection[str] = (), focus: Sequence[str] = ()) -> str:
-    """Tools, one line each: those called first, with their parameters, then those that the focus speaks of.
+    """Return tools, one line each: those called first, with their parameters, then those that the focus mentions.
 
     What the descriptions of several tools begin with is left out: it tells none from another.
 
@@ -34,30 +34,30 @@ def format_tools(tools: Iterable[ToolSpec], *, called: Collection[str] = (), foc
         focus: Words in small letters, see `view.focus_words`.
     """
     listed = list(tools)
-    brief = without_boilerplate([tool.description for tool in listed])
+    brief = strip_boilerplate([tool.description for tool in listed])
     briefly = {tool.name: text for tool, text in zip(listed, brief, strict=True)}
     first = [tool for tool in listed if tool.name in called]
     others = [tool.name for tool in listed if tool.name not in called]
-    spoken = {name for name in others if {*re.split(r"[^a-z0-9]+", name.lower())} & {*focus}}
-    lines = [f"{tool.name}{parameters(tool)}: {cut(briefly[tool.name], budget=CALLED_CHARS)}" for tool in first]
+    mentioned = {name for name in others if {*re.split(r"[^a-z0-9]+", name.lower())} & {*focus}}
+    lines = [f"{tool.name}{format_parameters(tool)}: {cut(briefly[tool.name], budget=CALLED_CHARS)}" for tool in first]
     short = {name: f"{name}: {cut(briefly[name], budget=MENTIONED_CHARS)}".rstrip(": ") for name in others}
     all_fit = sum(map(len, short.values())) <= ROOM_FOR_OTHERS
-    lines += [short[name] for name in others if name in spoken or all_fit]
-    left = [] if all_fit else [name for name in others if name not in spoken]
+    lines += [short[name] for name in others if name in mentioned or all_fit]
+    left = [] if all_fit else [name for name in others if name not in mentioned]
     return cut("\n".join(lines + ([f"other tools: {', '.join(left)}"] if left else [])), budget=TOOLS_CHARS)
 
 
-def parameters(tool: ToolSpec) -> str:
-    """A tool's parameters with what is said of each: `(path: where to look, depth)`."""
-    told = []
+def format_parameters(tool: ToolSpec) -> str:
+    """Return a tool's parameters with their descriptions: `(path: where to look, depth)`."""
+    described = []
     for name, schema in tool.parameters.get("properties", {}).items():
         about = schema.get("description", "") if isinstance(schema, dict) else ""
-        told.append(f"{name}: {cut(one_line(about), budget=PARAMETER_CHARS)}" if about else name)
-    return f"({', '.join(told)})"
+        described.append(f"{name}: {cut(one_line(about), budget=PARAMETER_CHARS)}" if about else name)
+    return f"({', '.join(described)})"
 
 
-def without_boilerplate(descriptions: Sequence[str]) -> list[str]:
-    """Each description as one line, without the sentences at its beginning that three or more begin with."""
+def strip_boilerplate(descriptions: Sequence[str]) -> list[str]:
+    """Return each description as one line, without the sentences at its beginning that three or more begin with."""
     pieces = [_PIECE.split(one_line(text), maxsplit=_MOST_PIECES) for text in descriptions]
     begun = Counter(tuple(each[:n]) for each in pieces for n in range(1, len(each)))
     shared = [max((n for n in range(1, len(each)) if begun[tuple(each[:n])] > 2), default=0) for each in pieces]

@@ -1,4 +1,4 @@
-"""Asking a model for what a tool's source leaves unsaid: result schema and effect (paper, sections 3.5 and A.7)."""
+"""Asking a model for what a tool's source leaves open: result schema and effect (paper, sections 3.5 and A.7)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ Conversion: TypeAlias = Generator[list[Ask], Sequence[Reply], tuple[Toolkit, lis
 
 TOOL_CHARS = 16_000
 
-SAYS_NOTHING = frozenset({"$comment", "$id", "$schema", "default", "deprecated", "description", "examples", "title"})
-"""Keywords that are no rule."""
+ANNOTATION_KEYWORDS = frozenset(
+    {"$comment", "$id", "$schema", "default", "deprecated", "description", "examples", "title"}
+)
+"""Keywords that validate nothing."""
 
 _NO_FORMATS = FormatChecker(formats=())
 
 
 class ToolSchema(roles.ToolSchema):
-    """The converter's reply, whose result must be a JSON Schema that says something."""
+    """The converter's reply, whose result must be a JSON Schema that constrains something."""
 
     @field_validator("result")
     @classmethod
@@ -43,9 +45,9 @@ class ToolSchema(roles.ToolSchema):
         except ToolkitError as error:
             raise ValueError(str(error)) from None
         except SchemaError as error:
-            raise ValueError(f"no JSON Schema: {error.message}") from None
-        if not schema.keys() - SAYS_NOTHING:
-            raise ValueError("the schema must say what the result is: its type, properties or values")
+            raise ValueError(f"not a JSON Schema: {error.message}") from None
+        if not schema.keys() - ANNOTATION_KEYWORDS:
+            raise ValueError("the schema must constrain the result: its type, properties or values")
         try:
             make_value(schema, seed=0, key="")
         except Impossible as reason:
@@ -60,10 +62,9 @@ class ToolEffect(roles.ToolSchema):
 
 
 def convert(toolkit: Toolkit) -> Conversion:
-    """Complete the tools that have no result schema, or of which nothing says whether they read or write.
+    """Complete the tools that have no result schema or no effect.
 
-    What a source says stays as it is; a missing description is filled in as well. A tool whose question fails stays as
-    it was.
+    What the source has stays; a missing description is filled in as well. A tool whose question fails stays as it was.
 
     Args:
         toolkit: The tools.
@@ -75,22 +76,22 @@ def convert(toolkit: Toolkit) -> Conversion:
     if not open_tools:
         return toolkit, []
     replies = yield [
-        Ask("converter", {"tool": described(tool)}, _reply_of(tool), Where(question=number))
+        Ask("converter", {"tool": describe_tool(tool)}, _reply_type(tool), Where(question=number))
         for number, tool in enumerate(open_tools)
     ]
     completed: list[ToolSpec] = []
     failures: list[str] = []
     for tool, reply in zip(open_tools, replies, strict=True):
         if isinstance(reply.value, roles.ToolSchema):
-            completed.append(_completed(tool, reply.value))
+            completed.append(_complete_tool(tool, reply.value))
         else:
             missing = "result schema" if tool.result is None else "effect"
             failures.append(f"{tool.name}: no {missing}: {reply.failure or 'the model gave no answer'}")
     return toolkit.replace(*completed), failures
 
 
-def described(tool: ToolSpec) -> str:
-    """What is known of a tool, as JSON for a prompt; of very long schemas the outline."""
+def describe_tool(tool: ToolSpec) -> str:
+    """Return a tool as JSON for a prompt; very long schemas as an outline."""
     known: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     known |= {} if tool.result is None else {"result": tool.result}
     if tool.effect is not None:
@@ -101,15 +102,15 @@ def described(tool: ToolSpec) -> str:
     return text if len(text) <= TOOL_CHARS else view(known, budget=TOOL_CHARS)
 
 
-def _reply_of(tool: ToolSpec) -> type[roles.ToolSchema]:
+def _reply_type(tool: ToolSpec) -> type[roles.ToolSchema]:
     return ToolSchema if tool.result is None else ToolEffect
 
 
-def _completed(tool: ToolSpec, said: roles.ToolSchema) -> ToolSpec:
-    effect = said.effect if said.effect != "unknown" else None
+def _complete_tool(tool: ToolSpec, reply: roles.ToolSchema) -> ToolSpec:
+    effect = reply.effect if reply.effect != "unknown" else None
     return replace(
         tool,
-        result=said.result if tool.result is None else tool.result,
-        description=tool.description.strip() or said.description.strip(),
+        result=reply.result if tool.result is None else tool.result,
+        description=tool.description.strip() or reply.description.strip(),
         effect=tool.effect or effect,
     )

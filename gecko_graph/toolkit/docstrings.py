@@ -1,4 +1,4 @@
-"""What a docstring says of a function, its arguments and its result: Google's form, and `:param name:`.
+"""Docstrings as data: description, arguments and result, from Google's form and `:param name:`.
 
 LangChain has a parser of its own; it refuses a docstring whose sections are not all set apart by empty lines.
 """
@@ -35,9 +35,9 @@ def read_docstring(text: str | None) -> Docstring:
         elif name in ("Args", "Arguments", "Parameters"):
             read.arguments.update(_arguments(lines))
         elif name in ("Returns", "Return"):
-            read.returns = _joined(lines)
+            read.returns = _join(lines)
         elif name.startswith("param:"):
-            read.arguments[name.removeprefix("param:")] = _joined(lines)
+            read.arguments[name.removeprefix("param:")] = _join(lines)
     return read
 
 
@@ -63,21 +63,21 @@ def _field(reported: re.Match[str]) -> str:
 
 
 def _arguments(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Name and description of each; lines that are further in go on with the one before."""
+    """Yield name and description of each; deeper indented lines continue the one before."""
     filled = [line for line in lines if line.strip()]
     edge = min((len(line) - len(line.lstrip()) for line in filled), default=0)
-    name, said = "", list[str]()
+    name, parts = "", list[str]()
     for line in filled:
         begins = _ARGUMENT.fullmatch(line.strip()) if len(line) - len(line.lstrip()) == edge else None
         if begins is None:
-            said.append(line)
+            parts.append(line)
             continue
         if name:
-            yield name, _joined(said)
-        name, said = begins[1], [begins[2]]
+            yield name, _join(parts)
+        name, parts = begins[1], [begins[2]]
     if name:
-        yield name, _joined(said)
+        yield name, _join(parts)
 
 
-def _joined(lines: list[str]) -> str:
+def _join(lines: list[str]) -> str:
     return " ".join(line.strip() for line in lines if line.strip())

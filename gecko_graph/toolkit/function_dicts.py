@@ -2,7 +2,7 @@
 
 BFCL writes its own types: `dict`, `float`, `tuple`, `any` (and names from Python, Java and JavaScript); they become
 JSON Schema's. Its `response` becomes the result schema. A `default` outside its own `enum` is kept as it is and never
-filled in; `Toolkit.problems` tells.
+filled in; `Toolkit.problems` lists it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..errors import ToolkitError
 from ..schemas.subschemas import IN_PLACE
 from ..state import JsonObject
 from .openapi.dialect import SchemaReader
-from .openapi.references import Documents, Place, an_object, as_document, broken, kind
+from .openapi.references import Documents, Place, error_at, expect_object, json_type, to_json
 from .spec import NO_PARAMETERS, Effect, ToolSpec
 
 TYPES: dict[str, str | None] = {
@@ -35,22 +35,22 @@ _NOT_PLAIN = IN_PLACE | {"$ref", "if", "dependentSchemas", "unevaluatedPropertie
 
 
 def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
-    """The tool that a function dict describes, bare or wrapped as `{"type": "function", "function": {...}}`.
+    """Return the tool that a function dict describes, bare or wrapped as `{"type": "function", "function": {...}}`.
 
     Args:
         tool: The dict: `name`, `description`, `parameters` and, where known, `response`.
         where: What to call it in messages.
 
     Raises:
-        ToolkitError: It is no function dict, or a schema in it is broken; the message names the place.
+        ToolkitError: It is not a function dict, or a schema in it is broken; the message names the place.
     """
     place = Place(where)
-    plain = an_object(as_document(tool, place), place)
+    plain = expect_object(to_json(tool, place), place)
     if isinstance(plain.get("function"), dict):
         plain, place = plain["function"], place / "function"
     name = plain.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise broken(place, "a tool must have a name")
+        raise error_at(place, "a tool must have a name")
     parameters = next((plain[key] for key in _PARAMETERS if plain.get(key)), None)
     result = next((plain[key] for key in _RESULTS if plain.get(key) is not None), None)
     return ToolSpec(
@@ -58,19 +58,19 @@ def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
         description=str(plain.get("description") or "").strip(),
         parameters=as_parameters(parameters, where=f"{where} ({name}), parameters"),
         result=None if result is None else as_schema(result, where=f"{where} ({name}), result"),
-        effect=hinted(plain.get("annotations")),
+        effect=effect_of_annotations(plain.get("annotations")),
     )
 
 
 def as_schema(schema: Any, *, where: str) -> JsonObject:
-    """A schema in JSON Schema's or BFCL's words as self-contained JSON Schema 2020-12. Raises ToolkitError."""
-    documents = Documents(an_object(schema, Place(where)), label=where)
+    """Return a schema in JSON Schema's or BFCL's words as self-contained JSON Schema 2020-12. Raises ToolkitError."""
+    documents = Documents(expect_object(schema, Place(where)), label=where)
     reader = SchemaReader(documents, version="json", types=TYPES)
     return reader.read(documents.at(documents.root), documents.root, direction="request")
 
 
 def as_parameters(schema: Any, *, where: str) -> JsonObject:
-    """A schema of arguments: an object, and closed unless it says otherwise. Raises ToolkitError."""
+    """Return a schema of arguments: an object, and closed unless it says otherwise. Raises ToolkitError."""
     if not schema:
         return dict(NO_PARAMETERS)
     read = as_schema(schema, where=where)
@@ -78,25 +78,26 @@ def as_parameters(schema: Any, *, where: str) -> JsonObject:
         read = {"type": "object", "properties": {}, **read}
         read.setdefault("additionalProperties", False)
     if read.get("type", "object") != "object":
-        raise broken(Place(where) / "type", f"arguments must be an object, not {read['type']!r}")
+        raise error_at(Place(where) / "type", f"arguments must be an object, not {read['type']!r}")
     return read
 
 
-def hinted(annotations: Any) -> Effect | None:
-    """The effect that MCP's hints tell, in the protocol's spelling or Python's; also of metadata that holds them."""
+def effect_of_annotations(annotations: Any) -> Effect | None:
+    """Return the effect that MCP's annotations hint at, in either spelling; also from metadata that holds them."""
     if not isinstance(annotations, Mapping):
         return None
     hint = annotations.get("readOnlyHint", annotations.get("read_only_hint"))
     if isinstance(hint, bool):
         return "read" if hint else "write"
-    return next((found for key in ("annotations", "tool", "mcp") if (found := hinted(annotations.get(key)))), None)
+    nested = (effect_of_annotations(annotations.get(key)) for key in ("annotations", "tool", "mcp"))
+    return next((effect for effect in nested if effect), None)
 
 
 def tool_descriptions(document: Any, *, where: str) -> list[JsonObject]:
-    """The function dicts in a file's content: one, a list of them, or either by names (also several levels deep).
+    """Return the function dicts in a file's content: one, a list, or either by names (also several levels deep).
 
     Raises:
-        ToolkitError: There is something else in it.
+        ToolkitError: It contains something else.
     """
     return list(_descriptions(document, Place(where)))
 
@@ -108,6 +109,6 @@ def _descriptions(value: Any, place: Place) -> Iterator[JsonObject]:
         yield dict(value)
         return
     if not isinstance(value, Mapping | list):
-        raise ToolkitError(f"{place}: a tool description must be an object with a name, not {kind(value)}")
+        raise ToolkitError(f"{place}: a tool description must be an object with a name, not {json_type(value)}")
     for key, one in value.items() if isinstance(value, Mapping) else enumerate(value):
         yield from _descriptions(one, place / key)

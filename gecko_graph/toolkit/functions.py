@@ -1,8 +1,8 @@
 """Tools from Python: functions, Pydantic classes, LangChain tools, and function dicts.
 
 A function or a LangChain tool is a *real* one: it becomes the spec's `real` and is not run in a rehearsal unless the
-user opens it. Its result schema comes from the return annotation, where Pydantic can tell one. Arguments that a
-framework injects are no arguments; a tool that needs such has no `real`, because no call carries them.
+user opens it. Its result schema comes from the return annotation, where Pydantic knows one. Parameters that
+a framework injects are left out; a tool that needs such has no `real`, because no call carries them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..errors import ToolkitError
 from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .docstrings import Docstring, read_docstring
-from .function_dicts import as_parameters, as_schema, hinted, spec_of_dict, tool_descriptions
+from .function_dicts import as_parameters, as_schema, effect_of_annotations, spec_of_dict, tool_descriptions
 from .spec import ToolSpec
 
 if TYPE_CHECKING:
@@ -32,21 +32,21 @@ _FRAMEWORKS = ("langchain", "langgraph")
 
 
 def specs_of(tools: Any) -> list[ToolSpec]:
-    """The specs of a list of tools, or of a document of function dicts by name.
+    """Return the specs of a list of tools, or of a document of function dicts by name.
 
     Raises:
-        ToolkitError: It is no list, or something in it is no tool or cannot be read.
+        ToolkitError: It is not a list, or something in it is not a tool or cannot be read.
     """
     if isinstance(tools, type) or _is_langchain(tools) or callable(tools):
-        raise ToolkitError("tools must be a list: put a single tool into brackets, [tool]")
+        raise ToolkitError("expected a list of tools, got one tool: put it into brackets, [tool]")
     if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
-        raise ToolkitError(f"tools must be a list, not {type(tools).__name__}; for a file use Toolkit.from_openapi")
+        raise ToolkitError(f"expected a list of tools, got {type(tools).__name__}; for a file use Toolkit.from_openapi")
     listed = tool_descriptions(tools, where="tools") if isinstance(tools, Mapping) else tools
     return [spec_of(tool, where=f"tools[{index}]") for index, tool in enumerate(listed)]
 
 
 def spec_of(tool: Any, *, where: str) -> ToolSpec:
-    """The spec of anything that can be a tool.
+    """Return the spec of anything that can be a tool.
 
     Args:
         tool: A ToolSpec, a function dict, a Pydantic class, a LangChain tool or a function.
@@ -60,14 +60,14 @@ def spec_of(tool: Any, *, where: str) -> ToolSpec:
     if isinstance(tool, Mapping):
         return spec_of_dict(tool, where=where)
     if isinstance(tool, type) and issubclass(tool, BaseModel):
-        return _of_class(tool, where)
+        return _spec_of_class(tool, where)
     if _is_langchain(tool):
-        return _of_langchain(tool, where)
+        return _spec_of_langchain(tool, where)
     if callable(tool) and not isinstance(tool, type):
-        return _of_function(tool, where)
+        return _spec_of_function(tool, where)
     raise ToolkitError(
-        f"{where}: {type(tool).__name__} is no tool; give functions, LangChain tools, Pydantic classes, function "
-        "dicts or ToolSpecs"
+        f"{where}: {type(tool).__name__} cannot be a tool; pass functions, LangChain tools, Pydantic classes, "
+        "function dicts or ToolSpecs"
     )
 
 
@@ -78,11 +78,11 @@ def check_simulation(function: Any, tool: ToolSpec) -> None:
         ToolkitError: It cannot be called so.
     """
     if not callable(function):
-        raise ToolkitError(f"simulate for {tool.name!r}: a function is wanted, not {type(function).__name__}")
+        raise ToolkitError(f"simulate for {tool.name!r}: expected a function, got {type(function).__name__}")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # of some that are written in C nobody can tell
+        return  # some functions written in C have no signature to read
     known = tool.parameters.get("properties", {})
     required = [name for name in tool.parameters.get("required", []) if name in known]
     for names in (known, required):
@@ -102,58 +102,58 @@ def _is_langchain(tool: Any) -> bool:
     return isinstance(tool, BaseTool)
 
 
-def _of_class(model: type[BaseModel], where: str) -> ToolSpec:
+def _spec_of_class(model: type[BaseModel], where: str) -> ToolSpec:
     shown = f"{where} ({model.__name__})"
     inherited = any(model.__doc__ == one.__doc__ for one in model.__mro__[1:])
     return ToolSpec(
         name=model.__name__,
         description="" if inherited else inspect.cleandoc(model.__doc__ or ""),
-        parameters=_parameters(model, where=shown),
+        parameters=_parameters_of(model, where=shown),
     )
 
 
-def _of_function(function: Callable[..., Any], where: str) -> ToolSpec:
+def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
     from langchain_core.tools import create_schema_from_function
 
     name = getattr(function, "__name__", "")
     if not name or name == "<lambda>" or not hasattr(function, "__qualname__"):
-        raise ToolkitError(f"{where}: a function without a name is no tool; write it with def")
+        raise ToolkitError(f"{where}: a tool needs a name: write the function with def")
     shown = f"{where} ({name})"
-    _check_keywords(function, shown)
+    _check_not_positional(function, shown)
     try:
-        model = create_schema_from_function(name, function, filter_args=_not_arguments(function))
+        model = create_schema_from_function(name, function, filter_args=_injected_parameters(function))
     except (TypeError, ValueError, NameError, *_NO_JSON) as error:
         raise ToolkitError(f"{shown}: its signature cannot be read: {error}") from None
-    said = read_docstring(function.__doc__)
-    result = _result(function, where=shown)
+    docstring = read_docstring(function.__doc__)
+    result = _result_of(function, where=shown)
     return ToolSpec(
         name=name,
-        description=said.description,
-        parameters=_described(_opened(_parameters(model, where=shown), function), said),
-        result={"description": said.returns, **result} if result and said.returns else result,
-        real=function if _complete(function, model) else None,
+        description=docstring.description,
+        parameters=_add_descriptions(_open_for_kwargs(_parameters_of(model, where=shown), function), docstring),
+        result={"description": docstring.returns, **result} if result and docstring.returns else result,
+        real=function if _takes_only_arguments(function, model) else None,
     )
 
 
-def _described(parameters: JsonObject, said: Docstring) -> JsonObject:
-    """The parameters with what the docstring says of them, where they say nothing themselves."""
+def _add_descriptions(parameters: JsonObject, docstring: Docstring) -> JsonObject:
+    """Return the parameters with the docstring's descriptions, where they have none themselves."""
     properties = {
-        name: {"description": said.arguments[name], **one}
-        if said.arguments.get(name) and isinstance(one, dict)
+        name: {"description": docstring.arguments[name], **one}
+        if docstring.arguments.get(name) and isinstance(one, dict)
         else one
         for name, one in parameters.get("properties", {}).items()
     }
     return {**parameters, "properties": properties} if properties else parameters
 
 
-def _check_keywords(function: Callable[..., Any], where: str) -> None:
+def _check_not_positional(function: Callable[..., Any], where: str) -> None:
     for name, one in inspect.signature(function).parameters.items():
         if one.kind is one.POSITIONAL_ONLY:
             raise ToolkitError(f"{where}: the parameter {name!r} is positional only; tools are called by name")
 
 
-def _not_arguments(function: Callable[..., Any]) -> list[str]:
-    """The parameters that a framework fills in: run managers, configs, stores, and what is marked as injected."""
+def _injected_parameters(function: Callable[..., Any]) -> list[str]:
+    """Return the parameters that a framework injects: run managers, configs, stores, and what is marked so."""
     from langchain_core.tools import InjectedToolArg
 
     injected = ["run_manager", "callbacks"]
@@ -161,7 +161,7 @@ def _not_arguments(function: Callable[..., Any]) -> list[str]:
         marks = getattr(hint, "__metadata__", ())
         marked = any(isinstance(one, InjectedToolArg) or _is_a(one, InjectedToolArg) for one in marks)
         plain = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-        if marked or any(_is_a(one, InjectedToolArg) or _in_framework(one) for one in plain):
+        if marked or any(_is_a(one, InjectedToolArg) or _is_from_framework(one) for one in plain):
             injected.append(name)
     return injected
 
@@ -170,8 +170,8 @@ def _is_a(value: Any, base: type) -> bool:
     return isinstance(value, type) and issubclass(value, base)
 
 
-def _opened(parameters: JsonObject, function: Callable[..., Any]) -> JsonObject:
-    """The parameters without `*args`, and open where the function takes `**kwargs`."""
+def _open_for_kwargs(parameters: JsonObject, function: Callable[..., Any]) -> JsonObject:
+    """Return the parameters without `*args`, and open where the function takes `**kwargs`."""
     for name, one in inspect.signature(function).parameters.items():
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             kept = {key: value for key, value in parameters["properties"].items() if key != name}
@@ -182,34 +182,34 @@ def _opened(parameters: JsonObject, function: Callable[..., Any]) -> JsonObject:
     return parameters
 
 
-def _complete(function: Callable[..., Any], model: Any) -> bool:
-    """Whether the arguments of a call are all that the function needs; injected ones it would lack."""
+def _takes_only_arguments(function: Callable[..., Any], model: Any) -> bool:
+    """Return whether the arguments of a call are all that the function needs; injected ones it would lack."""
     for name, one in inspect.signature(function).parameters.items():
         if one.default is one.empty and name not in model.model_fields and name not in ("self", "cls"):
             return one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
     return True
 
 
-def _of_langchain(tool: BaseTool, where: str) -> ToolSpec:
+def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
     shown = f"{where} ({tool.name})"
     schema: Any = tool.tool_call_schema
     if isinstance(schema, Mapping):
         parameters = as_parameters({key: one for key, one in schema.items() if key != "description"}, where=shown)
     else:
-        parameters = _parameters(schema, where=shown)
-    parameters = _described(parameters, read_docstring(tool.description))
+        parameters = _parameters_of(schema, where=shown)
+    parameters = _add_descriptions(parameters, read_docstring(tool.description))
     return ToolSpec(
         name=tool.name,
         description=tool.description,
         parameters=parameters,
         result=_langchain_result(tool, where=shown),
-        effect=hinted(tool.metadata),
-        real=None if _injected(tool) else _runner(tool),
+        effect=effect_of_annotations(tool.metadata),
+        real=None if _has_injected_arguments(tool) else _as_function(tool),
     )
 
 
-def _injected(tool: BaseTool) -> bool:
-    """Whether the tool needs arguments that no call carries."""
+def _has_injected_arguments(tool: BaseTool) -> bool:
+    """Return whether the tool needs arguments that no call carries."""
     if isinstance(tool.args_schema, Mapping):
         return False
     seen = getattr(tool.tool_call_schema, "model_fields", {})
@@ -217,8 +217,8 @@ def _injected(tool: BaseTool) -> bool:
     return any(field.is_required() for name, field in fields.items() if name not in seen)
 
 
-def _runner(tool: BaseTool) -> Callable[..., Any]:
-    """The tool as a function: its value as it is, but a message where it has an artifact or handles its own error."""
+def _as_function(tool: BaseTool) -> Callable[..., Any]:
+    """Return the tool as a function that gives its value; a message where it has an artifact or handles its error."""
     handlers = {name: _as_message(getattr(tool, name)) for name in ("handle_tool_error", "handle_validation_error")}
     tool = tool.model_copy(update={name: one for name, one in handlers.items() if one})
     as_call = {"name": tool.name, "id": "rehearsal", "type": "tool_call"}
@@ -240,7 +240,7 @@ def _runner(tool: BaseTool) -> Callable[..., Any]:
 
 
 def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
-    """A handler of a tool's errors that says the same in a message whose status says that it is an error."""
+    """Return the handler of a tool's errors, wrapped so that its text comes in a message with the status `error`."""
     from langchain_core.messages import ToolMessage
 
     def handle(error: Exception) -> Any:
@@ -253,17 +253,17 @@ def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
 def _langchain_result(tool: BaseTool, *, where: str) -> JsonObject | None:
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
     if tool.response_format == "content_and_artifact":
-        parts = typing.get_args(_returned(function))
-        return {"type": "string"} if parts and parts[0] is str else None  # of blocks counts what they spell
-    return _result(function, where=where)
+        parts = typing.get_args(_return_annotation(function))
+        return {"type": "string"} if parts and parts[0] is str else None  # content blocks count as their text
+    return _result_of(function, where=where)
 
 
-def _result(function: Callable[..., Any], *, where: str) -> JsonObject | None:
-    return _schema_of(_returned(function), where=where)
+def _result_of(function: Callable[..., Any], *, where: str) -> JsonObject | None:
+    return _schema_of(_return_annotation(function), where=where)
 
 
-def _returned(function: Callable[..., Any]) -> Any:
-    """The return annotation; Any where there is none that can be read."""
+def _return_annotation(function: Callable[..., Any]) -> Any:
+    """Return the return annotation; Any where there is none that can be read."""
     return _hints(function).get("return", Any)
 
 
@@ -275,8 +275,8 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
-    """The JSON Schema of what is returned; None where it says nothing or is no JSON."""
-    if annotation in (Any, object) or _is_framework(annotation):
+    """Return the JSON Schema of what is returned; None where it is unspecific or not JSON."""
+    if annotation in (Any, object) or _is_framework_type(annotation):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -284,43 +284,43 @@ def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
             schema = TypeAdapter(annotation).json_schema(mode="serialization")
         except (*_NO_JSON, TypeError):
             return None
-    return as_schema(_untitled(schema), where=f"{where}, result") or None
+    return as_schema(_strip_titles(schema), where=f"{where}, result") or None
 
 
-def _is_framework(annotation: Any) -> bool:
-    """Commands and messages: what a tool tells its framework, not what it answers."""
-    return any(_in_framework(part) for part in typing.get_args(annotation) or (annotation,))
+def _is_framework_type(annotation: Any) -> bool:
+    """Return whether it is a command or a message: addressed to the framework, not a result."""
+    return any(_is_from_framework(part) for part in typing.get_args(annotation) or (annotation,))
 
 
-def _in_framework(annotation: Any) -> bool:
+def _is_from_framework(annotation: Any) -> bool:
     return str(getattr(annotation, "__module__", "")).startswith(_FRAMEWORKS)
 
 
-def _parameters(model: Any, *, where: str) -> JsonObject:
+def _parameters_of(model: Any, *, where: str) -> JsonObject:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             schema = model.model_json_schema() if hasattr(model, "model_json_schema") else model.schema()
         except _NO_JSON as error:
             reason = str(error).split("\n", 1)[0]
-            raise ToolkitError(f"{where}: an argument has a type that JSON does not know: {reason}") from None
+            raise ToolkitError(f"{where}: an argument has a type that has no JSON Schema: {reason}") from None
     return as_parameters(
-        {key: one for key, one in _untitled(schema).items() if key not in ("title", "description")},
+        {key: one for key, one in _strip_titles(schema).items() if key not in ("title", "description")},
         where=f"{where}, parameters",
     )
 
 
-def _untitled(schema: Any) -> Any:
-    """The schema without the titles that Pydantic makes from names."""
+def _strip_titles(schema: Any) -> Any:
+    """Return the schema without the titles that Pydantic makes from names."""
     if not isinstance(schema, dict):
         return schema
-    plain = rebuild(schema, _untitled)
+    plain = rebuild(schema, _strip_titles)
     for key in MAPS & plain.keys():
-        plain[key] = {name: _without_title(one, name) for name, one in plain[key].items()}
+        plain[key] = {name: _strip_title(one, name) for name, one in plain[key].items()}
     return plain
 
 
-def _without_title(schema: Any, name: str) -> Any:
+def _strip_title(schema: Any, name: str) -> Any:
     if isinstance(schema, dict) and schema.get("title") in (name, name.replace("_", " ").title()):
         return {key: one for key, one in schema.items() if key != "title"}
     return schema

@@ -1,4 +1,4 @@
-"""Names for tools: valid for every provider, stable, and each given once."""
+"""Names for tools: valid for every provider, stable and unique."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
 def valid_name(name: str) -> str:
-    """The name itself if every provider takes it, else the nearest that they do: `math.hypot` becomes `math_hypot`.
+    """Return the name if every provider takes it, else the nearest that they do: `math.hypot` becomes `math_hypot`.
 
     A long name is cut, and ends in a mark made from the whole of it, so that long names stay different.
     """
@@ -26,33 +26,33 @@ def valid_name(name: str) -> str:
     return f"{plain[: LONGEST - 9]}_{mark}"
 
 
-def path_name(method: str, path: str) -> str:
-    """A name for an operation without one: `get /pets/{petId}` is `get_pets_by_petId`."""
+def operation_name(method: str, path: str) -> str:
+    """Return a name for an operation without one: `get /pets/{petId}` is `get_pets_by_petId`."""
     words = _VARIABLE.sub(r"by_\1", path)
     return valid_name(f"{method.lower()}_{words.strip('/')}" if words.strip("/") else f"{method.lower()}_root")
 
 
 def path_variables(path: str) -> list[str]:
-    """The variables of a path template, in order, each once."""
+    """Return the variables of a path template, in order, each once."""
     return list(dict.fromkeys(_VARIABLE.findall(path)))
 
 
-def numbered(name: str, taken: Container[str]) -> str:
-    """The name, with a number at its end if it is taken: `ls`, `ls_2`, `ls_3`."""
-    number, one = 1, name
-    while one in taken:
+def unique_name(name: str, taken: Container[str]) -> str:
+    """Return the name, with a number at its end if it is taken: `ls`, `ls_2`, `ls_3`."""
+    number, candidate = 1, name
+    while candidate in taken:
         number += 1
         end = f"_{number}"
-        one = f"{name[: LONGEST - len(end)]}{end}"
-    return one
+        candidate = f"{name[: LONGEST - len(end)]}{end}"
+    return candidate
 
 
 def provider_names(names: Sequence[str]) -> dict[str, str]:
-    """For each name one that every provider takes; names that are valid keep themselves."""
+    """Return for each name one that every provider takes; valid names stay as they are."""
     given = {name: name for name in names if VALID.fullmatch(name)}
     taken = {*given}
     for name in names:
         if name not in given:
-            given[name] = numbered(valid_name(name), taken)
+            given[name] = unique_name(valid_name(name), taken)
             taken.add(given[name])
     return given

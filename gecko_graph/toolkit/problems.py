@@ -1,4 +1,4 @@
-"""What a source of tools leaves unsaid, or says in a way that no rule can use."""
+"""What a source of tools leaves open, contradicts, or writes in a way that no rule can use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ProblemKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that a tool's source leaves unsaid, or says in a way that comes to nothing.
+    """One thing that a tool's source leaves open, contradicts, or writes in vain.
 
     Args:
         tool: Name of the tool; also of one that is left out because it is broken.
@@ -44,38 +44,38 @@ class Problem:
     message: str
 
 
-def problems_of(tools: Iterable[ToolSpec]) -> list[Problem]:
-    """All problems of all tools, tool by tool."""
-    return [problem for tool in tools for problem in _problems(tool)]
+def find_problems(tools: Iterable[ToolSpec]) -> list[Problem]:
+    """Return all problems of all tools, tool by tool."""
+    return [problem for tool in tools for problem in _tool_problems(tool)]
 
 
-def _problems(tool: ToolSpec) -> Iterator[Problem]:
+def _tool_problems(tool: ToolSpec) -> Iterator[Problem]:
     if tool.result is None:
         yield Problem(tool.name, "result", "no result schema: any JSON passes as its result")
     if not tool.description.strip():
         yield Problem(tool.name, "description", "no description: the planner has only its name to go by")
     if tool.effect is None:
-        yield Problem(tool.name, "effect", "read or write is not said: it is taken for a write")
+        yield Problem(tool.name, "effect", "neither read nor write: treated as a write")
     for name, one in tool.parameters.get("properties", {}).items():
-        if not _is_described(one, tool.parameters):
+        if not _has_description(one, tool.parameters):
             yield Problem(tool.name, "parameter", f"the parameter {name!r} has no description")
     for schema in (tool.parameters, tool.result or {}):
-        yield from _in_schema(tool.name, schema)
-    yield from _in_examples(tool)
-    yield from _in_contract(tool)
+        yield from _schema_problems(tool.name, schema)
+    yield from _example_problems(tool)
+    yield from _contract_problems(tool)
 
 
-def _is_described(schema: Any, whole: JsonObject) -> bool:
+def _has_description(schema: Any, whole: JsonObject) -> bool:
     if not isinstance(schema, dict):
         return False
     referred = whole.get("$defs", {}).get(str(schema.get("$ref", "")).removeprefix(PREFIX), {})
     return any(isinstance(one, dict) and one.get("description") for one in (schema, referred))
 
 
-def _in_schema(tool: str, schema: JsonObject) -> Iterator[Problem]:
+def _schema_problems(tool: str, schema: JsonObject) -> Iterator[Problem]:
     for one in walk(schema):
         choices = one.get("enum")
-        if "default" in one and isinstance(choices, list) and not _listed(one["default"], choices):
+        if "default" in one and isinstance(choices, list) and not _is_in_enum(one["default"], choices):
             shown = json.dumps(one["default"])[:60]
             yield Problem(tool, "default", f"the default {shown} is outside its own enum: it is never filled in")
         for pattern in _patterns(one):
@@ -83,7 +83,7 @@ def _in_schema(tool: str, schema: JsonObject) -> Iterator[Problem]:
                 yield Problem(tool, "pattern", f"the pattern {pattern[:60]!r} cannot be read: it decides nothing")
 
 
-def _listed(value: Any, choices: list[Any]) -> bool:
+def _is_in_enum(value: Any, choices: list[Any]) -> bool:
     return json.dumps(value, sort_keys=True) in {json.dumps(one, sort_keys=True) for one in choices}
 
 
@@ -94,7 +94,7 @@ def _patterns(schema: JsonObject) -> Iterator[str]:
         yield from schema["patternProperties"]
 
 
-def _in_examples(tool: ToolSpec) -> Iterator[Problem]:
+def _example_problems(tool: ToolSpec) -> Iterator[Problem]:
     for number, example in enumerate(tool.examples, 1):
         wrong = faults(tool.parameters, example.args)
         if wrong:
@@ -106,7 +106,7 @@ def _in_examples(tool: ToolSpec) -> Iterator[Problem]:
             yield Problem(tool.name, "example", f"the result of example {number} does not fit its schema: {wrong[0]}")
 
 
-def _in_contract(tool: ToolSpec) -> Iterator[Problem]:
+def _contract_problems(tool: ToolSpec) -> Iterator[Problem]:
     if tool.contract is None:
         return
     for message in _contract_notes(tool, tool.contract):
@@ -114,7 +114,7 @@ def _in_contract(tool: ToolSpec) -> Iterator[Problem]:
     if tool.result is None:
         return
     foreseen = tool.contract.foreseen()
-    yield from _foreign_keys(tool.name, tool.result, foreseen)
+    yield from _unknown_result_keys(tool.name, tool.result, foreseen)
     wrong = next((found for result in foreseen if (found := sure_findings(tool.result, result))), None)
     if wrong is None:
         return
@@ -124,7 +124,7 @@ def _in_contract(tool: ToolSpec) -> Iterator[Problem]:
 
 
 def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
-    """Parts of a contract that load, and do not do what their writer will have meant."""
+    """Yield messages for the parts of a contract that load, and do not do what their writer meant."""
     if tool.reads and "effects" in contract.data:
         yield "its effects are dropped: a read changes nothing"
     for name in contract.unused_lets():
@@ -134,11 +134,11 @@ def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
     parts = {key: contract.data[key] for key in ("let", "effects", "returns") if key in contract.data}
     for text in _texts(parts):
         if _BARE.fullmatch(text):
-            yield f'{text[:60]!r} is a text as it stands: write "{{{{ {text[:60]} }}}}" for its value'
+            yield f'{text[:60]!r} is read as plain text: write "{{{{ {text[:60]} }}}}" for its value'
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """The texts of a contract's part in which only `{{ }}` is filled in."""
+    """Return the texts of a contract's part in which only `{{ }}` is filled in."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict | list | tuple):
@@ -148,8 +148,8 @@ def _texts(data: Any) -> Iterator[str]:
                 yield from _texts(member)
 
 
-def _foreign_keys(tool: str, schema: JsonObject, foreseen: Iterable[Partial]) -> Iterator[Problem]:
-    """Keys of the contract's result that the result schema does not name, once each."""
+def _unknown_result_keys(tool: str, schema: JsonObject, foreseen: Iterable[Partial]) -> Iterator[Problem]:
+    """Yield a problem for each key of the contract's result that the result schema does not name."""
     known = schema.get("properties")
     if not isinstance(known, dict) or schema.keys() & {"allOf", "anyOf", "oneOf", "$ref", "patternProperties"}:
         return

@@ -1,4 +1,4 @@
-"""ToolSpec: what one tool says of itself."""
+"""ToolSpec: one tool with its schemas, contract and functions."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class ToolSpec:
         name: The tool's name, as the planner calls it.
         description: What it does, for the planner.
         parameters: JSON Schema 2020-12 of the argument object.
-        result: JSON Schema of a successful result; None where the source does not say.
-        effect: `read` or `write`; None where the source does not say, which is treated as a write.
+        result: JSON Schema of a successful result; None where the source has none.
+        effect: `read` or `write`; None where the source has neither, which is treated as a write.
         contract: Pre- and postconditions, effects and result as a function of the task state (ToolGate, section 3.2).
         examples: Given answers for matching arguments.
         simulate: `simulate(state, **args)`: answers from a copy of the task state, which it may change.

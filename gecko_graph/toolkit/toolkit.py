@@ -10,10 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 from ..contracts.contract import Contract, Invariant
+from ..contracts.language.syntax import did_you_mean
 from ..errors import ToolkitError
 from ..state import JsonObject
 from .names import provider_names
-from .problems import Problem, problems_of
+from .problems import Problem, find_problems
 from .spec import Effect, ToolExample, ToolSpec
 
 
@@ -23,9 +24,9 @@ class Toolkit:
     Args:
         tools: The tools; no two may have the same name.
         lets: `x-contract-let`, shared by the contracts, as data: written back by `to_openapi`.
-        invariants: What holds of every task state.
-        title: What the whole is called.
-        broken: What could not be read of the tools' source.
+        invariants: Conditions on every task state.
+        title: Title of the whole.
+        broken: What could not be read of the tools' source, for `problems`.
 
     Raises:
         ToolkitError: A name is missing or given twice, or a tool is opened that must not be.
@@ -43,7 +44,7 @@ class Toolkit:
         by_name: dict[str, ToolSpec] = {}
         for tool in tools:
             if not isinstance(tool, ToolSpec):
-                raise ToolkitError(f"a {type(tool).__name__} is no ToolSpec; use Toolkit.from_tools for other tools")
+                raise ToolkitError(f"expected a ToolSpec, got {type(tool).__name__}; Toolkit.from_tools takes others")
             if not tool.name.strip():
                 raise ToolkitError("a tool has no name")
             if tool.name in by_name:
@@ -61,10 +62,10 @@ class Toolkit:
     def from_openapi(
         cls, source: str | Path | Mapping[str, Any], *, allow_remote: bool = False, parsed: JsonObject | None = None
     ) -> Toolkit:
-        """The operations of an OpenAPI 3.0 or 3.1 document as tools.
+        """Return the operations of an OpenAPI 3.0 or 3.1 document as tools.
 
         Path, query, header, cookie and body parameters become one argument object. Where several have the same name,
-        each gets its place behind it (`id_path`, `id_body`); a body that is no plain object is one argument, `body`.
+        each gets its place behind it (`id_path`, `id_body`); a body that is not a plain object is one argument, `body`.
         The tool's `binding` says where each argument travels. Credentials are no arguments.
 
         Args:
@@ -75,7 +76,7 @@ class Toolkit:
             parsed: What the file holds, where it has been read already (a pipe can be read only once).
 
         Raises:
-            ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or no operation can be read whole; the message names
+            ToolkitError: It is not an OpenAPI 3.0 or 3.1 document, or no operation can be read whole; the message names
                 the place. What else is broken is left out and listed in `problems`.
         """
         from .openapi.importer import read_openapi
@@ -97,7 +98,7 @@ class Toolkit:
         results: Mapping[str, JsonObject] | None = None,
         title: str = "",
     ) -> Toolkit:
-        """Tools from functions, Pydantic classes, LangChain tools, function dicts (OpenAI, BFCL, MCP) and ToolSpecs.
+        """Read functions, Pydantic classes, LangChain tools, function dicts (OpenAI, BFCL, MCP) and ToolSpecs as tools.
 
         Args:
             tools: The tools. A function is kept as the tool's real one and never run unless you `open` it.
@@ -108,10 +109,10 @@ class Toolkit:
             effects: Tool name to `read` or `write`.
             examples: Tool name to given answers, as `{"args": ..., "result": ...}`.
             results: Tool name to the JSON Schema of its result, in the place of what its source says.
-            title: What the whole is called.
+            title: Title of the whole.
 
         Raises:
-            ToolkitError: Something is no tool, cannot be read, or names a tool that is not there.
+            ToolkitError: Something is not a tool, cannot be read, or names a tool that does not exist.
         """
         from .functions import check_simulation, specs_of
 
@@ -120,39 +121,40 @@ class Toolkit:
         by_name |= {"examples": examples, "results": results}
         for key, given in by_name.items():
             if given is not None and not isinstance(given, Mapping):
-                raise ToolkitError(f"{key} must be by the tools' names, {{'name': ...}}, not {type(given).__name__}")
-        said: dict[str, Mapping[str, Any]] = {
+                raise ToolkitError(f"{key}: expected {{'tool name': ...}}, got {type(given).__name__}")
+        fields: dict[str, Mapping[str, Any]] = {
             "contract": {
                 name: Contract.load(one, lets=lets, where=f"contract of {name}")
                 for name, one in (contracts or {}).items()
             },
             "simulate": simulate or {},
             "result": results or {},
-            "effect": {name: _effect(name, one) for name, one in (effects or {}).items()},
+            "effect": {name: _check_effect(name, one) for name, one in (effects or {}).items()},
             "stated": dict.fromkeys([*(effects or {}), *(contracts or {})], True),
-            "examples": {name: tuple(_example(name, one) for one in given) for name, given in (examples or {}).items()},
+            "examples": {
+                name: tuple(_read_example(name, one) for one in given) for name, given in (examples or {}).items()
+            },
         }
         loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]
-        toolkit = cls(plain._saying(said), lets=lets, invariants=loaded, title=title)
-        for name, function in said["simulate"].items():
+        toolkit = cls(plain._with_fields(fields), lets=lets, invariants=loaded, title=title)
+        for name, function in fields["simulate"].items():
             check_simulation(function, toolkit[name])
         return toolkit
 
-    def _saying(self, said: Mapping[str, Mapping[str, Any]]) -> list[ToolSpec]:
-        """The tools with what is said of them: field of a spec to tool name to value. Raises ToolkitError."""
-        for key, of in said.items():
+    def _with_fields(self, fields: Mapping[str, Mapping[str, Any]]) -> list[ToolSpec]:
+        """Return the tools with other fields: field of a spec to tool name to value. Raises ToolkitError."""
+        for key, of in fields.items():
             for name in of:
-                if name not in self:
-                    raise ToolkitError(f"{key} for {name!r}: there is no such tool; there are {_some(self.names)}")
-        for name, contract in said["contract"].items():
+                self._check_known(name, key)
+        for name, contract in fields["contract"].items():
             contract.fit(self[name].parameters, where=f"contract of {name}")
-        return [replace(tool, **{key: of[tool.name] for key, of in said.items() if tool.name in of}) for tool in self]
+        return [replace(tool, **{key: of[tool.name] for key, of in fields.items() if tool.name in of}) for tool in self]
 
     def __getitem__(self, name: str) -> ToolSpec:
         return self._tools[name]
 
     def get(self, name: str) -> ToolSpec | None:
-        """The tool of that name, or None."""
+        """Return the tool of that name, or None."""
         return self._tools.get(name)
 
     def __iter__(self) -> Iterator[ToolSpec]:
@@ -165,7 +167,12 @@ class Toolkit:
         return name in self._tools
 
     def __repr__(self) -> str:
-        return f"Toolkit({f'{self.title!r}: ' if self.title else ''}{_some(self.names)})"
+        return f"Toolkit({f'{self.title!r}: ' if self.title else ''}{_format_names(self.names)})"
+
+    def _check_known(self, name: str, action: str) -> None:
+        if name not in self:
+            hint = did_you_mean(name, self.names) or f"; known tools: {_format_names(self.names)}"
+            raise ToolkitError(f"{action}: unknown tool {name!r}{hint}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -179,11 +186,11 @@ class Toolkit:
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """What the tools' sources leave unsaid, or say in a way that comes to nothing."""
-        return [*self._broken, *problems_of(self)]
+        """What the tools' sources leave open, contradict, or write in vain."""
+        return [*self._broken, *find_problems(self)]
 
     def open(self, *names: str) -> Toolkit:
-        """The toolkit with the real functions of these reads opened: a rehearsal may run them.
+        """Return the toolkit with the real functions of these reads opened: a rehearsal may run them.
 
         Raises:
             ToolkitError: There is no such tool, it is not known to be a read, or it has no real function that arguments
@@ -191,25 +198,23 @@ class Toolkit:
         """
         for name in names:
             if not isinstance(name, str):
-                raise ToolkitError(f"open takes names, open('a', 'b'), not a {type(name).__name__}")
-            if name not in self:
-                raise ToolkitError(f"cannot open {name!r}: there is no such tool; there are {_some(self.names)}")
+                raise ToolkitError(f"open: expected tool names, open('a', 'b'), got {type(name).__name__}")
+            self._check_known(name, "cannot open")
             _check_openable(self[name])
         return self.replace(*(replace(self[name], opened=True) for name in names))
 
     def replace(self, *specs: ToolSpec) -> Toolkit:
-        """The toolkit with these tools in the place of those of the same names. Raises ToolkitError for other names."""
+        """Return the toolkit with these tools in place of those of the same names. Raises ToolkitError for others."""
         changed = {spec.name: spec for spec in specs}
         for name in changed:
-            if name not in self:
-                raise ToolkitError(f"cannot replace {name!r}: there is no such tool; there are {_some(self.names)}")
+            self._check_known(name, "cannot replace")
         tools = [changed.get(tool.name, tool) for tool in self]
         return Toolkit(tools, lets=self.lets, invariants=self.invariants, title=self.title, broken=self._broken)
 
     def to_openapi(self) -> JsonObject:
-        """An OpenAPI 3.1 document; `from_openapi` reads the same tools from it.
+        """Return an OpenAPI 3.1 document; `from_openapi` reads the same tools from it.
 
-        What plain OpenAPI cannot say of a tool stands under `x-gecko-...` beside it. Functions cannot be written:
+        What plain OpenAPI cannot express stands under `x-gecko-...` beside it. Functions cannot be written:
         `real` and `simulate` are missing from what is read back.
         """
         from .openapi.exporter import write_openapi
@@ -217,7 +222,7 @@ class Toolkit:
         return write_openapi(list(self), title=self.title, lets=self.lets, invariants=self.invariants)
 
     def as_openai(self) -> list[JsonObject]:
-        """OpenAI function dicts for `bind_tools`, under names that every provider takes: see `resolve`."""
+        """Return OpenAI function dicts for `bind_tools`, under names that every provider takes: see `resolve`."""
         return [
             {
                 "type": "function",
@@ -231,7 +236,7 @@ class Toolkit:
         ]
 
     def resolve(self, provider_name: str) -> str:
-        """The tool's own name for a name from `as_openai`; any other name is handed back as it is."""
+        """Return the tool's own name for a name from `as_openai`; any other name is returned as it is."""
         if provider_name in self:
             return provider_name
         return self._own_names.get(provider_name, provider_name)
@@ -248,20 +253,24 @@ class Toolkit:
 def _check_openable(tool: ToolSpec) -> None:
     if not tool.reads:
         raise ToolkitError(
-            f"cannot open {tool.name!r}: only reads can be opened; if it is one, say effects={{...: 'read'}}"
+            f"cannot open {tool.name!r}: only reads can be opened; if it is one, pass effects={{...: 'read'}}"
         )
     if tool.real is None:
         raise ToolkitError(f"cannot open {tool.name!r}: it has no real function that its arguments alone can run")
 
 
-def _effect(name: str, effect: Any) -> Effect:
+def _check_effect(name: str, effect: Any) -> Effect:
     if effect not in ("read", "write"):
         raise ToolkitError(f"effects: {name!r} must be 'read' or 'write', not {effect!r}")
-    said: Effect = effect
-    return said
+    checked: Effect = effect
+    return checked
 
 
-def _example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolExample:
+def _read_examples(name: str, examples: Sequence[ToolExample | Mapping[str, Any]]) -> tuple[ToolExample, ...]:
+    return tuple(_read_example(name, one) for one in examples)
+
+
+def _read_example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolExample:
     if isinstance(example, ToolExample):
         return example
     if (
@@ -273,5 +282,5 @@ def _example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolExample
     return ToolExample(dict(example["args"]), example["result"])
 
 
-def _some(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     return (", ".join(names[:8]) or "none") + (f" and {len(names) - 8} more" if len(names) > 8 else "")

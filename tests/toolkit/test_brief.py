@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gecko_graph.toolkit.brief import TOOLS_CHARS, format_tools, without_boilerplate
+from gecko_graph.toolkit.brief import TOOLS_CHARS, format_tools, strip_boilerplate
 from gecko_graph.toolkit.spec import ToolSpec
 
 COMMON = "This tool belongs to the travel system, which allows users to book flights. Tool description: "
@@ -48,7 +48,7 @@ def test_the_section_has_a_budget_of_its_own():
 
 def test_what_three_or_more_begin_with_is_left_out_and_nothing_else():
     told = ["Shop. Buy a thing.", "Shop. Sell a thing.", "Shop. Look.", "Mail. Send it.", "Mail. Read it.", "Shop."]
-    assert without_boilerplate(told) == [
+    assert strip_boilerplate(told) == [
         "Buy a thing.",
         "Sell a thing.",
         "Look.",

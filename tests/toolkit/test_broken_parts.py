@@ -30,7 +30,9 @@ def test_a_real_document_with_misspelt_types_keeps_its_tools(shared_data):
     toolkit = Toolkit.from_openapi(shared_data / "openapi" / "microcks_test_boba-openapi.json")
     assert len(toolkit) == 17
     assert broken(toolkit).keys() == {"get_realms_slug_by_realm_slug", "get_users_me_notifications"}
-    assert "RealmSettings/properties/root/type: 'obect' is no type" in broken(toolkit)["get_realms_slug_by_realm_slug"]
+    assert (
+        "RealmSettings/properties/root/type: 'obect' is not a type" in broken(toolkit)["get_realms_slug_by_realm_slug"]
+    )
     assert toolkit["get_users_me_notifications"].result is None
 
 

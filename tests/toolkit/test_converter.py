@@ -16,7 +16,7 @@ from gecko_graph.models.factory import Models
 from gecko_graph.models.prompts import render
 from gecko_graph.testing import failing, recorded
 from gecko_graph.toolkit import Toolkit, ToolSpec
-from gecko_graph.toolkit.converter import TOOL_CHARS, ToolSchema, convert, described
+from gecko_graph.toolkit.converter import TOOL_CHARS, ToolSchema, convert, describe_tool
 from gecko_graph.toolkit.spec import HttpBinding
 
 NUMBER = {"type": "object", "properties": {"area": {"type": "number"}}, "required": ["area"]}
@@ -107,8 +107,8 @@ def test_a_tool_of_which_only_the_effect_is_unsaid_is_asked_about():
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        ({"description": "just words"}, "must say what the result is"),
-        ({"title": "A", "examples": [1]}, "must say what the result is"),
+        ({"description": "just words"}, "must constrain the result"),
+        ({"title": "A", "examples": [1]}, "must constrain the result"),
         ({"type": "integer", "minimum": 3, "maximum": 2}, "no value fits"),
         ({"type": "object", "properties": {"a": False}, "required": ["a"]}, "no value fits"),
         ({"not": {}}, "no value fits"),
@@ -165,7 +165,7 @@ def test_a_schema_that_is_none_is_asked_for_once_more():
     toolkit, failures = run(Toolkit.from_tools([{"name": "area"}]), model)
     assert failures == []
     assert toolkit["area"].result == NUMBER
-    assert "'flot' is no type" in model._heard[-1]
+    assert "'flot' is not a type" in model._heard[-1]
 
 
 @pytest.mark.parametrize(
@@ -204,13 +204,13 @@ def test_the_reply_has_the_name_that_models_know():
 
 def test_where_a_tool_lives_is_told():
     tool = ToolSpec(name="t", binding=HttpBinding("get", "/pets"))
-    assert json.loads(described(tool))["endpoint"] == "GET /pets"
+    assert json.loads(describe_tool(tool))["endpoint"] == "GET /pets"
 
 
 def test_no_prompt_is_unbounded():
     properties = {f"field_{n}": {"type": "string", "description": "d" * 200} for n in range(1_000)}
     tool = ToolSpec(name="huge", description="Does much.", parameters={"type": "object", "properties": properties})
-    told = described(tool)
+    told = describe_tool(tool)
     assert len(told) <= TOOL_CHARS
     assert "Does much." in told
     assert "field_0" in told

@@ -198,8 +198,8 @@ def test_real_discriminators(shared_data):
     ("schema", "message"),
     [
         ([], "schema: a schema must be an object, not a list"),
-        ({"type": "strnig"}, "schema/type: 'strnig' is no type"),
-        ({"properties": {"a/b": {"type": ["string", 3]}}}, "schema/properties/a~1b/type/1: 3 is no type"),
+        ({"type": "strnig"}, "schema/type: 'strnig' is not a type"),
+        ({"properties": {"a/b": {"type": ["string", 3]}}}, "schema/properties/a~1b/type/1: 3 is not a type"),
         ({"properties": []}, "schema/properties: must be an object, not a list"),
         ({"allOf": {}}, "schema/allOf: must be a list, not an object"),
         ({"items": "x"}, "schema/items: a schema must be an object, not text"),

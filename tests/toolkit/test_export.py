@@ -228,7 +228,7 @@ def test_the_toolkit_is_not_changed_by_its_document():
 
 
 def test_a_tool_whose_schema_is_none_is_named():
-    with pytest.raises(ToolkitError, match=r"tools~1t.*type: 'x' is no type"):
+    with pytest.raises(ToolkitError, match=r"tools~1t.*type: 'x' is not a type"):
         Toolkit([ToolSpec(name="t", parameters={"type": "x"})]).to_openapi()
 
 

@@ -197,9 +197,9 @@ def test_async_functions_and_generators_of_schemas_alike():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (3, "int is no tool"),
-        (int, "type is no tool"),
-        (lambda x: x, "a function without a name"),
+        (3, "int cannot be a tool"),
+        (int, "type cannot be a tool"),
+        (lambda x: x, "a tool needs a name"),
         (len, "positional only"),
     ],
 )
@@ -220,7 +220,7 @@ def test_arguments_that_are_no_json():
     def lock(one: asyncio.Lock) -> int:
         """Lock."""
 
-    with pytest.raises(ToolkitError, match=r"tools\[0\] \(lock\): an argument has a type that JSON does not know"):
+    with pytest.raises(ToolkitError, match=r"tools\[0\] \(lock\): an argument has a type that has no JSON Schema"):
         spec(lock)
 
 

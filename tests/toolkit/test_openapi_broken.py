@@ -21,7 +21,7 @@ from tests.toolkit.small_documents import document
         ([], "must be an object, not a list"),
         ({}, "no key 'openapi'"),
         ({"asyncapi": "2.0.0"}, "AsyncAPI"),
-        ({"openapi": "3.2.0", "paths": {}}, "#/openapi: version '3.2.0'"),
+        ({"openapi": "3.2.0", "paths": {}}, "#/openapi: unsupported version '3.2.0'"),
         ({"openapi": "3.0.0"}, "#/paths: is missing"),
         ({"openapi": "3.1.0"}, "#/paths: is missing"),
         (document([]), "#/paths: must be an object, not a list"),
@@ -124,10 +124,10 @@ def test_the_document_is_not_changed():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("openapi: 3.0.0\npaths: {}\n", "this is a document's text, not its path"),
-        (None, "not as null"),
-        ([{}], "not as a list"),
-        (b"x", "not as bytes"),
+        ("openapi: 3.0.0\npaths: {}\n", "path, got its text"),
+        (None, "got null"),
+        ([{}], "got a list"),
+        (b"x", "got bytes"),
         ("", "folder"),
     ],
 )

@@ -55,9 +55,9 @@ def test_percent_and_tilde_in_references(tmp_path):
         ("link.json", "out of the document's folder"),
         ("inside/secret.json", "out of the document's folder"),
         (".env", "must name a .yaml, .yml or .json file"),
-        ("file:///etc/passwd", "cannot be read"),
-        ("//host/secret.json", "cannot be read"),
-        ("http://host/secret.json", "cannot be read"),
+        ("file:///etc/passwd", "cannot read"),
+        ("//host/secret.json", "cannot read"),
+        ("http://host/secret.json", "cannot read"),
         ("https://host/secret.json", "allow_remote=True"),
         ("nul\x00.json", "out of the document's folder"),
         ("missing.json", "no such file"),
@@ -196,7 +196,7 @@ def test_a_whole_document_from_the_web(pages):
 def test_a_document_on_the_web_leads_nowhere_else(pages, reference):
     known, asked = pages
     known["https://a.example/pet.json"] = json.dumps({"$ref": reference}).encode()
-    with pytest.raises(ToolkitError, match="cannot be read"):
+    with pytest.raises(ToolkitError, match="cannot read"):
         Toolkit.from_openapi(document({"$ref": "https://a.example/pet.json"}), allow_remote=True)
     assert asked == ["https://a.example/pet.json"]
 

@@ -38,7 +38,7 @@ def test_it_is_a_set_in_order():
     [
         ([read("a"), read("a")], "two tools are called 'a'"),
         ([read(" ")], "a tool has no name"),
-        ([len], "no ToolSpec; use Toolkit.from_tools"),
+        ([len], "expected a ToolSpec.*Toolkit.from_tools"),
         ([replace(read("a", real=len), effect="write", opened=True)], "cannot open 'a': only reads"),
         ([read("a", opened=True)], "cannot open 'a': it has no real function"),
     ],
@@ -60,7 +60,7 @@ def test_opening_reads_and_nothing_else():
         (toolkit, "put", "only reads can be opened"),
         (unclear, "what", "only reads can be opened"),
         (toolkit, "blind", "no real function"),
-        (toolkit, "nope", "there is no such tool; there are look, blind, put"),
+        (toolkit, "nope", "unknown tool 'nope'; known tools: look, blind, put"),
     ):
         with pytest.raises(ToolkitError, match=message):
             kit.open(name)
@@ -72,7 +72,7 @@ def test_replacing_keeps_order_and_the_rest():
     assert [tool.description for tool in changed] == ["new", "d"]
     assert (changed.title, changed.lets) == ("T", {"x": 1})
     assert toolkit["a"].description == "d"
-    with pytest.raises(ToolkitError, match="cannot replace 'c'"):
+    with pytest.raises(ToolkitError, match="cannot replace: unknown tool 'c'"):
         toolkit.replace(read("c"))
 
 
@@ -123,16 +123,16 @@ def test_contracts_functions_effects_and_examples_by_name():
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"effects": {"nope": "read"}}, "effect for 'nope': there is no such tool; there are search"),
-        ({"simulate": {"nope": print}}, "simulate for 'nope'"),
-        ({"contracts": {"nope": {}}}, "contract for 'nope'"),
-        ({"examples": {"nope": []}}, "examples for 'nope'"),
+        ({"effects": {"nope": "read"}}, "effect: unknown tool 'nope'; known tools: search"),
+        ({"simulate": {"nope": print}}, "simulate: unknown tool 'nope'"),
+        ({"contracts": {"nope": {}}}, "contract: unknown tool 'nope'"),
+        ({"examples": {"nope": []}}, "examples: unknown tool 'nope'"),
         ({"effects": {"search": "reads"}}, "must be 'read' or 'write', not 'reads'"),
         ({"examples": {"search": [{"args": 1, "result": 2}]}}, "examples: each of 'search' must be"),
         ({"contracts": {"search": {"reqires": []}}}, "contract of search"),
-        ({"simulate": print}, "simulate must be by the tools' names, {'name': ...}, not builtin_function_or_method"),
-        ({"effects": ["read"]}, "effects must be by the tools' names, {'name': ...}, not list"),
-        ({"simulate": {"search": "print"}}, "simulate for 'search': a function is wanted, not str"),
+        ({"simulate": print}, "simulate: expected {'tool name': ...}, got builtin"),
+        ({"effects": ["read"]}, "effects: expected {'tool name': ...}, got list"),
+        ({"simulate": {"search": "print"}}, "simulate for 'search': expected a function, got str"),
     ],
 )
 def test_what_is_said_must_be_said_of_a_tool(said, message):
@@ -168,12 +168,12 @@ def test_a_simulate_function_that_can_be_called_so_is_taken(simulate):
 
 @pytest.mark.parametrize("tools", ["files.yaml", 3, b"x", put, ToolSpec, tool(put), lambda: None])
 def test_tools_must_be_a_list(tools):
-    with pytest.raises(ToolkitError, match="tools must be a list"):
+    with pytest.raises(ToolkitError, match="expected a list of tools"):
         Toolkit.from_tools(tools)
 
 
 def test_open_takes_names():
-    with pytest.raises(ToolkitError, match=re.escape("open takes names, open('a', 'b'), not a list")):
+    with pytest.raises(ToolkitError, match=re.escape("expected tool names, open('a', 'b'), got list")):
         Toolkit([read("a", real=len)]).open(["a"])
 
 
@@ -181,5 +181,5 @@ def test_a_documented_result_schema_can_be_corrected():
     function = {"name": "tickets", "parameters": {"type": "object", "properties": {}}, "response": {"type": "object"}}
     corrected = Toolkit.from_tools([function], results={"tickets": {"type": "array"}})
     assert corrected["tickets"].result == {"type": "array"}
-    with pytest.raises(ToolkitError, match="no such tool"):
+    with pytest.raises(ToolkitError, match="did you mean 'tickets'"):
         Toolkit.from_tools([function], results={"ticket": {}})

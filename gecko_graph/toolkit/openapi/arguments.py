@@ -4,7 +4,7 @@ Each parameter and each property of a JSON or form body is one argument, under i
 place uses get the place behind them: `id` in path and body becomes `id_path` and `id_body`. A body that is no plain
 object (a list, text, a map, a choice of schemas, an object with further conditions) is one argument, `body`. The tool's
 binding says where each argument travels. Headers that the protocol or the security scheme sets (Accept, Content-Type,
-Authorization, API keys) are no arguments: they are the client's business.
+Authorization, API keys) are left out: the client sets them.
 
 What a body requires is required, also where the document forgets to say that the body itself is; only where it says
 `required: false`, all of it may be left out, and any of it asks for the rest.
@@ -22,9 +22,9 @@ from typing import Any
 from ...errors import ToolkitError
 from ...schemas.subschemas import ANNOTATIONS, rebuild
 from ...state import Json, JsonObject
-from ..names import numbered, path_variables
+from ..names import path_variables, unique_name
 from .dialect import Direction, SchemaReader
-from .references import Documents, Place, a_list, an_object, broken, member
+from .references import Documents, Place, error_at, expect_object, list_items, member
 from .simplify import PREFIX, defs_of, simplify
 
 PLACES = ("path", "query", "header", "cookie")
@@ -44,7 +44,7 @@ class Argument:
     schema: Any
     required: bool
     examples: dict[str, Json] = field(default_factory=dict)
-    """By their names; the one without a name is under the empty name."""
+    """By name; an unnamed one under the empty name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class ArgumentReader:
         self._keys = frozenset(keys)
 
     def read(self, operation: JsonObject, place: Place, *, item: JsonObject, item_place: Place, path: str) -> Arguments:
-        """The arguments of one operation.
+        """Return the arguments of one operation.
 
         Args:
             operation: The operation.
@@ -101,8 +101,8 @@ class ArgumentReader:
             found.setdefault(("path", name), Argument("path", name, {"type": "string"}, True))
         given = [one for key, one in found.items() if not self._is_credential(*key)]
         body, rest = self._body(operation, place)
-        named = _named([*given, *body])
-        return Arguments(self._schemas.named(_together(named, rest)), named)
+        named = _name_arguments([*given, *body])
+        return Arguments(self._schemas.restore_names(_merge_arguments(named, rest)), named)
 
     def _is_credential(self, place: str, name: str) -> bool:
         plain = name.lower()
@@ -111,18 +111,18 @@ class ArgumentReader:
     def _parameters(self, holder: JsonObject, place: Place) -> dict[tuple[str, str], Argument]:
         here = place / "parameters"
         found: dict[tuple[str, str], Argument] = {}
-        for index, one in enumerate(a_list(member(holder, "parameters", []), here)):
-            argument = self._parameter(*self._documents.follow(one, here / index))
+        for one, there in list_items(member(holder, "parameters", []), here):
+            argument = self._parameter(*self._documents.follow(one, there))
             found[argument.place, argument.wire] = argument
         return found
 
     def _parameter(self, value: Any, place: Place) -> Argument:
-        parameter = an_object(value, place)
+        parameter = expect_object(value, place)
         name, where = parameter.get("name"), parameter.get("in")
         if not isinstance(name, str) or not name:
-            raise broken(place, "a parameter must have a name")
+            raise error_at(place, "a parameter must have a name")
         if where not in PLACES:
-            raise broken(place / "in", f"must be one of {', '.join(PLACES)}, not {where!r}")
+            raise error_at(place / "in", f"must be one of {', '.join(PLACES)}, not {where!r}")
         media = self.media(parameter, place) if "content" in parameter else None
         if media is not None:
             schema, examples = dict(media.schema or {}), media.examples
@@ -140,15 +140,15 @@ class ArgumentReader:
         return Argument(str(where), name, schema, required, examples)
 
     def _body(self, operation: JsonObject, place: Place) -> tuple[list[Argument], JsonObject]:
-        """The body's arguments, and what of its schema concerns the whole."""
+        """Return the body's arguments, and the keywords that concern the whole."""
         if operation.get("requestBody") is None:
             return [], {}
         value, here = self._documents.follow(operation["requestBody"], place / "requestBody")
-        request = an_object(value, here)
+        request = expect_object(value, here)
         media = self.media(request, here)
         if media is None:
             return [], {}
-        schema = _unrolled(media.schema or {})
+        schema = _inline_root_ref(media.schema or {})
         if _is_plain(schema):
             return _members(schema, media.examples, optional=request.get("required") is False)
         if isinstance(request.get("description"), str):
@@ -156,29 +156,29 @@ class ArgumentReader:
         return [Argument("body", "", schema, request.get("required") is True, media.examples)], {}
 
     def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Body | None:
-        """The best of the media types that a body comes in: JSON, then forms and text, then anything."""
-        content = an_object(member(holder, "content", {}), place / "content")
+        """Return the best of the media types that a body comes in: JSON, then forms and text, then anything."""
+        content = expect_object(member(holder, "content", {}), place / "content")
         if not content:
             return None
         name = min(content, key=lambda one: _preference(one, list(content)))
         here = place / "content" / name
-        media = an_object(content[name] if content[name] is not None else {}, here)
+        media = expect_object(content[name] if content[name] is not None else {}, here)
         schema = (
             self._schemas.read(media["schema"], here / "schema", direction=direction) if "schema" in media else None
         )
         return Body(schema, self.examples(media, here), here)
 
     def examples(self, holder: JsonObject, place: Place) -> dict[str, Json]:
-        """The examples of a parameter or media type, by name; the one without a name under the empty name."""
-        found: dict[str, Json] = {"": self._literal(holder["example"], place)} if "example" in holder else {}
+        """Return the examples of a parameter or media type, by name; an unnamed one under the empty name."""
+        found: dict[str, Json] = {"": self._example_value(holder["example"], place)} if "example" in holder else {}
         examples, here = self._documents.follow(holder.get("examples"), place / "examples")
         for name, one in examples.items() if isinstance(examples, dict) else ():
             example, where = self._documents.follow(one, here / name)
             if isinstance(example, dict) and "value" in example:
-                found[name] = self._literal(example["value"], where / "value")
+                found[name] = self._example_value(example["value"], where / "value")
         return found
 
-    def _literal(self, value: Json, place: Place) -> Json:
+    def _example_value(self, value: Json, place: Place) -> Json:
         # some documents keep example values in files of their own; a lone `$ref` that leads somewhere is meant so
         if not isinstance(value, dict) or value.keys() != {"$ref"} or "//" in str(value["$ref"]):
             return value
@@ -203,8 +203,8 @@ def _preference(media_type: str, listed: list[str]) -> tuple[int, int]:
     return rank, listed.index(media_type)
 
 
-def _unrolled(schema: JsonObject) -> JsonObject:
-    """The schema with a definition that it merely refers to written out: a circular object as a body."""
+def _inline_root_ref(schema: JsonObject) -> JsonObject:
+    """Return the schema with a definition that it merely refers to written out: a circular object as a body."""
     name = str(schema.get("$ref", "")).removeprefix(PREFIX)
     defs = schema.get("$defs", {})
     beside = schema.keys() - {"$ref", "$defs"}
@@ -223,7 +223,7 @@ def _is_plain(schema: JsonObject) -> bool:
 
 
 def _without_values(schema: Any) -> Any:
-    """A credential's schema without the values that its document shows: they may be real, and no planner needs them."""
+    """Return a credential's schema without the values that its document shows: they may be real."""
     if not isinstance(schema, dict):
         return schema
     plain = {key: value for key, value in schema.items() if key not in ("default", "example", "examples")}
@@ -231,7 +231,7 @@ def _without_values(schema: Any) -> Any:
 
 
 def _members(schema: JsonObject, examples: dict[str, Json], *, optional: bool) -> tuple[list[Argument], JsonObject]:
-    """An argument for each member of a plain body, and what of its schema concerns the whole.
+    """Return an argument for each member of a plain body, and the keywords that concern the whole.
 
     Args:
         schema: The body's schema.
@@ -240,13 +240,13 @@ def _members(schema: JsonObject, examples: dict[str, Json], *, optional: bool) -
     """
     names, listed = schema.get("required", []), schema["properties"]
     arguments = [
-        Argument("body", name, _with(one, schema), name in names and not optional, _parts(examples, name))
+        Argument("body", name, _with_defs_of(one, schema), name in names and not optional, _examples_of(examples, name))
         for name, one in listed.items()
     ]
     arguments += [Argument("body", name, {}, not optional) for name in names if name not in listed]
     rest: JsonObject = {}
     if "additionalProperties" in schema:
-        rest["additionalProperties"] = _with(schema["additionalProperties"], schema)
+        rest["additionalProperties"] = _with_defs_of(schema["additionalProperties"], schema)
     if optional and names:
         rest["dependentRequired"] = names
     elif "required" in schema:
@@ -254,20 +254,20 @@ def _members(schema: JsonObject, examples: dict[str, Json], *, optional: bool) -
     return arguments, rest
 
 
-def _with(part: Any, whole: JsonObject) -> Any:
-    """A part of a schema with the definitions of the whole that it needs."""
+def _with_defs_of(part: Any, whole: JsonObject) -> Any:
+    """Return a part of a schema with the definitions of the whole that it needs."""
     if isinstance(part, dict) and defs_of(part):
         return {**part, "$defs": whole.get("$defs", {})}
     return part
 
 
-def _parts(examples: dict[str, Json], name: str) -> dict[str, Json]:
-    """One property's part of the body's examples."""
-    opened = {key: as_json(value) for key, value in examples.items()}
+def _examples_of(examples: dict[str, Json], name: str) -> dict[str, Json]:
+    """Return one property's part of the body's examples."""
+    opened = {key: parse_if_json(value) for key, value in examples.items()}
     return {key: value[name] for key, value in opened.items() if isinstance(value, dict) and name in value}
 
 
-def _together(named: dict[str, Argument], rest: JsonObject) -> JsonObject:
+def _merge_arguments(named: dict[str, Argument], rest: JsonObject) -> JsonObject:
     defs: dict[str, Any] = {}
     properties: dict[str, Any] = {}
     for name, one in named.items():
@@ -292,19 +292,19 @@ def _without_defs(schema: Any, defs: dict[str, Any]) -> Any:
     return {key: value for key, value in schema.items() if key != "$defs"}
 
 
-def _named(arguments: list[Argument]) -> dict[str, Argument]:
+def _name_arguments(arguments: list[Argument]) -> dict[str, Argument]:
     wanted = [one.wire or "body" for one in arguments]
     often = Counter(wanted)
     alone = {name for name, times in often.items() if times == 1}
     named: dict[str, Argument] = {}
     for name, one in zip(wanted, arguments, strict=True):
-        chosen = name if often[name] == 1 else numbered(f"{name}_{one.place}", {*alone, *named})
+        chosen = name if often[name] == 1 else unique_name(f"{name}_{one.place}", {*alone, *named})
         named[chosen] = one
     return named
 
 
-def as_json(value: Json) -> Json:
-    """The value, or the JSON object or list that a text holds: many documents write their examples so."""
+def parse_if_json(value: Json) -> Json:
+    """Return the value, or the JSON object or list that a text holds: many documents write their examples so."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(value)

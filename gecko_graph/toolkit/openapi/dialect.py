@@ -7,7 +7,7 @@ What changes on the way:
 - OpenAPI 3.0: `nullable` becomes `type: [..., "null"]` or `anyOf` with null, and is heeded in 3.1 too, where people
   still write it; `exclusiveMinimum: true` becomes a number; `example` becomes `examples`.
 - Older drafts: a list in `items` becomes `prefixItems`, `dependencies` what they are now; `required: true` of a
-  property is said by the object.
+  property becomes the object's `required`.
 - A `discriminator` beside `oneOf` or `anyOf` becomes a condition on each of its branches: the property is required and
   has the branch's names. Where the branch itself lists other values for the property, the branch counts. Without
   branches it decides nothing and is dropped. A child that extends such a parent by `allOf` extends it without its
@@ -24,11 +24,11 @@ from typing import Any, Literal
 from ...errors import ToolkitError
 from ...schemas.subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
 from ...schemas.tidy import TYPES
-from ...state import JsonObject
-from ..names import numbered
-from .keywords import check_keyword, only, or_null
-from .references import Documents, Place, a_list, an_object, broken, kind, member
-from .simplify import PREFIX, as_object, closure, defs_of, in_place_defs, renamed, simplify
+from ...state import Json, JsonObject
+from ..names import unique_name
+from .keywords import check_keyword, make_nullable, with_property_values
+from .references import Documents, Place, error_at, expect_list, expect_object, json_type, list_items, member
+from .simplify import PREFIX, as_object, closure, defs_of, in_place_defs, rename_defs, simplify
 
 Direction = Literal["request", "response"]
 ANY = "any"
@@ -75,86 +75,86 @@ class SchemaReader:
         self._types: dict[str, str | None] = {**{name: name for name in TYPES}, **(types or {})}
         self._names: dict[Place, str] = {}
         self._places: dict[str, Place] = {}
-        self._wishes: dict[str, str] = {}
-        self._ending: set[tuple[str, Direction]] = set()
+        self._wanted_names: dict[str, str] = {}
+        self._finite: set[tuple[str, Direction]] = set()
         self._bodies: dict[tuple[str, Direction], Any] = {}
         self._needs: dict[tuple[str, Direction], list[str]] = {}
-        self._waiting: list[tuple[str, Any, Place, Direction]] = []
+        self._queue: list[tuple[str, Any, Place, Direction]] = []
         self.notes: dict[str, None] = {}
-        """What was left out or set aside on the way, with its place."""
+        """What was left out, with its place: for `problems`."""
 
     def read(self, schema: Any, place: Place, *, direction: Direction) -> JsonObject:
-        """One schema, self-contained.
+        """Return one schema, self-contained.
 
         Raises:
-            ToolkitError: It is no schema, or a reference in it leads nowhere; the message names the place.
+            ToolkitError: It is not a schema, or a reference in it leads nowhere; the message names the place.
         """
         known = len(self._bodies)
         try:
-            body = as_object(self._schema(schema, place, direction))
-            self._finish()
+            body = as_object(self._read_schema(schema, place, direction))
+            self._read_queued()
         except ToolkitError:
-            self._forget(known)
+            self._discard_since(known)
             raise
         needed = closure(defs_of(body), {name: names for (name, way), names in self._needs.items() if way == direction})
         whole = {**body, "$defs": {name: self._bodies[name, direction] for name in needed}} if needed else body
         self._check_ends(whole.get("$defs", {}), direction)
         return simplify(whole)
 
-    def _forget(self, known: int) -> None:
-        """Drop the definitions that were begun after so many: the next schema must not find them half read."""
-        self._waiting.clear()
+    def _discard_since(self, known: int) -> None:
+        """Drop all definitions but the first `known`: the next schema must not find them half read."""
+        self._queue.clear()
         for key in list(self._bodies)[known:]:
             del self._bodies[key]
             self._needs.pop(key, None)
 
-    def _finish(self) -> None:
-        """Read the definitions that were met: one after the other, as references can lead through very many."""
-        while self._waiting:
-            name, schema, place, direction = self._waiting.pop()
-            body = self._bodies[name, direction] = self._schema(schema, place, direction)
+    def _read_queued(self) -> None:
+        """Read the definitions in the queue: without recursion, as references can lead through very many."""
+        while self._queue:
+            name, schema, place, direction = self._queue.pop()
+            body = self._bodies[name, direction] = self._read_schema(schema, place, direction)
             self._needs[name, direction] = defs_of(body)
 
-    def named(self, schema: JsonObject) -> JsonObject:
-        """The schema with its definitions under their own names, where two do not share one.
+    def restore_names(self, schema: JsonObject) -> JsonObject:
+        """Return the schema with its definitions under their own names, where two do not share one.
 
         While a document is read, a name means one definition in all of it; a tool's schema has fewer of them.
         """
         defs = schema.get("$defs", {})
-        names = {name: name for name in defs if self._wishes[name] == name}
+        names = {name: name for name in defs if self._wanted_names[name] == name}
         taken = {*names}
         for name in defs:
             if name not in names:
-                names[name] = numbered(self._wishes[name], taken)
+                names[name] = unique_name(self._wanted_names[name], taken)
                 taken.add(names[name])
-        return schema if all(name == given for name, given in names.items()) else renamed(schema, names)
+        return schema if all(name == given for name, given in names.items()) else rename_defs(schema, names)
 
     def _check_ends(self, defs: dict[str, Any], direction: Direction) -> None:
-        """Refuse schemas that a value could be checked against without end."""
-        fresh = {name: one for name, one in defs.items() if (name, direction) not in self._ending}
+        """Raise ToolkitError for a schema whose validation would never end."""
+        fresh = {name: one for name, one in defs.items() if (name, direction) not in self._finite}
         needs = {name: in_place_defs(one) & fresh.keys() for name, one in fresh.items()}
         while ended := [name for name, others in needs.items() if not others & needs.keys()]:
             for name in ended:
                 del needs[name]
         if needs:
             name = next(iter(needs))
-            raise broken(self._places[name], "this schema refers to itself without a property or item between")
-        self._ending.update((name, direction) for name in fresh)
+            raise error_at(self._places[name], "this schema refers to itself without a property or item between")
+        self._finite.update((name, direction) for name in fresh)
 
-    def _schema(self, schema: Any, place: Place, direction: Direction) -> Any:
+    def _read_schema(self, schema: Any, place: Place, direction: Direction) -> Any:
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, dict):
-            raise broken(place, f"a schema must be an object, not {kind(schema)}")
+            raise error_at(place, f"a schema must be an object, not {json_type(schema)}")
         key = next((one for one in _REFERENCES if one in schema), None)
         if key is None:
-            return self._plain(schema, place, direction)
+            return self._read_keywords(schema, place, direction)
         if not isinstance(schema[key], str):
-            raise broken(place / key, f"must be text, not {kind(schema[key])}")
-        return self._referring(schema, self._target(key, schema[key], place), place, direction)
+            raise error_at(place / key, f"must be text, not {json_type(schema[key])}")
+        return self._read_reference(schema, self._resolve_target(key, schema[key], place), place, direction)
 
-    def _target(self, key: str, reference: str, place: Place) -> Place:
-        """The place that a reference means; `$recursiveRef` means the nearest schema that says it is to be found so."""
+    def _resolve_target(self, key: str, reference: str, place: Place) -> Place:
+        """Return the target of a reference; of a `$recursiveRef` the nearest schema with a `$recursiveAnchor`."""
         for length in range(len(place.tokens), -1, -1) if key == "$recursiveRef" else ():
             around = Place(place.document, place.tokens[:length])
             value = self._documents.at(around)
@@ -162,18 +162,19 @@ class SchemaReader:
                 return around
         return self._documents.resolve(reference, place)
 
-    def _referring(self, schema: JsonObject, target: Place, place: Place, direction: Direction) -> JsonObject:
+    def _read_reference(self, schema: JsonObject, target: Place, place: Place, direction: Direction) -> JsonObject:
         self._documents.follow(schema, place)
-        name = self._base(target, direction) if self._extends(place, target) else self._define(target, direction)
+        define = self._define_base if self._is_recursive_parent(place, target) else self._define
+        name = define(target, direction)
         beside = {key: value for key, value in schema.items() if key not in _REFERENCES}
         if self._version == "3.0":
             beside = {key: value for key, value in beside.items() if key in _BESIDE_3_0}
         nullable = self._version != "json" and beside.pop("nullable", None) is True
-        referring = {"$ref": PREFIX + name, **self._plain(beside, place, direction)}
-        return or_null(referring) if nullable else referring
+        referring = {"$ref": PREFIX + name, **self._read_keywords(beside, place, direction)}
+        return make_nullable(referring) if nullable else referring
 
-    def _extends(self, place: Place, target: Place) -> bool:
-        """Whether a reference in an `allOf` names a parent whose branches lead back here."""
+    def _is_recursive_parent(self, place: Place, target: Place) -> bool:
+        """Return whether a reference in an `allOf` names a parent whose branches lead back here."""
         if "allOf" not in place.tokens[-2:-1]:
             return False
         child = Place(place.document, place.tokens[:-2])
@@ -181,16 +182,16 @@ class SchemaReader:
         if not isinstance(parent, dict):
             return False
         branches = {key: parent[key] for key in _BRANCHES if key in parent}
-        return child in self._in_place(branches, target)
+        return child in self._places_in_place(branches, target)
 
-    def _in_place(self, schema: Any, place: Place) -> set[Place]:
-        """All places of schemas that a value must fit as well, or may have to, when it must fit this one."""
+    def _places_in_place(self, schema: Any, place: Place) -> set[Place]:
+        """Return all places of schemas that a value must fit as well, or may have to, when it must fit this one."""
         found: set[Place] = set()
         waiting = [(schema, place)]
         while waiting:
             one, here = waiting.pop()
             for key in IN_PLACE & one.keys() if isinstance(one, dict) else ():
-                waiting.extend((part, here / key / index) for index, part in enumerate(a_list(one[key], here / key)))
+                waiting.extend(list_items(one[key], here / key))
             if isinstance(one, dict) and isinstance(one.get("$ref"), str):
                 target = self._documents.resolve(one["$ref"], here)
                 if target not in found:
@@ -198,54 +199,54 @@ class SchemaReader:
                     waiting.append((self._documents.at(target), target))
         return found
 
-    def _base(self, target: Place, direction: Direction) -> str:
-        """The name of the definition for a parent without its branches."""
+    def _define_base(self, target: Place, direction: Direction) -> str:
+        """Return the name of the definition for a parent without its branches."""
         key = target / "(base)"
-        name = self._names.get(key) or self._name(key, self._wanted(target) + "_base")
+        name = self._names.get(key) or self._add_name(key, self._name_for(target) + "_base")
         if (name, direction) not in self._bodies:
             bare = {key: one for key, one in self._documents.at(target).items() if key not in _BRANCHES}
             self._bodies[name, direction] = {}
-            self._waiting.append((name, bare, target, direction))
+            self._queue.append((name, bare, target, direction))
         return name
 
     def _define(self, target: Place, direction: Direction) -> str:
-        """The name of the definition for what stands at a place."""
-        name = self._names.get(target) or self._name(target, self._wanted(target))
+        """Return the name of the definition for what stands at a place."""
+        name = self._names.get(target) or self._add_name(target, self._name_for(target))
         if (name, direction) not in self._bodies:
             self._bodies[name, direction] = {}
-            self._waiting.append((name, self._documents.at(target), target, direction))
+            self._queue.append((name, self._documents.at(target), target, direction))
         return name
 
-    def _wanted(self, target: Place) -> str:
+    def _name_for(self, target: Place) -> str:
         value = self._documents.at(target)
         given = value.get("x-gecko-name") if isinstance(value, dict) and self._version != "json" else None
         stem = target.document.replace("\\", "/").rpartition("/")[2].partition(".")[0]
         return str(given or (target.tokens[-1] if target.tokens else stem))
 
-    def _name(self, key: Place, wanted: str) -> str:
+    def _add_name(self, key: Place, wanted: str) -> str:
         wanted = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted) or "schema"
-        name = self._names[key] = numbered(wanted, self._places)
-        self._places[name], self._wishes[name] = key, wanted
+        name = self._names[key] = unique_name(wanted, self._places)
+        self._places[name], self._wanted_names[name] = key, wanted
         return name
 
-    def _plain(self, schema: JsonObject, place: Place, direction: Direction) -> JsonObject:
+    def _read_keywords(self, schema: JsonObject, place: Place, direction: Direction) -> JsonObject:
         read: JsonObject = {}
         for key, value in schema.items():
-            if key not in _HANDLED and not self._dropped(key, value):
-                read[key] = self._value(key, value, place / key, direction)
-        self._old_keywords(schema, read, place, direction)
+            if key not in _HANDLED and not self._is_dropped(key, value):
+                read[key] = self._read_keyword(key, value, place / key, direction)
+        self._upgrade_keywords(schema, read, place, direction)
         if read.get("type") == ANY:
             del read["type"]
-        self._hide(schema, read, place, direction)
+        self._drop_hidden(schema, read, place, direction)
         if self._version == "json":
             return read
         if "example" in schema:
             read.setdefault("examples", [schema["example"]])
-        self._bounds(read)
-        self._discriminate(schema, read, place)
-        return or_null(read) if schema.get("nullable") is True else read
+        self._upgrade_bounds(read)
+        self._apply_discriminator(schema, read, place)
+        return make_nullable(read) if schema.get("nullable") is True else read
 
-    def _dropped(self, key: str, value: Any) -> bool:
+    def _is_dropped(self, key: str, value: Any) -> bool:
         if key in _DROPPED or (value is None and key in ("title", "description")):
             return True
         if key == "required" and (value is None or isinstance(value, bool)):
@@ -254,83 +255,84 @@ class SchemaReader:
             return False
         return key in _OPENAPI_ONLY or (key.startswith("x-") and key not in _SET_ASIDE)
 
-    def _value(self, key: str, value: Any, place: Place, direction: Direction) -> Any:
+    def _read_keyword(self, key: str, value: Any, place: Place, direction: Direction) -> Any:
         if key in MAPS:
             return {
-                name: self._schema(one, there, direction) for name, (one, there) in self._members(value, place).items()
+                name: self._read_schema(one, there, direction)
+                for name, (one, there) in self._properties_of(value, place).items()
             }
         if key in LISTS or (key == "items" and isinstance(value, list)):
-            return [self._schema(one, place / index, direction) for index, one in enumerate(a_list(value, place))]
+            return [self._read_schema(one, there, direction) for one, there in list_items(value, place)]
         if key in SINGLES:
-            return self._schema(value, place, direction)
+            return self._read_schema(value, place, direction)
         if key == "type":
-            return self._type(value, place)
+            return self._read_type(value, place)
         return check_keyword(key, value, place, strict=self._version == "json")
 
-    def _members(self, value: Any, place: Place) -> dict[str, tuple[Any, Place]]:
-        """An object of schemas, each with its place. Some documents in several files keep the whole in another file."""
-        members = {name: (one, place / name) for name, one in an_object(value, place).items()}
+    def _properties_of(self, value: Any, place: Place) -> dict[str, tuple[Any, Place]]:
+        """Return an object's schemas with their places. Documents in several files may keep the object in another."""
+        members = {name: (one, place / name) for name, one in expect_object(value, place).items()}
         if not isinstance(value.get("$ref"), str):
             return members
         del members["$ref"]
         target = self._documents.resolve(value["$ref"], place)
-        return {**self._members(*self._documents.follow(self._documents.at(target), target)), **members}
+        return {**self._properties_of(*self._documents.follow(self._documents.at(target), target)), **members}
 
-    def _type(self, value: Any, place: Place) -> Any:
+    def _read_type(self, value: Any, place: Place) -> Any:
         if isinstance(value, list):
-            known = [self._type(one, place / index) for index, one in enumerate(value)]
+            known = [self._read_type(one, place / index) for index, one in enumerate(value)]
             return ANY if ANY in known or not known else list(dict.fromkeys(known))
         name = value.lower() if isinstance(value, str) and self._version == "json" else value
         if not isinstance(name, str) or name not in self._types:
-            raise broken(place, f"{value!r} is no type; use one of {', '.join(TYPES)}")
+            raise error_at(place, f"{value!r} is not a type; use one of {', '.join(TYPES)}")
         return self._types[name] or ANY
 
-    def _old_keywords(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
-        """Older drafts' tuples, dependencies and required properties; defaults that OpenAPI's validators refuse."""
+    def _upgrade_keywords(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
+        """Translate older drafts' tuples, dependencies and required properties; restore `x-gecko-` keywords."""
         if isinstance(schema.get("items"), list):
             read["prefixItems"] = read.pop("items")
             if "additionalItems" in schema:
-                read["items"] = self._schema(schema["additionalItems"], place / "additionalItems", direction)
-        for name, one in an_object(schema.get("dependencies", {}), place / "dependencies").items():
+                read["items"] = self._read_schema(schema["additionalItems"], place / "additionalItems", direction)
+        for name, one in expect_object(schema.get("dependencies", {}), place / "dependencies").items():
             here = place / "dependencies" / name
             if isinstance(one, list):
                 read.setdefault("dependentRequired", {})[name] = one
             else:
-                read.setdefault("dependentSchemas", {})[name] = self._schema(one, here, direction)
-        members = self._members(schema.get("properties") or {}, place / "properties")
+                read.setdefault("dependentSchemas", {})[name] = self._read_schema(one, here, direction)
+        members = self._properties_of(schema.get("properties") or {}, place / "properties")
         needed = [name for name, (one, _) in members.items() if isinstance(one, dict) and one.get("required") is True]
         if needed:
             read["required"] = list(dict.fromkeys([*read.get("required", []), *needed]))
         for key in _SET_ASIDE & read.keys() if self._version != "json" else ():
             read[key.removeprefix("x-gecko-")] = read.pop(key)
 
-    def _hide(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
-        """Leave out the properties that this direction does not carry."""
+    def _drop_hidden(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
+        """Remove the properties that this direction does not carry."""
         if self._version == "json" or not isinstance(read.get("properties"), dict):
             return
-        members = self._members(schema["properties"], place / "properties")
-        hidden = {name for name, (one, there) in members.items() if self._flagged(one, there, _HIDDEN[direction])}
+        members = self._properties_of(schema["properties"], place / "properties")
+        hidden = {name for name, (one, there) in members.items() if self._has_flag(one, there, _HIDDEN[direction])}
         if not hidden:
             return
         read["properties"] = {name: one for name, one in read["properties"].items() if name not in hidden}
         if "required" in read:
             read["required"] = [name for name in read["required"] if name not in hidden]
 
-    def _flagged(self, schema: Any, place: Place, flag: str) -> bool:
+    def _has_flag(self, schema: Any, place: Place, flag: str) -> bool:
         if isinstance(schema, dict) and schema.get(flag) is True:
             return True
         schema, place = self._documents.follow(schema, place)
         return isinstance(schema, dict) and schema.get(flag) is True
 
     @staticmethod
-    def _bounds(read: JsonObject) -> None:
+    def _upgrade_bounds(read: JsonObject) -> None:
         for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
             if isinstance(read.get(exclusive), bool):
                 excluded = read.pop(exclusive)
                 if excluded and bound in read:
                     read[exclusive] = read.pop(bound)
 
-    def _discriminate(self, schema: JsonObject, read: JsonObject, place: Place) -> None:
+    def _apply_discriminator(self, schema: JsonObject, read: JsonObject, place: Place) -> None:
         discriminator = schema.get("discriminator")
         key = next((one for one in ("oneOf", "anyOf") if one in schema), None)
         if discriminator is None or key is None:
@@ -338,34 +340,35 @@ class SchemaReader:
         here = place / "discriminator"
         if isinstance(discriminator, str):
             discriminator = {"propertyName": discriminator}
-        name = an_object(discriminator, here).get("propertyName")
+        name = expect_object(discriminator, here).get("propertyName")
         if not isinstance(name, str):
-            raise broken(here, "must have a propertyName, which is text")
-        given = self._mapped(an_object(member(discriminator, "mapping", {}), here / "mapping"), here / "mapping")
+            raise error_at(here, "must have a propertyName, which is text")
+        given = self._read_mapping(member(discriminator, "mapping", {}), here / "mapping")
         for index, branch in enumerate(schema[key]):
             if isinstance(branch, dict) and isinstance(branch.get("$ref"), str):
                 target = self._documents.resolve(branch["$ref"], place / key / index)
                 names = given.get(target) or [target.tokens[-1] if target.tokens else self._names[target]]
-                own = self._own_values(branch, place / key / index, name)
+                own = self._branch_values(branch, place / key / index, name)
                 fitting = names if own is None else [one for one in names if one in own]
                 if fitting:
-                    read[key][index] = only(read[key][index], name, fitting)
+                    read[key][index] = with_property_values(read[key][index], name, fitting)
                 elif target in given:
                     why = f"maps {names[0]!r} to a schema that allows other values for {name!r}: the schema counts"
                     self.notes[f"{here}: {why}"] = None
 
-    def _own_values(
+    def _branch_values(
         self, schema: Any, place: Place, name: str, seen: frozenset[Place] = frozenset()
     ) -> list[Any] | None:
-        """The values that a schema itself lists for a property; None where it lists none."""
+        """Return the values that a schema itself lists for a property; None where it lists none."""
         schema, place = self._documents.follow(schema, place)
         if not isinstance(schema, dict) or place in seen:
             return None
         members = schema.get("properties")
-        listed = [self._listed(members.get(name), place / "properties" / name)] if isinstance(members, dict) else []
+        member = members.get(name) if isinstance(members, dict) else None
+        listed = [self._enum_values(member, place / "properties" / name)]
         for key in IN_PLACE & schema.keys():
-            parts = enumerate(a_list(schema[key], place / key))
-            found = [self._own_values(one, place / key / index, name, seen | {place}) for index, one in parts]
+            parts = list_items(schema[key], place / key)
+            found = [self._branch_values(part, there, name, seen | {place}) for part, there in parts]
             if key == "allOf":
                 listed += found
             elif None not in found:
@@ -373,24 +376,20 @@ class SchemaReader:
         known = [one for one in listed if one is not None]
         return [value for value in known[0] if all(value in one for one in known)] if known else None
 
-    def _listed(self, schema: Any, place: Place) -> list[Any] | None:
+    def _enum_values(self, schema: Any, place: Place) -> list[Any] | None:
         schema, _ = self._documents.follow(schema, place)
         if not isinstance(schema, dict):
             return None
-        return (
-            [schema["const"]]
-            if "const" in schema
-            else a_list(schema["enum"], place / "enum")
-            if "enum" in schema
-            else None
-        )
+        if "const" in schema:
+            return [schema["const"]]
+        return expect_list(schema["enum"], place / "enum") if "enum" in schema else None
 
-    def _mapped(self, mapping: JsonObject, place: Place) -> dict[Place, list[str]]:
-        """The names that a discriminator gives to each schema."""
+    def _read_mapping(self, mapping: Json, place: Place) -> dict[Place, list[str]]:
+        """Return the names that a discriminator gives to each schema."""
         names: dict[Place, list[str]] = {}
-        for name, reference in mapping.items():
+        for name, reference in expect_object(mapping, place).items():
             if not isinstance(reference, str):
-                raise broken(place / name, f"must be text, not {kind(reference)}")
+                raise error_at(place / name, f"must be text, not {json_type(reference)}")
             bare = re.fullmatch(r"[A-Za-z0-9_.-]+", reference) and not reference.endswith((".yaml", ".yml", ".json"))
             target = f"#/components/schemas/{reference}" if bare else reference
             try:

@@ -8,13 +8,13 @@ from typing import Any
 
 from ...state import Json, JsonObject
 from ..spec import ToolExample
-from .arguments import Argument, as_json
+from .arguments import Argument, parse_if_json
 
 
-def paired_examples(
+def pair_examples(
     arguments: dict[str, Argument], results: dict[str, Json], result: JsonObject | None
 ) -> tuple[ToolExample, ...]:
-    """The examples whose arguments can be told.
+    """Return the examples whose arguments can be told.
 
     A response example belongs to the request examples of the same name; an optional argument without one is absent. One
     without a partner of its name belongs to the examples without a name, if it is the only one, or to a call without
@@ -27,15 +27,15 @@ def paired_examples(
     """
     found: dict[str, ToolExample] = {}
     for name, value in results.items():
-        args = _told(arguments, name, only=len(results) == 1)
+        args = _example_args(arguments, name, only=len(results) == 1)
         if args is not None:
-            answer = value if _is_text(result) else as_json(value)
+            answer = value if _is_text(result) else parse_if_json(value)
             found.setdefault(json.dumps(args, sort_keys=True), ToolExample(args, answer))
     return tuple(found.values())
 
 
-def _told(arguments: dict[str, Argument], name: str, *, only: bool) -> JsonObject | None:
-    """The arguments that an example of this name is for; None where that cannot be told."""
+def _example_args(arguments: dict[str, Argument], name: str, *, only: bool) -> JsonObject | None:
+    """Return the arguments that an example of this name is for; None where that cannot be told."""
     named = any(name in one.examples for one in arguments.values())
     if name and not named and not only and any(one.examples for one in arguments.values()):
         return None
@@ -48,15 +48,15 @@ def _told(arguments: dict[str, Argument], name: str, *, only: bool) -> JsonObjec
 def _values(arguments: dict[str, Argument], name: str) -> Iterator[tuple[str, Json]]:
     for key, one in arguments.items():
         if name in one.examples:
-            yield key, _sent(one, one.examples[name])
+            yield key, _as_schema_type(one, one.examples[name])
 
 
-def _sent(argument: Argument, value: Json) -> Json:
-    """The value as the schema wants it: numbers as text and text as JSON, where only the writing differs."""
+def _as_schema_type(argument: Argument, value: Json) -> Json:
+    """Return the value as the schema wants it: numbers as text and text as JSON, where only the writing differs."""
     schema = argument.schema if isinstance(argument.schema, dict) else {}
     if _is_text(schema):
         return _as_text(value) if argument.place != "body" else value
-    return as_json(value)
+    return parse_if_json(value)
 
 
 def _as_text(value: Json) -> Json:

@@ -1,15 +1,14 @@
 """A toolkit as an OpenAPI 3.1 document that reads back as the same tools.
 
-Every tool is first written as plain OpenAPI: bound tools where they live, others as `POST /tools/<name>`. The document
-is then read as any other, and where a tool that comes back differs, its operation gets what plain OpenAPI could not
-say:
+Every tool is first written as plain OpenAPI: with a binding at its path, else as `POST /tools/<name>`. The document
+is then read as any other, and where a tool that comes back differs, its operation gets keys of our own:
 
 | key | holds |
 | --- | --- |
 | `x-gecko-name`, `x-gecko-description` | the tool's own |
 | `x-gecko-parameters`, `x-gecko-result` | the schema as it is; null where there is no result schema |
 | `x-gecko-examples` | `[{args, result}]` |
-| `x-gecko-binding` | `{method, path, places}`; null for a tool that lives nowhere |
+| `x-gecko-binding` | `{method, path, places}`; null for a tool without an endpoint |
 | `x-gecko-contract-let` | the contract's lets, where they are not the document's |
 | `x-gecko-title` (in `info`), `x-gecko-order` (at the root) | the toolkit's title and the order of its tools |
 
@@ -31,7 +30,7 @@ from ..names import path_variables, provider_names
 from ..spec import HttpBinding, ToolSpec
 from .arguments import PLACES
 from .importer import EFFECTS, METHODS, read_openapi
-from .references import Place, as_document
+from .references import Place, to_json
 from .schema_export import SchemaWriter
 
 _JSON = "application/json"
@@ -44,29 +43,29 @@ def write_openapi(
     """Return an OpenAPI 3.1 document with an operation for each tool.
 
     Raises:
-        ToolkitError: A tool's schema is no JSON Schema; the message names the place in the document.
+        ToolkitError: A tool's schema is not JSON Schema; the message names the place in the document.
     """
     writer = _Writer(tools, title, lets or {}, invariants)
     slots = {tool.name: writer.add(tool) for tool in tools}
-    document: JsonObject = as_document(writer.document(), _WHERE)
+    document: JsonObject = to_json(writer.document(), _WHERE)
     read = read_openapi(document)
     back = dict(zip(read.operations, read.tools, strict=True))
     for tool in tools:
         path, method = slots[tool.name]
         operation = document["paths"][path][method]
-        operation.update(as_document({**_unsaid(tool, back[path, method]), **writer.contract(tool)}, _WHERE))
+        operation.update(to_json({**_gecko_keys(tool, back[path, method]), **writer.contract(tool)}, _WHERE))
     if list(slots.values()) != list(read.operations):
         document["x-gecko-order"] = list(slots)
     return document
 
 
-def _unsaid(tool: ToolSpec, back: ToolSpec) -> JsonObject:
-    """What the operation lacks for the tool to read back as it is."""
-    said, found = _spoken(tool), _spoken(back)
-    return {f"x-gecko-{key}": value for key, value in said.items() if not _same(value, found[key])}
+def _gecko_keys(tool: ToolSpec, back: ToolSpec) -> JsonObject:
+    """Return the `x-gecko-` keys that the operation needs for the tool to read back as it is."""
+    described, found = _as_data(tool), _as_data(back)
+    return {f"x-gecko-{key}": value for key, value in described.items() if not _is_same_json(value, found[key])}
 
 
-def _spoken(tool: ToolSpec) -> JsonObject:
+def _as_data(tool: ToolSpec) -> JsonObject:
     binding = tool.binding
     return {
         "description": tool.description,
@@ -77,7 +76,7 @@ def _spoken(tool: ToolSpec) -> JsonObject:
     }
 
 
-def _same(one: Json, other: Json) -> bool:
+def _is_same_json(one: Json, other: Json) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -93,11 +92,11 @@ class _Writer:
         self._paths: JsonObject = {}
         self._claimed = {tool.binding.path for tool in tools if tool.binding is not None}
         contracts = [tool.contract for tool in tools if tool.contract is not None]
-        agreed = contracts and all(_same(one.lets, contracts[0].lets) for one in contracts)
+        agreed = contracts and all(_is_same_json(one.lets, contracts[0].lets) for one in contracts)
         self._lets: JsonObject = lets or (contracts[0].lets if agreed else {})
 
     def document(self) -> JsonObject:
-        """The document with what was added so far."""
+        """Return the document with what was added so far."""
         title = self._title
         document: JsonObject = {
             "openapi": "3.1.0",
@@ -113,13 +112,13 @@ class _Writer:
         return document
 
     def add(self, tool: ToolSpec) -> tuple[str, str]:
-        """Add a tool's operation; gives its path and method."""
+        """Add a tool's operation; return its path and method."""
         slot = self._slot(tool)
         self._paths.setdefault(slot.path, {})[slot.method] = self._operation(tool, slot)
         return slot.path, slot.method
 
     def _slot(self, tool: ToolSpec) -> HttpBinding:
-        """Where the operation is written: where the tool lives, or where nothing else does."""
+        """Return where the operation is written: at the tool's own path, or at a free one."""
         binding = tool.binding
         if binding is not None and _is_writable(binding) and binding.method not in self._paths.get(binding.path, {}):
             return binding
@@ -137,38 +136,38 @@ class _Writer:
             operation["description"] = tool.description
         if tool.effect != EFFECTS.get(slot.method):
             operation["x-effect"] = tool.effect or "unknown"
-        operation.update(self._bound(tool, slot) if slot is tool.binding else self._whole(tool))
+        operation.update(self._arguments(tool, slot) if slot is tool.binding else self._single_body(tool))
         operation["responses"] = {"200": self._response(tool)}
         return operation
 
     def contract(self, tool: ToolSpec) -> JsonObject:
-        """The tool's contract; added last, because it must find the tool's own arguments when it is read."""
+        """Return the tool's contract; added last, because it must find the tool's own arguments when it is read."""
         if tool.contract is None:
             return {}
-        own = {} if _same(tool.contract.lets, self._lets) else {"x-gecko-contract-let": tool.contract.lets}
+        own = {} if _is_same_json(tool.contract.lets, self._lets) else {"x-gecko-contract-let": tool.contract.lets}
         return {"x-contract": tool.contract.data, **own}
 
-    def _whole(self, tool: ToolSpec) -> JsonObject:
-        """All arguments as one body."""
+    def _single_body(self, tool: ToolSpec) -> JsonObject:
+        """Return all arguments as one request body."""
         parameters = tool.parameters
         if not parameters.get("properties") and parameters.get("additionalProperties") is False:
             return {}
-        media = {"schema": self._schemas.write(parameters), **_examples([one.args for one in _given(tool)])}
+        media = {"schema": self._schemas.write(parameters), **_example_map([one.args for one in _examples_of(tool)])}
         return {"requestBody": {"required": bool(parameters.get("required")), "content": {_JSON: media}}}
 
-    def _bound(self, tool: ToolSpec, slot: HttpBinding) -> JsonObject:
-        """Each argument where it travels."""
+    def _arguments(self, tool: ToolSpec, slot: HttpBinding) -> JsonObject:
+        """Return parameters and body, each argument in its place."""
         places = {name: slot.places.get(name, ("body", name)) for name in tool.parameters.get("properties", {})}
         variables = path_variables(slot.path)
         listed = [self._parameter(tool, name, *places[name]) for name in places if places[name][0] in PLACES]
         for one in listed:
             if one["in"] == "path" and one["name"] not in variables:
                 one["in"] = "query"
-        told = {one["name"] for one in listed if one["in"] == "path"}
+        declared = {one["name"] for one in listed if one["in"] == "path"}
         listed += [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
             for name in variables
-            if name not in told
+            if name not in declared
         ]
         unlike = {(one["in"], one["name"]): one for one in listed}
         operation: JsonObject = {"parameters": list(unlike.values())} if unlike else {}
@@ -176,13 +175,14 @@ class _Writer:
 
     def _parameter(self, tool: ToolSpec, name: str, place: str, wire: str) -> JsonObject:
         schema = self._schemas.write(tool.parameters["properties"][name], within=tool.parameters)
-        said: JsonObject = {}
+        about: JsonObject = {}
         if isinstance(schema, dict) and isinstance(schema.get("description"), str):
-            said["description"] = schema.pop("description")
+            about["description"] = schema.pop("description")
         needed = place == "path" or name in tool.parameters.get("required", ())
-        examples = {str(number): one.args[name] for number, one in enumerate(_given(tool), 1) if name in one.args}
-        shown = {"examples": {key: {"value": value} for key, value in examples.items()}} if examples else {}
-        return {"name": wire or name or "argument", "in": place, "required": needed, **said, "schema": schema, **shown}
+        numbered = enumerate(_examples_of(tool), 1)
+        examples = {str(number): {"value": one.args[name]} for number, one in numbered if name in one.args}
+        shown = {"examples": examples} if examples else {}
+        return {"name": wire or name or "argument", "in": place, "required": needed, **about, "schema": schema, **shown}
 
     def _body(self, tool: ToolSpec, wires: dict[str, str]) -> JsonObject:
         if not wires:
@@ -192,7 +192,7 @@ class _Writer:
         if list(wires.values()) == [""]:
             (name,) = wires
             schema = self._schemas.write(parameters["properties"][name], within=parameters)
-            examples = [one.args[name] for one in _given(tool) if name in one.args]
+            examples = [one.args[name] for one in _examples_of(tool) if name in one.args]
         else:
             written = {wire: parameters["properties"][name] for name, wire in wires.items()}
             body: JsonObject = {"type": "object", "properties": written}
@@ -201,30 +201,31 @@ class _Writer:
             if parameters.get("additionalProperties", False) is not False:
                 body["additionalProperties"] = parameters["additionalProperties"]
             schema = self._schemas.write(body, within=parameters)
-            examples = [{wires[key]: value for key, value in one.args.items() if key in wires} for one in _given(tool)]
-        media = {"schema": schema, **_examples(examples)}
+            shown = [one.args for one in _examples_of(tool)]
+            examples = [{wires[key]: value for key, value in args.items() if key in wires} for args in shown]
+        media = {"schema": schema, **_example_map(examples)}
         needed = {"required": True} if required else {}
         return {"requestBody": {**needed, "content": {_JSON: media}}}
 
     def _response(self, tool: ToolSpec) -> JsonObject:
         media: JsonObject = {} if tool.result is None else {"schema": self._schemas.write(tool.result)}
-        media.update(_examples([one.result for one in _given(tool)]))
+        media.update(_example_map([one.result for one in _examples_of(tool)]))
         return {"description": "What the tool answers.", **({"content": {_JSON: media}} if media else {})}
 
 
-def _given(tool: ToolSpec) -> Any:
-    """The examples that plain OpenAPI can show: those of reads."""
+def _examples_of(tool: ToolSpec) -> Any:
+    """Return the examples that plain OpenAPI can show: those of reads."""
     return tool.examples if tool.reads else ()
 
 
-def _examples(values: list[Json]) -> JsonObject:
+def _example_map(values: list[Json]) -> JsonObject:
     if not values:
         return {}
     return {"examples": {str(number): {"value": value} for number, value in enumerate(values, 1)}}
 
 
 def _is_writable(binding: HttpBinding) -> bool:
-    """Whether a document may hold an operation there: validators take path templates to be Python's."""
+    """Return whether a document may hold an operation there: validators take path templates to be Python's."""
     if binding.method not in METHODS or not binding.path.startswith("/"):
         return False
     try:

@@ -1,6 +1,6 @@
 """Tools from an OpenAPI 3.0 or 3.1 document: every operation under `paths` is one tool.
 
-- Name: the `operationId`; made valid where a provider would refuse it, numbered where it is given twice, made from
+- Name: the `operationId`; made valid where a provider would refuse it, unique_name where it is given twice, made from
   method and path where there is none (`get_pets_by_petId`).
 - Description: summary and description.
 - Arguments: see `arguments`. Schemas: see `dialect`. References: see `references`.
@@ -9,13 +9,13 @@
 - Effect: `x-effect` (`read`, `write` or `unknown`); else GET, HEAD, OPTIONS read and POST, PUT, PATCH, DELETE write.
 - Contracts: `x-contract` of the operation, `x-contract-let` and `x-contract-invariants` at the root.
 - Examples: pairs of request and response examples of reads; see `examples`.
-- `x-gecko-...`: what `Toolkit.to_openapi` could not say otherwise; it counts before the rest of the operation.
+- `x-gecko-...`: what `Toolkit.to_openapi` could not write otherwise; it overrides the rest of the operation.
 
 One broken part does not lose the rest: an operation with broken arguments is left out, a broken result is open, and
 `problems` lists both. A document is refused where no operation can be read whole, or an `x-contract` or
 `x-gecko` key is broken.
 
-Webhooks and callbacks are calls that the API makes, so they are no tools. Servers and security schemes are not kept.
+Webhooks and callbacks are calls that the API makes, so they are left out. Servers and security schemes are not kept.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from typing import Any, get_args
 from ...contracts.contract import Contract, Invariant
 from ...errors import ToolkitError
 from ...state import JsonObject
-from ..names import VALID, numbered, path_name, valid_name
+from ..names import VALID, operation_name, unique_name, valid_name
 from ..problems import Problem
 from ..spec import Effect, HttpBinding, ToolExample, ToolSpec
 from .arguments import ArgumentReader, Arguments, Body
 from .dialect import SchemaReader, Version
-from .examples import paired_examples
-from .references import Documents, Place, a_list, an_object, broken, kind, member
+from .examples import pair_examples
+from .references import Documents, Place, error_at, expect_list, expect_object, json_type, list_items, member
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
@@ -64,7 +64,7 @@ class OpenApiTools:
 def read_openapi(
     source: str | Path | Mapping[str, Any], *, allow_remote: bool = False, parsed: JsonObject | None = None
 ) -> OpenApiTools:
-    """All tools of an OpenAPI document.
+    """Return all tools of an OpenAPI document.
 
     Args:
         source: Path of a YAML or JSON file, or the document as a dict. An `https` address where `allow_remote` is True.
@@ -72,33 +72,33 @@ def read_openapi(
         parsed: What the file holds, where it has been read already.
 
     Raises:
-        ToolkitError: It is no OpenAPI 3.0 or 3.1 document, or no operation is whole; the message names the place.
+        ToolkitError: It is not an OpenAPI 3.0 or 3.1 document, or no operation is whole; the message names the place.
     """
     documents = Documents(source, allow_remote=allow_remote, parsed=parsed)
     place = documents.root
-    root = an_object(documents.at(place), place)
+    root = expect_object(documents.at(place), place)
     return _DocumentReader(documents, root, _version(root, place)).read()
 
 
 def _version(root: JsonObject, place: Place) -> Version:
     if "swagger" in root:
-        raise broken(
+        raise error_at(
             place / "swagger",
             f"this is OpenAPI {str(root['swagger'])[:10]} (Swagger); convert it to 3.0 first, for example with the "
             "swagger2openapi program or the converter of editor.swagger.io",
         )
     if "openapi" not in root:
-        raise broken(place, "no OpenAPI document: it has no key 'openapi'" + _looks_like(root))
+        raise error_at(place, "not an OpenAPI document: it has no key 'openapi'" + _looks_like(root))
     version = str(root["openapi"])
     if not re.match(r"3\.[01](\.|$)", version):
-        raise broken(place / "openapi", f"version {version[:20]!r} is not known here; 3.0 and 3.1 are")
+        raise error_at(place / "openapi", f"unsupported version {version[:20]!r}; expected 3.0 or 3.1")
     return "3.0" if version.startswith("3.0") else "3.1"
 
 
 def _looks_like(root: JsonObject) -> str:
     if "asyncapi" in root:
         return " (it is an AsyncAPI document)"
-    return "; other documents may refer to parts of it, but it is not a whole one" if root else ""
+    return "; it may be a part that other documents refer to" if root else ""
 
 
 class _DocumentReader:
@@ -107,16 +107,16 @@ class _DocumentReader:
         self._root = root
         self._place = documents.root
         self._version = version
-        self._noted: list[tuple[tuple[str, str], Problem]] = []
+        self._notes: list[tuple[tuple[str, str], Problem]] = []
         self._broken: ToolkitError | None = None
-        """What is to be raised where no operation can be read whole."""
+        """The error to raise where no operation can be read whole."""
         self._whole = False
         self._schemas = SchemaReader(documents, version=version)
         self._arguments = ArgumentReader(documents, self._schemas, keys=self._credentials())
-        self._lets = an_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
+        self._lets = expect_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
 
     def read(self) -> OpenApiTools:
-        """Every operation of every path."""
+        """Return every operation of every path."""
         tools: list[ToolSpec] = []
         operations: list[tuple[str, str]] = []
         given: list[JsonObject] = []
@@ -129,8 +129,8 @@ class _DocumentReader:
                     operations.append((path, method))
         if self._broken is not None and not self._whole:
             raise self._broken
-        named = [replace(tool, name=name) for tool, name in zip(tools, _names(given, operations), strict=True)]
-        order = [str(name) for name in a_list(member(self._root, "x-gecko-order", []), self._place / "x-gecko-order")]
+        named = [replace(tool, name=name) for tool, name in zip(tools, _assign_names(given, operations), strict=True)]
+        order = [*map(str, expect_list(member(self._root, "x-gecko-order", []), self._place / "x-gecko-order"))]
         ranked = sorted(zip(named, operations, strict=True), key=lambda one: _rank(one[0].name, order))
         return OpenApiTools(
             title=self._title(),
@@ -142,13 +142,13 @@ class _DocumentReader:
         )
 
     def _operation(self, item: JsonObject, place: Place, method: str, path: str) -> tuple[JsonObject, ToolSpec] | None:
-        """An operation and its tool; None where it is broken. Contracts and `x-gecko` are not left out but refused."""
+        """Return an operation and its tool; None where it is broken. A broken contract or `x-gecko` key raises."""
         given = item[method]
-        name = str((isinstance(given, dict) and given.get("operationId")) or path_name(method, path))
+        name = str((isinstance(given, dict) and given.get("operationId")) or operation_name(method, path))
         try:
             # OpenAPI has no references here, but documents in several files are written so
             value, there = self._documents.follow(given, place / method)
-            operation = an_object(value, there)
+            operation = expect_object(value, there)
             arguments = self._arguments.read(operation, there, item=item, item_place=place, path=path)
         except ToolkitError as error:
             self._leave_out(error, name)
@@ -171,21 +171,21 @@ class _DocumentReader:
         self._note(f"left out: {error}", name)
 
     def _note(self, message: str, name: str, operation: tuple[str, str] = ("", "")) -> None:
-        self._noted.append((operation, Problem(name, "broken", message)))
+        self._notes.append((operation, Problem(name, "broken", message)))
 
     def _problems(self, names: dict[tuple[str, str], str]) -> tuple[Problem, ...]:
-        """What was noted, under the tools' names where there are such."""
-        return tuple(replace(one, tool=names.get(operation, one.tool)) for operation, one in self._noted)
+        """Return what was noted, under the tools' names where there are such."""
+        return tuple(replace(one, tool=names.get(operation, one.tool)) for operation, one in self._notes)
 
     def _title(self) -> str:
-        info = an_object(member(self._root, "info", {}), self._place / "info")
+        info = expect_object(member(self._root, "info", {}), self._place / "info")
         return str(info.get("x-gecko-title", info.get("title") or ""))
 
     def _credentials(self) -> list[tuple[str, str]]:
-        """Place and name of the parameters that carry API keys."""
-        components = an_object(member(self._root, "components", {}), self._place / "components")
+        """Return place and name of the parameters that carry API keys."""
+        components = expect_object(member(self._root, "components", {}), self._place / "components")
         here = self._place / "components" / "securitySchemes"
-        schemes = an_object(member(components, "securitySchemes", {}), here)
+        schemes = expect_object(member(components, "securitySchemes", {}), here)
         found: list[tuple[str, str]] = []
         for name, given in schemes.items():
             try:
@@ -201,16 +201,16 @@ class _DocumentReader:
         here = self._place / "paths"
         if self._root.get("paths") is None:
             if self._version == "3.0" or not self._root.keys() & {"webhooks", "components"}:
-                raise broken(here, "is missing: an OpenAPI document lists its operations there")
+                raise error_at(here, "is missing: an OpenAPI document lists its operations there")
             return {}
         paths: dict[str, tuple[JsonObject, Place]] = {}
-        for path, item in an_object(self._root["paths"], here).items():
+        for path, item in expect_object(self._root["paths"], here).items():
             if path.startswith("x-"):
                 continue
             absolute = path if path.startswith("/") else f"/{path}"
             try:
                 if absolute in paths:
-                    raise broken(here / path, f"{absolute} is given twice")
+                    raise error_at(here / path, f"{absolute} is given twice")
                 paths[absolute] = self._item(item, here / path)
             except ToolkitError as error:
                 self._leave_out(error, path)
@@ -218,24 +218,23 @@ class _DocumentReader:
 
     def _item(self, item: Any, place: Place) -> tuple[JsonObject, Place]:
         value, there = self._documents.follow(item if item is not None else {}, place)
-        referred = an_object(value, there)
+        referred = expect_object(value, there)
         if there == place or not item.keys() - {"$ref"}:
             return referred, there
         overlap = sorted((item.keys() & referred.keys()) - {"summary", "description", "$ref"})
         if overlap:
-            raise broken(place / overlap[0], "stands both here and in what $ref names; keep one")
+            raise error_at(place / overlap[0], "stands both here and in what $ref names; keep one")
         if item.keys() & {*METHODS, "parameters"}:
-            raise broken(
+            raise error_at(
                 place / "$ref", "a path with operations beside its $ref is not read; move them into one of both"
             )
         return {**referred, **{key: one for key, one in item.items() if key != "$ref"}}, there
 
     def _invariants(self) -> tuple[Invariant, ...]:
         here = self._place / "x-contract-invariants"
-        given = a_list(member(self._root, "x-contract-invariants", []), here)
         return tuple(
-            Invariant.load(an_object(one, here / index), lets=self._lets, where=str(here / index))
-            for index, one in enumerate(given)
+            Invariant.load(expect_object(one, there), lets=self._lets, where=str(there))
+            for one, there in list_items(member(self._root, "x-contract-invariants", []), here)
         )
 
     def _tool(
@@ -250,7 +249,7 @@ class _DocumentReader:
         method, path = binding
         effect = self._effect(operation, place, method)
         tool = ToolSpec(
-            name=path_name(method, path),
+            name=operation_name(method, path),
             description=self._description(operation, item),
             parameters=arguments.parameters,
             result=response.schema if response else None,
@@ -258,7 +257,7 @@ class _DocumentReader:
             examples=_examples(arguments, response) if effect == "read" else (),
             binding=HttpBinding(method, path, arguments.places),
         )
-        tool = _with_own_words(tool, operation, place)
+        tool = _apply_gecko_keys(tool, operation, place)
         name = str(operation.get("operationId") or tool.name)
         return replace(tool, contract=self._contract(operation, place, tool.parameters, name))
 
@@ -276,12 +275,12 @@ class _DocumentReader:
 
     @staticmethod
     def _effect(operation: JsonObject, place: Place, method: str) -> Effect | None:
-        said = operation.get("x-effect")
-        if said is None:
+        effect_key = operation.get("x-effect")
+        if effect_key is None:
             return EFFECTS.get(method)
-        if said not in (*get_args(Effect), "unknown"):
-            raise broken(place / "x-effect", f"must be read, write or unknown, not {said!r}")
-        effect: Effect | None = None if said == "unknown" else said
+        if effect_key not in (*get_args(Effect), "unknown"):
+            raise error_at(place / "x-effect", f"must be read, write or unknown, not {effect_key!r}")
+        effect: Effect | None = None if effect_key == "unknown" else effect_key
         return effect
 
     def _contract(self, operation: JsonObject, place: Place, parameters: JsonObject, name: str) -> Contract | None:
@@ -289,21 +288,21 @@ class _DocumentReader:
             return None
         here, lets = place / "x-contract", self._lets
         if "x-gecko-contract-let" in operation:
-            lets = an_object(operation["x-gecko-contract-let"], place / "x-gecko-contract-let")
+            lets = expect_object(operation["x-gecko-contract-let"], place / "x-gecko-contract-let")
         where = f"{here} (tool {name})"
-        contract = Contract.load(an_object(operation["x-contract"], here), lets=lets, where=where)
+        contract = Contract.load(expect_object(operation["x-contract"], here), lets=lets, where=where)
         return contract.fit(parameters, where=where)
 
     def _response(self, operation: JsonObject, place: Place) -> Body | None:
-        """Schema and examples of a success; None where the document does not say."""
+        """Return schema and examples of a success; None where the document has none."""
         here = place / "responses"
-        responses = an_object(member(operation, "responses", {}), here)
+        responses = expect_object(member(operation, "responses", {}), here)
         codes = sorted((one for one in responses if re.fullmatch(r"2(\d\d|XX|xx)", one)), key=str.upper)
         found: list[Body] = []
         for code in codes or [one for one in responses if one == "default"]:
             value, where = self._documents.follow(responses[code], here / code)
             if value is not None:
-                media = self._arguments.media(an_object(value, where), where, direction="response")
+                media = self._arguments.media(expect_object(value, where), where, direction="response")
                 found += [media] if media else []
         for one in found:
             if one.schema is not None:
@@ -313,8 +312,8 @@ class _DocumentReader:
         return found[0] if found else None
 
 
-def _names(given: list[JsonObject], operations: list[tuple[str, str]]) -> list[str]:
-    """One name for each operation: those that were kept, then valid operationIds, then the others."""
+def _assign_names(given: list[JsonObject], operations: list[tuple[str, str]]) -> list[str]:
+    """Return one name for each operation: those that were kept, then valid operationIds, then the others."""
     names: dict[int, str] = {}
     for index, one in enumerate(given):
         if isinstance(one.get("x-gecko-name"), str) and one["x-gecko-name"]:
@@ -328,8 +327,8 @@ def _names(given: list[JsonObject], operations: list[tuple[str, str]]) -> list[s
     for index, (one, (path, method)) in enumerate(zip(given, operations, strict=True)):
         if index not in names:
             name = one.get("operationId")
-            wanted = valid_name(name) if isinstance(name, str) and name.strip() else path_name(method, path)
-            names[index] = numbered(wanted, taken)
+            wanted = valid_name(name) if isinstance(name, str) and name.strip() else operation_name(method, path)
+            names[index] = unique_name(wanted, taken)
             taken.add(names[index])
     return [names[index] for index in range(len(given))]
 
@@ -339,40 +338,39 @@ def _rank(name: str, order: list[str]) -> int:
 
 
 def _examples(arguments: Arguments, response: Body | None) -> tuple[ToolExample, ...]:
-    return paired_examples(arguments.named, response.examples, response.schema) if response else ()
+    return pair_examples(arguments.named, response.examples, response.schema) if response else ()
 
 
-def _with_own_words(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolSpec:
-    """The tool as `Toolkit.to_openapi` knew it, where plain OpenAPI could not say so."""
+def _apply_gecko_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolSpec:
+    """Return the tool with the `x-gecko-` keys of its operation, which `Toolkit.to_openapi` wrote."""
     own: dict[str, Any] = {}
     if "x-gecko-parameters" in operation:
-        own["parameters"] = an_object(operation["x-gecko-parameters"], place / "x-gecko-parameters")
+        own["parameters"] = expect_object(operation["x-gecko-parameters"], place / "x-gecko-parameters")
     if "x-gecko-result" in operation:
         result = operation["x-gecko-result"]
-        own["result"] = None if result is None else an_object(result, place / "x-gecko-result")
+        own["result"] = None if result is None else expect_object(result, place / "x-gecko-result")
     if "x-gecko-examples" in operation:
         here = place / "x-gecko-examples"
-        given = a_list(operation["x-gecko-examples"], here)
-        own["examples"] = tuple(_example(one, here / index) for index, one in enumerate(given))
+        own["examples"] = tuple(_example(*item) for item in list_items(operation["x-gecko-examples"], here))
     if "x-gecko-binding" in operation:
         own["binding"] = _binding(operation["x-gecko-binding"], place / "x-gecko-binding")
     return replace(tool, **own)
 
 
 def _example(value: Any, place: Place) -> ToolExample:
-    one = an_object(value, place)
+    one = expect_object(value, place)
     if "args" not in one or "result" not in one:
-        raise broken(place, "must have args and result")
-    return ToolExample(an_object(one["args"], place / "args"), one["result"])
+        raise error_at(place, "must have args and result")
+    return ToolExample(expect_object(one["args"], place / "args"), one["result"])
 
 
 def _binding(value: Any, place: Place) -> HttpBinding | None:
     if value is None:
         return None
-    one = an_object(value, place)
-    places = an_object(one.get("places", {}), place / "places")
+    one = expect_object(value, place)
+    places = expect_object(one.get("places", {}), place / "places")
     try:
         found = {name: (str(where), str(wire)) for name, (where, wire) in places.items()}
         return HttpBinding(str(one["method"]), str(one["path"]), found)
     except (KeyError, TypeError, ValueError):
-        raise ToolkitError(f"{place}: must have method, path and places, not {kind(value)}") from None
+        raise ToolkitError(f"{place}: must have method, path and places, not {json_type(value)}") from None

@@ -8,7 +8,7 @@ from typing import Any
 from ...schemas.subschemas import ANNOTATIONS
 from ...schemas.tidy import COUNTS, are_names, is_count, is_number
 from ...state import JsonObject
-from .references import Place, broken, kind
+from .references import Place, error_at, json_type
 
 _Check = tuple[Callable[[Any], bool], str]
 
@@ -39,7 +39,7 @@ CHECKS: dict[str, _Check] = {
 
 
 def check_keyword(key: str, value: Any, place: Place, *, strict: bool) -> Any:
-    """The keyword's value, put right where that is plain: numbers as titles, a name required twice.
+    """Return the keyword's value, put right where that is plain: numbers as titles, a name required twice.
 
     Args:
         key: The keyword.
@@ -58,31 +58,31 @@ def check_keyword(key: str, value: Any, place: Place, *, strict: bool) -> Any:
     if key == "examples" and isinstance(value, dict) and not strict:
         return [one["value"] for one in value.values() if isinstance(one, dict) and "value" in one]
     if not check(value) or (strict and key.startswith("exclusive") and isinstance(value, bool)):
-        raise broken(place, f"{wanted}, not {_shown(value)}")
+        raise error_at(place, f"{wanted}, not {_shown(value)}")
     if key == "required":
         return list(dict.fromkeys(value))
     return int(value) if check is is_count else value
 
 
 def _shown(value: Any) -> str:
-    is_out_of_range = kind(value) == "a number" and not is_number(value)
-    return "one out of range" if is_out_of_range else kind(value)
+    is_out_of_range = json_type(value) == "a number" and not is_number(value)
+    return "one out of range" if is_out_of_range else json_type(value)
 
 
-def only(branch: JsonObject, name: str, names: list[str]) -> JsonObject:
-    """The branch, on condition that a property has one of the names."""
+def with_property_values(branch: JsonObject, name: str, names: list[str]) -> JsonObject:
+    """Return the branch, on condition that a property has one of the names."""
     return {**branch, "properties": {name: {"enum": names}}, "required": [name]}
 
 
-def or_null(schema: JsonObject) -> JsonObject:
-    """The schema, which also takes null."""
+def make_nullable(schema: JsonObject) -> JsonObject:
+    """Return the schema, which also takes null."""
     kinds = schema.get("type")
     if kinds is None and not schema.keys() - ANNOTATIONS:
         return schema
     if kinds is None or schema.keys() & {"$ref", "allOf", "anyOf", "oneOf", "not", "const"}:
-        said = {key: value for key, value in schema.items() if key in ANNOTATIONS}
+        annotations = {key: value for key, value in schema.items() if key in ANNOTATIONS}
         rest = {key: value for key, value in schema.items() if key not in ANNOTATIONS}
-        return {"anyOf": [rest, {"type": "null"}], **said}
+        return {"anyOf": [rest, {"type": "null"}], **annotations}
     kinds = kinds if isinstance(kinds, list) else [kinds]
     listed = {"enum": [*schema["enum"], None]} if None not in schema.get("enum", [None]) else {}
     return {**schema, "type": kinds if "null" in kinds else [*kinds, "null"], **listed}

@@ -1,6 +1,6 @@
 """Documents and the references between them: `$ref` to the same document, to a file beside it, to the web if allowed.
 
-A document is somebody else's text, and what a reference brings in ends up in prompts. So a reference reads only
+A document is untrusted text, and what a reference brings in ends up in prompts. So a reference reads only
 `.yaml`, `.yml` and `.json` files inside the folder of the document that the user named (links followed), never a path
 from elsewhere; a document given as a dict has no folder and so no files. The web is refused unless the user allowed it,
 and then it is `https` only, with a time and a size limit.
@@ -45,39 +45,44 @@ class Place:
         return f"{self.document}#{path}" if path else self.document
 
 
-def broken(place: Place, why: str) -> ToolkitError:
-    """The error for something wrong at a place."""
+def error_at(place: Place, why: str) -> ToolkitError:
+    """Return the error for something wrong at a place."""
     return ToolkitError(f"{place}: {why}")
 
 
-def kind(value: Any) -> str:
-    """What a JSON value is, in words for messages."""
+def json_type(value: Any) -> str:
+    """Return the JSON type of a value, in words for messages."""
     kinds: dict[type, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
 
 
-def an_object(value: Any, place: Place) -> JsonObject:
-    """The value, if it is an object. Raises ToolkitError with the place."""
+def expect_object(value: Any, place: Place) -> JsonObject:
+    """Return the value, if it is an object. Raises ToolkitError with the place."""
     if not isinstance(value, dict):
-        raise broken(place, f"must be an object, not {kind(value)}")
+        raise error_at(place, f"must be an object, not {json_type(value)}")
     return value
 
 
-def a_list(value: Any, place: Place) -> list[Any]:
-    """The value, if it is a list. Raises ToolkitError with the place."""
+def expect_list(value: Any, place: Place) -> list[Any]:
+    """Return the value, if it is a list. Raises ToolkitError with the place."""
     if not isinstance(value, list):
-        raise broken(place, f"must be a list, not {kind(value)}")
+        raise error_at(place, f"must be a list, not {json_type(value)}")
     return value
+
+
+def list_items(value: Any, place: Place) -> list[tuple[Any, Place]]:
+    """Return a list's items with their places. Raises ToolkitError with the place."""
+    return [(item, place / index) for index, item in enumerate(expect_list(value, place))]
 
 
 def member(holder: JsonObject, key: str, default: Json) -> Json:
-    """What an object holds under a key; the default where that is missing or null, as in YAML's `parameters:`."""
+    """Return an object's value under a key; the default where it is missing or null, as in YAML's `parameters:`."""
     value = holder.get(key)
     return default if value is None else value
 
 
-def as_document(value: Any, place: Place) -> Json:
-    """A copy of a Python value as plain JSON.
+def to_json(value: Any, place: Place) -> Json:
+    """Return a copy of a Python value as plain JSON.
 
     Keys that are whole numbers and dates become the text they were in the file: YAML readers other than ours turn
     `200:` and `2024-09-01` into such.
@@ -88,24 +93,24 @@ def as_document(value: Any, place: Place) -> Json:
     if len(place.tokens) > MAX_DEPTH:
         raise ToolkitError(f"{place.document}: nested more than {MAX_DEPTH} levels deep, or it holds itself")
     if isinstance(value, Mapping):
-        return _as_object(value, place)
+        return _object_to_json(value, place)
     if isinstance(value, list | tuple):
-        return [as_document(one, place / index) for index, one in enumerate(value)]
+        return [to_json(one, place / index) for index, one in enumerate(value)]
     if isinstance(value, datetime.date):
         return value.isoformat()
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise broken(place, f"{str(value)[:60]!r} ({type(value).__name__}) has no JSON value")
+    raise error_at(place, f"{str(value)[:60]!r} ({type(value).__name__}) has no JSON value")
 
 
-def _as_object(value: Mapping[Any, Any], place: Place) -> JsonObject:
+def _object_to_json(value: Mapping[Any, Any], place: Place) -> JsonObject:
     plain: JsonObject = {}
     for key, member in value.items():
         if isinstance(key, bool) or not isinstance(key, str | int):
-            raise broken(place, f"the key {key!r} must be text")
+            raise error_at(place, f"the key {key!r} must be text")
         if str(key) in plain:
-            raise broken(place, f"the key {str(key)!r} is given twice")
-        plain[str(key)] = as_document(member, place / key)
+            raise error_at(place, f"the key {str(key)!r} is given twice")
+        plain[str(key)] = to_json(member, place / key)
     return plain
 
 
@@ -115,7 +120,7 @@ class Documents:
     Args:
         source: Path of a file, `https` address, or the document as a dict.
         allow_remote: Whether references to the web are followed.
-        label: What a dict is called in messages.
+        label: Name of a dict in messages.
         parsed: What the file holds, where it has been read already.
 
     Raises:
@@ -137,24 +142,24 @@ class Documents:
         self._ids: dict[str, Place] | None = None
         self.root = Place(label)
         if isinstance(source, Mapping):
-            self._values[label] = as_document(source, self.root)
+            self._values[label] = to_json(source, self.root)
         elif isinstance(source, str) and _SCHEME.match(source) and "//" in source[:12]:
             self.root = Place(self._remote(source, self.root))
         else:
-            self.root = Place(_as_path(source))
+            self.root = Place(_check_path(source))
             self._shown_folder = Path(source).parent
             self._values[self.root.document] = read_document(Path(source)) if parsed is None else parsed
             self._folder = self._shown_folder.resolve()
 
     def at(self, place: Place) -> Json:
-        """The value at a place that exists."""
+        """Return the value at a place that exists."""
         value = self._values[place.document]
         for token in place.tokens:
             value = value[int(token)] if isinstance(value, list) else value[token]
         return value
 
     def follow(self, value: Any, place: Place) -> tuple[Any, Place]:
-        """The value, or what it refers to if it is a reference, or a reference to a reference.
+        """Return the value, or what it refers to if it is a reference, or a reference to a reference.
 
         Raises:
             ToolkitError: A reference leads nowhere, to itself, or to where it may not.
@@ -162,14 +167,14 @@ class Documents:
         seen: list[Place] = []
         while isinstance(value, dict) and isinstance(value.get("$ref"), str):
             if place in seen:
-                raise broken(place, f"$ref {value['$ref']!r} leads back to itself")
+                raise error_at(place, f"$ref {value['$ref']!r} leads back to itself")
             seen.append(place)
             place = self.resolve(value["$ref"], place)
             value = self.at(place)
         return value, place
 
     def resolve(self, reference: str, at: Place) -> Place:
-        """The place that a reference means.
+        """Return the place that a reference means.
 
         Args:
             reference: The text of the `$ref`.
@@ -181,13 +186,13 @@ class Documents:
         address, _, fragment = reference.partition("#")
         bases = self._bases(address, at)
         if fragment and not fragment.startswith("/"):
-            return self._anchored(fragment, bases[-1].document, reference, at)
+            return self._find_anchor(fragment, bases[-1].document, reference, at)
         tokens = tuple(unquote(one).replace("~1", "/").replace("~0", "~") for one in fragment.split("/")[1:])
         for base in bases:
             target = Place(base.document, base.tokens + tokens)
             if self._find(target) is not _MISSING:
                 return target
-        raise broken(at, f"$ref {reference!r} leads nowhere: {bases[-1].document} has no such place")
+        raise error_at(at, f"$ref {reference!r} leads nowhere: {bases[-1].document} has no such place")
 
     def _find(self, place: Place) -> Any:
         value = self._values[place.document]
@@ -201,10 +206,10 @@ class Documents:
         return value
 
     def _bases(self, address: str, at: Place) -> list[Place]:
-        """Where the reference's pointer may start: the schema with an `$id` around it, then the document."""
+        """Return where the reference's pointer may start: the schema with an `$id` around it, then the document."""
         if not address:
             return [*self._resource(at), Place(at.document)]
-        known = self._identified().get(address)
+        known = self._places_by_id().get(address)
         return [known] if known is not None else [Place(self._document(address, at))]
 
     def _resource(self, at: Place) -> list[Place]:
@@ -216,23 +221,23 @@ class Documents:
                 found = [place]
         return found
 
-    def _identified(self) -> dict[str, Place]:
+    def _places_by_id(self) -> dict[str, Place]:
         if self._ids is None:
             self._ids = {}
-            for place, value in _objects(self._values[self.root.document], Place(self.root.document)):
+            for place, value in _walk_objects(self._values[self.root.document], Place(self.root.document)):
                 if isinstance(value.get("$id"), str):
                     self._ids.setdefault(value["$id"].removesuffix("#"), place)
         return self._ids
 
-    def _anchored(self, anchor: str, document: str, reference: str, at: Place) -> Place:
-        for place, value in _objects(self._values[document], Place(document)):
+    def _find_anchor(self, anchor: str, document: str, reference: str, at: Place) -> Place:
+        for place, value in _walk_objects(self._values[document], Place(document)):
             if anchor in (value.get("$anchor"), value.get("$dynamicAnchor")):
                 return place
-        raise broken(at, f"$ref {reference!r} leads nowhere: {document} has no $anchor of that name")
+        raise error_at(at, f"$ref {reference!r} leads nowhere: {document} has no $anchor of that name")
 
     def _document(self, address: str, at: Place) -> str:
         if len(self._values) >= MAX_DOCUMENTS:
-            raise broken(at, f"more than {MAX_DOCUMENTS} documents refer to each other")
+            raise error_at(at, f"more than {MAX_DOCUMENTS} documents refer to each other")
         if at.document.startswith("https://"):
             return self._remote(urljoin(at.document, address), at)
         if _SCHEME.match(address) or address.startswith("//"):
@@ -241,7 +246,7 @@ class Documents:
 
     def _file(self, address: str, at: Place) -> str:
         if self._folder is None:
-            raise broken(
+            raise error_at(
                 at, f"$ref {address!r} names a file, but a document given as a dict has no folder; give its path"
             )
         try:
@@ -251,44 +256,44 @@ class Documents:
         except (OSError, ValueError):
             inside = None
         if inside is None:
-            raise broken(at, f"$ref {address!r} leads out of the document's folder; only files inside it are read")
+            raise error_at(at, f"$ref {address!r} leads out of the document's folder; only files inside it are read")
         if path.suffix.lower() not in SUFFIXES:
-            raise broken(at, f"$ref {address!r} must name a .yaml, .yml or .json file")
+            raise error_at(at, f"$ref {address!r} must name a .yaml, .yml or .json file")
         shown = str(self._shown_folder / inside)
         if shown not in self._values:
             try:
                 self._values[shown] = read_document(Path(shown))
             except ToolkitError as error:
-                raise broken(at, f"$ref {address!r}: {error}") from None
+                raise error_at(at, f"$ref {address!r}: {error}") from None
         return shown
 
     def _remote(self, address: str, at: Place) -> str:
         url = address.partition("#")[0]
         if not url.lower().startswith("https://"):
-            raise broken(at, f"{url!r} cannot be read: only files inside the document's folder and https addresses can")
+            raise error_at(at, f"cannot read {url!r}: only files inside the document's folder and https addresses")
         if not self._allow_remote:
-            raise broken(at, f"{url!r} is on the web, which is not read unless you pass allow_remote=True")
+            raise error_at(at, f"{url!r} is on the web, which is not read unless you pass allow_remote=True")
         if url not in self._values:
             if sum(one.startswith("https://") for one in self._values) >= MAX_REMOTE:
-                raise broken(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
+                raise error_at(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
             from .remote import fetch_document
 
             try:
                 self._values[url] = fetch_document(url)
             except ToolkitError as error:
-                raise broken(at, str(error)) from None
+                raise error_at(at, str(error)) from None
         return url
 
 
-def _as_path(source: Any) -> str:
+def _check_path(source: Any) -> str:
     if not isinstance(source, str | Path):
-        raise ToolkitError(f"a document is given by its path or as a dict, not as {kind(source)}")
+        raise ToolkitError(f"expected a document's path, or the document as a dict, got {json_type(source)}")
     if "\n" in str(source):
-        raise ToolkitError("this is a document's text, not its path; give the path, or the document as a dict")
+        raise ToolkitError("expected a document's path, got its text; pass the path, or the document as a dict")
     return str(source)
 
 
-def _objects(value: Json, place: Place) -> Iterator[tuple[Place, JsonObject]]:
+def _walk_objects(value: Json, place: Place) -> Iterator[tuple[Place, JsonObject]]:
     waiting: list[tuple[Place, Json]] = [(place, value)]
     while waiting:
         here, one = waiting.pop()

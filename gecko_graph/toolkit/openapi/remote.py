@@ -34,7 +34,7 @@ class _HttpsOnly(urllib.request.HTTPRedirectHandler):
 
 
 def fetch_document(url: str) -> Json:
-    """The JSON value of a YAML or JSON document on the web.
+    """Return the JSON value of a YAML or JSON document on the web.
 
     Raises:
         ToolkitError: It is not https, cannot be fetched, is too large or is broken.

@@ -10,12 +10,12 @@ from typing import Any
 from ...schemas.complaints import faults
 from ...schemas.subschemas import rebuild, walk
 from ...state import JsonObject
-from ..names import numbered
+from ..names import unique_name
 from .simplify import PREFIX, defs_of
 
 COMPONENTS = "#/components/schemas/"
 _STEPS = 4
-_OWN_WORLD = ("$schema", "$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$vocabulary", "$defs", "definitions")
+_NOT_WRITTEN = ("$schema", "$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$vocabulary", "$defs", "definitions")
 
 
 class SchemaWriter:
@@ -26,11 +26,11 @@ class SchemaWriter:
         self._known: dict[tuple[str, str], str] = {}
         self._seen: dict[int, tuple[Any, tuple[str, list[str]]]] = {}
         self._defs: JsonObject = {}
-        self._marks: dict[str, str] = {}
+        self._hashes: dict[str, str] = {}
         self._waiting: list[tuple[str, str]] = []
 
     def write(self, schema: Any, *, within: JsonObject | None = None) -> Any:
-        """One schema as it stands in the document.
+        """Return one schema as it stands in the document.
 
         Args:
             schema: The schema.
@@ -39,7 +39,7 @@ class SchemaWriter:
         holder = within if within is not None else schema
         defs = holder.get("$defs") if isinstance(holder, dict) else None
         self._defs = defs if isinstance(defs, dict) else {}
-        self._marks = self._marks_of(self._defs)
+        self._hashes = self._hash_definitions(self._defs)
         written = self._written(schema)
         while self._waiting:
             name, component = self._waiting.pop()
@@ -51,46 +51,46 @@ class SchemaWriter:
     def _written(self, schema: Any) -> Any:
         if not isinstance(schema, dict):
             return schema
-        plain = {key: one for key, one in schema.items() if key not in _OWN_WORLD}
+        plain = {key: one for key, one in schema.items() if key not in _NOT_WRITTEN}
         reference = plain.pop("$ref", None)
         written = rebuild(plain, self._written)
         if isinstance(reference, str) and reference.startswith(PREFIX) and reference.removeprefix(PREFIX) in self._defs:
             written["$ref"] = COMPONENTS + self._component(reference.removeprefix(PREFIX))
-        _tell_required(written)
+        _add_required_properties(written)
         return _without_refused(written, {**schema, "$defs": self._defs})
 
-    def _marks_of(self, defs: JsonObject) -> dict[str, str]:
-        """A mark for each definition that is another where it, or what it leads to in a few steps, is another."""
-        own = {name: self._own_mark(one) for name, one in defs.items()}
+    def _hash_definitions(self, defs: JsonObject) -> dict[str, str]:
+        """Return a hash for each definition, of it and of what it leads to in a few steps."""
+        own = {name: self._hash_definition(one) for name, one in defs.items()}
         needs = {name: [one for one in others if one in defs] for name, (_, others) in own.items()}
         marks = {name: mark for name, (mark, _) in own.items()}
         for _ in range(min(len(defs), _STEPS)):
-            marks = {name: _mark(marks[name], *(marks[one] for one in others)) for name, others in needs.items()}
+            marks = {name: _hash(marks[name], *(marks[one] for one in others)) for name, others in needs.items()}
         return marks
 
-    def _own_mark(self, definition: Any) -> tuple[str, list[str]]:
-        """A definition's mark by itself, and what it refers to. Tools share definitions, so each is looked at once."""
+    def _hash_definition(self, definition: Any) -> tuple[str, list[str]]:
+        """Return a definition's own hash, and what it refers to. Tools share definitions, so each is read once."""
         if id(definition) not in self._seen:
-            mark = _mark(json.dumps(definition, sort_keys=True))
+            mark = _hash(json.dumps(definition, sort_keys=True))
             self._seen[id(definition)] = (definition, (mark, defs_of(definition)))
         return self._seen[id(definition)][1]
 
     def _component(self, name: str) -> str:
-        key = (name, self._marks[name])
+        key = (name, self._hashes[name])
         if key not in self._known:
             plain = re.sub(r"[^A-Za-z0-9._-]", "_", name) or "schema"
-            component = self._known[key] = numbered(plain, self.components)
+            component = self._known[key] = unique_name(plain, self.components)
             self.components[component] = {}
             self._waiting.append((name, component))
         return self._known[key]
 
 
-def _mark(*parts: str) -> str:
+def _hash(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _tell_required(written: JsonObject) -> None:
-    """Validators want every required property among the properties."""
+def _add_required_properties(written: JsonObject) -> None:
+    """Add an open schema for each required property without one: validators want them listed."""
     required = written.get("required")
     if isinstance(required, list) and isinstance(written.get("properties", {}), dict):
         missing = [name for name in required if name not in written.get("properties", {})]
@@ -99,7 +99,7 @@ def _tell_required(written: JsonObject) -> None:
 
 
 def _without_refused(written: JsonObject, schema: JsonObject) -> JsonObject:
-    """The schema with what validators of documents refuse under names that they pass over."""
+    """Return the schema with what validators of documents refuse under names that they pass over."""
     if "default" in written and not _is_sure_default(schema):
         written["x-gecko-default"] = written.pop("default")
     if isinstance(written.get("pattern"), str) and not _is_python(written["pattern"]):
@@ -111,7 +111,7 @@ def _without_refused(written: JsonObject, schema: JsonObject) -> JsonObject:
 
 
 def _is_sure_default(schema: JsonObject) -> bool:
-    """Whether any validator finds that the default fits: they do not agree on formats, patterns and `$ref` in data."""
+    """Return whether every validator accepts the default: they differ in formats, patterns and `$ref` in data."""
     leaves = _scalars(schema["default"])
     if "$ref" in leaves:
         return False

@@ -27,14 +27,14 @@ _MERGEABLE = ANNOTATIONS | {"type", "properties", "required"}
 
 
 def defs_of(schema: Any) -> list[str]:
-    """The definitions that a schema refers to, one entry a reference; those in its own `$defs` are not searched."""
+    """Return the definitions that a schema refers to, one entry a reference; its own `$defs` are not searched."""
     body = {key: value for key, value in schema.items() if key != "$defs"} if isinstance(schema, dict) else schema
     references = (one.get("$ref") for one in walk(body))
     return [one.removeprefix(PREFIX) for one in references if isinstance(one, str) and one.startswith(PREFIX)]
 
 
 def in_place_defs(schema: Any) -> set[str]:
-    """The definitions that a value must fit, or may have to, when it must fit this schema."""
+    """Return the definitions that a value must fit, or may have to, when it must fit this schema."""
     found: set[str] = set()
     waiting = [schema]
     while waiting:
@@ -48,7 +48,7 @@ def in_place_defs(schema: Any) -> set[str]:
 
 
 def closure(names: list[str], needs: dict[str, list[str]]) -> list[str]:
-    """The definitions that are met from these, directly or by others, in the order in which they are met."""
+    """Return the definitions that are met from these, directly or by others, in the order in which they are met."""
     found: dict[str, None] = {}
     waiting = deque(names)
     while waiting:
@@ -60,25 +60,25 @@ def closure(names: list[str], needs: dict[str, list[str]]) -> list[str]:
 
 
 def with_defs(schema: JsonObject, defs: dict[str, Any]) -> JsonObject:
-    """The schema with those of the definitions that it needs, and no others."""
+    """Return the schema with those of the definitions that it needs, and no others."""
     body = {key: value for key, value in schema.items() if key != "$defs"}
     needed = closure(defs_of(body), {name: defs_of(one) for name, one in defs.items()})
     return {**body, "$defs": {name: defs[name] for name in needed}} if needed else body
 
 
 def as_object(schema: Any) -> JsonObject:
-    """A schema that may be true or false, as an object."""
+    """Return a schema that may be true or false, as an object."""
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     found: JsonObject = schema
     return found
 
 
-def renamed(schema: Any, names: dict[str, str]) -> Any:
-    """The schema with its definitions, and the references to them, under other names."""
+def rename_defs(schema: Any, names: dict[str, str]) -> Any:
+    """Return the schema with its definitions, and the references to them, under other names."""
     if not isinstance(schema, dict):
         return schema
-    other = rebuild(schema, lambda one: renamed(one, names))
+    other = rebuild(schema, lambda one: rename_defs(one, names))
     if "$ref" in schema and str(schema["$ref"]).removeprefix(PREFIX) in names:
         other["$ref"] = PREFIX + names[schema["$ref"].removeprefix(PREFIX)]
     if "$defs" in schema:
@@ -87,29 +87,29 @@ def renamed(schema: Any, names: dict[str, str]) -> Any:
 
 
 def simplify(schema: JsonObject) -> JsonObject:
-    """A schema that means the same, with fewer definitions and without needless `allOf`."""
+    """Return a schema that means the same, with fewer definitions and without needless `allOf`."""
     if len(schema.get("$defs", ())) > MANY:
         return schema
     schema = with_defs(schema, schema.get("$defs", {}))
     for _ in range(10):
-        simpler = _merge(_inline(schema))
+        simpler = _merge_all_of(_inline_defs(schema))
         if simpler == schema:
             break
         schema = simpler
     return schema
 
 
-def _inline(schema: JsonObject) -> JsonObject:
+def _inline_defs(schema: JsonObject) -> JsonObject:
     defs: dict[str, Any] = dict(schema.get("$defs", {}))
     body = {key: value for key, value in schema.items() if key != "$defs"}
     uses = Counter(name for one in (body, *defs.values()) for name in defs_of(one))
     gone: dict[str, Any] = {}
     for name in _leaves_first(defs):
-        defs[name] = _filled(defs[name], gone)
+        defs[name] = _inline_refs(defs[name], gone)
         if _is_shallow(defs[name]) and (uses[name] == 1 or len(json.dumps(defs[name])) <= SMALL):
             gone[name] = defs[name]
-    kept = {name: _filled(one, gone) for name, one in defs.items() if name not in gone}
-    return with_defs(as_object(_filled(body, gone)), kept)
+    kept = {name: _inline_refs(one, gone) for name, one in defs.items() if name not in gone}
+    return with_defs(as_object(_inline_refs(body, gone)), kept)
 
 
 def _is_shallow(schema: Any) -> bool:
@@ -122,7 +122,7 @@ def _is_shallow(schema: Any) -> bool:
 
 
 def _leaves_first(defs: dict[str, Any]) -> list[str]:
-    """The definitions that are not circular, each after those that it refers to."""
+    """Return the definitions that are not circular, each after those that it refers to."""
     needs = {name: [one for one in defs_of(schema) if one in defs] for name, schema in defs.items()}
     circular = {name for name in defs if name in closure(needs[name], needs)}
     order: dict[str, None] = {}
@@ -133,71 +133,71 @@ def _leaves_first(defs: dict[str, Any]) -> list[str]:
     return list(order)
 
 
-def _filled(schema: Any, bodies: dict[str, Any]) -> Any:
+def _inline_refs(schema: Any, bodies: dict[str, Any]) -> Any:
     if not isinstance(schema, dict):
         return schema
     name = str(schema.get("$ref", "")).removeprefix(PREFIX)
-    around = rebuild(schema, lambda one: _filled(one, bodies))
+    around = rebuild(schema, lambda one: _inline_refs(one, bodies))
     if name in bodies and schema["$ref"] == PREFIX + name:
         del around["$ref"]
-        return combined(bodies[name], around)
+        return combine(bodies[name], around)
     return around
 
 
-def combined(body: Any, around: JsonObject) -> Any:
-    """One schema for `{"allOf": [body], **around}`, written flat where that means the same."""
+def combine(body: Any, around: JsonObject) -> Any:
+    """Return one schema for `{"allOf": [body], **around}`, written flat where that means the same."""
     if not around:
         return body
     if isinstance(body, dict) and around.keys() <= ANNOTATIONS:
         return {**body, **around}
-    if isinstance(body, dict) and _narrows(body, around):
-        return _narrowed(body, around)
+    if isinstance(body, dict) and _is_narrowing(body, around):
+        return _narrow(body, around)
     return {"allOf": [body], **around} if "allOf" not in around else {**around, "allOf": [body, *around["allOf"]]}
 
 
-def _narrows(body: JsonObject, around: JsonObject) -> bool:
-    """Whether `around` only says which values some properties of the body have: the condition of a discriminator."""
+def _is_narrowing(body: JsonObject, around: JsonObject) -> bool:
+    """Return whether `around` only lists values for some of the body's properties, as a discriminator does."""
     mine, theirs = body.get("properties"), around.get("properties")
     return (
         around.keys() <= ANNOTATIONS | {"properties", "required"}
         and isinstance(mine, dict)
         and isinstance(theirs, dict)
-        and all(_listable(mine.get(name), one) for name, one in theirs.items())
+        and all(_is_narrower_enum(mine.get(name), one) for name, one in theirs.items())
     )
 
 
-def _listable(mine: Any, theirs: Any) -> bool:
+def _is_narrower_enum(mine: Any, theirs: Any) -> bool:
     if not isinstance(mine, dict) or not isinstance(theirs, dict) or mine.keys() & {"const", "$ref"}:
         return False
     listed: Any = mine["enum"] if "enum" in mine else theirs.get("enum")
     return theirs.keys() == {"enum"} and all(one in listed for one in theirs["enum"])
 
 
-def _narrowed(body: JsonObject, around: JsonObject) -> JsonObject:
-    said = {key: value for key, value in around.items() if key in ANNOTATIONS}
+def _narrow(body: JsonObject, around: JsonObject) -> JsonObject:
+    annotations = {key: value for key, value in around.items() if key in ANNOTATIONS}
     narrower = {name: {**body["properties"][name], **one} for name, one in around["properties"].items()}
     required = dict.fromkeys([*body.get("required", []), *around.get("required", [])])
-    return {**body, **said, "properties": {**body["properties"], **narrower}, "required": list(required)}
+    return {**body, **annotations, "properties": {**body["properties"], **narrower}, "required": list(required)}
 
 
-def _merge(schema: Any) -> Any:
-    """`allOf` of plain objects as one object; `allOf` of one schema as that schema."""
+def _merge_all_of(schema: Any) -> Any:
+    """Merge `allOf` of plain objects into one object, and `allOf` of one schema into that schema."""
     if not isinstance(schema, dict):
         return schema
-    schema = rebuild(schema, _merge)
+    schema = rebuild(schema, _merge_all_of)
     parts = schema.get("allOf")
     if not isinstance(parts, list) or not parts or not all(isinstance(one, dict) for one in parts):
         return schema
     around = {key: value for key, value in schema.items() if key != "allOf"}
     defs = {"$defs": around.pop("$defs")} if "$defs" in around else {}
-    merged = combined(parts[0], around) if len(parts) == 1 else merged_objects([*parts, around])
+    merged = combine(parts[0], around) if len(parts) == 1 else merge_objects([*parts, around])
     return schema if merged is None else {**merged, **defs}
 
 
-def merged_objects(parts: list[JsonObject]) -> JsonObject | None:
-    """One object schema for all the parts; None if they are not plain objects or contradict each other."""
+def merge_objects(parts: list[JsonObject]) -> JsonObject | None:
+    """Return one object schema for all the parts; None if they are not plain objects or contradict each other."""
     whole: JsonObject = {"type": "object", "properties": {}, "required": {}}
-    if not any("properties" in part for part in parts) or not all(_plain(part) for part in parts):
+    if not any("properties" in part for part in parts) or not all(_is_plain_object(part) for part in parts):
         return None
     if not any(part.get("type") == "object" for part in parts):
         del whole["type"]
@@ -211,7 +211,7 @@ def merged_objects(parts: list[JsonObject]) -> JsonObject | None:
     return {key: value for key, value in whole.items() if key != "required" or value}
 
 
-def _plain(part: JsonObject) -> bool:
+def _is_plain_object(part: JsonObject) -> bool:
     return (
         part.keys() <= _MERGEABLE
         and part.get("type", "object") == "object"
