@@ -13,8 +13,8 @@ from typing import Any
 from ..errors import ToolkitError
 from ..schemas.subschemas import IN_PLACE
 from ..state import JsonObject
-from .openapi.dialect import SchemaReader
 from .openapi.references import Documents, Place, error_at, expect_object, json_type, to_json
+from .openapi.schema_reader import SchemaReader
 from .spec import NO_PARAMETERS, Effect, ToolSpec
 
 TYPES: dict[str, str | None] = {

@@ -23,8 +23,8 @@ from ...errors import ToolkitError
 from ...schemas.subschemas import ANNOTATIONS, rebuild
 from ...state import Json, JsonObject
 from ..names import path_variables, unique_name
-from .dialect import Direction, SchemaReader
 from .references import Documents, Place, error_at, expect_object, list_items, member
+from .schema_reader import Direction, SchemaReader
 from .simplify import PREFIX, defs_of, simplify
 
 PLACES = ("path", "query", "header", "cookie")

@@ -31,7 +31,7 @@ from ..spec import HttpBinding, ToolSpec
 from .arguments import PLACES
 from .importer import EFFECTS, METHODS, read_openapi
 from .references import Place, to_json
-from .schema_export import SchemaWriter
+from .schema_writer import SchemaWriter
 
 _JSON = "application/json"
 _WHERE = Place("the toolkit")

@@ -3,7 +3,7 @@
 - Name: the `operationId`; made valid where a provider would refuse it, unique_name where it is given twice, made from
   method and path where there is none (`get_pets_by_petId`).
 - Description: summary and description.
-- Arguments: see `arguments`. Schemas: see `dialect`. References: see `references`.
+- Arguments: see `arguments`. Schemas: see `schema_reader`. References: see `references`.
 - Result: the schema of the lowest 2xx response that has one; `default` only where no 2xx is described; a lone 204 or
   205 is null.
 - Effect: `x-effect` (`read`, `write` or `unknown`); else GET, HEAD, OPTIONS read and POST, PUT, PATCH, DELETE write.
@@ -33,9 +33,9 @@ from ..names import VALID, operation_name, unique_name, valid_name
 from ..problems import Problem
 from ..spec import Effect, HttpBinding, ToolExample, ToolSpec
 from .arguments import ArgumentReader, Arguments, Body
-from .dialect import SchemaReader, Version
 from .examples import pair_examples
 from .references import Documents, Place, error_at, expect_list, expect_object, json_type, list_items, member
+from .schema_reader import SchemaReader, Version
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from gecko_graph.errors import ToolkitError
 from gecko_graph.schemas.complaints import faults
-from gecko_graph.toolkit.openapi.dialect import SchemaReader
 from gecko_graph.toolkit.openapi.references import Documents
+from gecko_graph.toolkit.openapi.schema_reader import SchemaReader
 from gecko_graph.toolkit.openapi.simplify import SMALL, simplify
 
 
