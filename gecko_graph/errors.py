@@ -18,6 +18,9 @@ RunFailure              something inside a run did not work; a node turns it int
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 from .masking import mask
 
 
@@ -73,3 +76,9 @@ class PatchConflict(RunFailure):
 
 class EvaluationFailed(RunFailure):
     """An expression or contract that cannot be evaluated, or that went over its limits."""
+
+
+def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return ` (did you mean X?)` for the nearest of the known words, or nothing."""
+    near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return f" (did you mean {near[0]}?)" if near else ""

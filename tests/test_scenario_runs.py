@@ -99,12 +99,12 @@ def test_events_are_told_while_it_runs():
 
 
 def test_nobody_plans():
-    with pytest.raises(ScenarioError, match=r"turns\[0\].replies: nobody plans: write replies"):
+    with pytest.raises(ScenarioError, match=r"turns\[0\].replies: .*'planner'.*--model"):
         run_scenario(Scenario.from_dict(case(turns=turn(replies={}))))
 
 
 def test_nobody_says_what_must_hold():
-    with pytest.raises(ScenarioError, match=r"turns\[0\]: nobody says what must hold"):
+    with pytest.raises(ScenarioError, match=r"turns\[0\]: no checklist.*--model"):
         run_scenario(Scenario.from_dict(case(turns=turn(checklist=[]))))
 
 
@@ -116,7 +116,7 @@ def test_an_unknown_model():
 def test_a_thread_is_used_once(tmp_path):
     read, saver = Scenario.from_dict(case()), InMemorySaver()
     run_scenario(read, checkpointer=saver, thread_id="t")
-    with pytest.raises(ScenarioError, match="the thread 't' holds a run already: resume it, or take another thread"):
+    with pytest.raises(ScenarioError, match="thread 't' already holds a run"):
         run_scenario(read, checkpointer=saver, thread_id="t")
     assert len(run_scenario(read, checkpointer=saver, thread_id="u")) == 1
 
@@ -152,7 +152,7 @@ def test_a_run_that_stopped_at_any_event_is_resumed(tmp_path, stop):
 
 def test_there_must_be_something_to_resume():
     read = Scenario.from_dict(case())
-    with pytest.raises(ScenarioError, match="there is no thread 'x' to resume"):
+    with pytest.raises(ScenarioError, match="no thread 'x' to resume"):
         list(play(read, read.gecko(checkpointer=InMemorySaver()), thread_id="x", resume=True))
 
 
@@ -180,7 +180,7 @@ def test_tools_are_read_from_files_of_many_kinds(tmp_path, name, content):
     [
         ("none.yaml", None, "no such file"),
         ("none.jsonl", None, "cannot be read"),
-        ("empty.json", "[]", "there are no tools in it"),
+        ("empty.json", "[]", "holds no tools"),
         ("text.yaml", "hello", "hello|text.yaml"),
         ("broken.jsonl", '{"name": "a"}\n{', "line 2"),
         ("old.yaml", "swagger: '2.0'", "OpenAPI 2.0"),
@@ -200,5 +200,5 @@ def test_examples_are_shipped_files_first():
 
 
 def test_an_unknown_example():
-    with pytest.raises(ScenarioError, match="no example is called 'shoes'; there are files, calendar, shop"):
+    with pytest.raises(ScenarioError, match=r"'shoes'.*files, calendar, shop"):
         shipped("shoes")

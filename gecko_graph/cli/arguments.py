@@ -1,4 +1,4 @@
-"""The words of the command line."""
+"""The arguments of the command line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MAIN_EXAMPLES = """\
 examples:
   gecko-graph demo                                      # a whole rehearsal, without a key or a network
   gecko-graph run case.yaml                             # a scenario with recorded replies
-  gecko-graph run case.yaml --model openai:gpt-5-mini   # the same, with a model that speaks
+  gecko-graph run case.yaml --model openai:gpt-5-mini   # the same, with a live model
   gecko-graph run api.yaml --task TEXT --model NAME     # a task with the tools of an OpenAPI document
-  gecko-graph tools api.yaml                            # what an OpenAPI document holds and leaves unsaid
+  gecko-graph tools api.yaml                            # an OpenAPI document's tools, and what it does not define
 
 exit code: 0 accepted, 1 not accepted, 2 a mistake in the command or its files,
            3 the model did not answer (address, key, limits of its provider), 130 interrupted
@@ -60,8 +60,8 @@ knobs (--set KEY=VALUE, as often as you like; the default in brackets):
   view_chars           characters of task state that one prompt may carry (6000)
   seed                 seed of everything that is made up (0)
 
-Without --model a scenario's own replies speak. --resume goes on where a saved run was interrupted; attempts
-that are done are not done again. A run of a --task that is over goes on with the next --task: a conversation.
+Without --model a scenario's recorded replies are used. --resume continues a saved run where it was interrupted;
+finished attempts are not repeated. A finished run of a --task continues with the next --task: a conversation.
 """
 
 _TOOLS_EXAMPLES = """\
@@ -75,7 +75,7 @@ examples:
   gecko-graph convert functions.json -o openapi.json
   gecko-graph convert functions.json -o openapi.yaml --model openai:gpt-5-mini
 
-With --model the missing result schemas are asked for. Without -o the document goes to the standard output.
+With --model, a model writes the missing result schemas. Without -o the document goes to the standard output.
 """
 
 _HISTORY_EXAMPLES = """\
@@ -86,8 +86,8 @@ examples:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
-    parser = HintingParser(prog="gecko-graph", **_about(_MAIN, _MAIN_EXAMPLES))
+    """Return the parser of all commands."""
+    parser = HintingParser(prog="gecko-graph", **_format_help(_MAIN, _MAIN_EXAMPLES))
     parser.add_argument("--version", action="version", version=f"gecko-graph {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_demo(commands)
@@ -98,7 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _about(description: str, examples: str) -> dict[str, Any]:
+def _format_help(description: str, examples: str) -> dict[str, Any]:
     return {
         "description": description,
         "epilog": examples,
@@ -108,55 +108,55 @@ def _about(description: str, examples: str) -> dict[str, Any]:
 
 
 def _add_demo(commands: Any) -> None:
-    about = _about("Run an example that comes with the package, with recorded replies.", _DEMO_EXAMPLES)
-    parser = commands.add_parser("demo", help="run an example, without a key or a network", **about)
+    texts = _format_help("Run an example that comes with the package, with recorded replies.", _DEMO_EXAMPLES)
+    parser = commands.add_parser("demo", help="run an example, without a key or a network", **texts)
     parser.add_argument("name", nargs="?", metavar="NAME", help="which example (files)")
     parser.add_argument("--list", action="store_true", help="list the examples and where their files lie")
 
 
 def _add_run(commands: Any) -> None:
-    about = _about("Rehearse a scenario, or a task with the tools of any OpenAPI document.", _RUN_EXAMPLES)
-    parser = commands.add_parser("run", help="rehearse a scenario, or a task with tools", **about)
+    texts = _format_help("Rehearse a scenario, or a task with the tools of any OpenAPI document.", _RUN_EXAMPLES)
+    parser = commands.add_parser("run", help="rehearse a scenario, or a task with tools", **texts)
     parser.add_argument("file", nargs="?", metavar="FILE", help="a scenario; with --task, the tools")
     parser.add_argument("--allow-outside", action="store_true", help="read tools outside the scenario's folder, too")
     task = parser.add_argument_group("a task in place of a scenario (needs --model)")
     task.add_argument("--task", metavar="TEXT", help="what the user wants")
     task.add_argument("--tools", metavar="SPEC", help="FILE by its name: OpenAPI document or function descriptions")
     task.add_argument("--state", metavar="FILE", help="the task state at the start, as JSON or YAML")
-    _add_model(parser, "speaks in place of the recorded replies")
+    _add_model(parser, "replaces the recorded replies")
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="a knob, for example max_retries=1; see below"
     )
     saving = parser.add_argument_group("saving")
-    saving.add_argument("--save", metavar="FILE", help="keep every step in this SQLite file")
+    saving.add_argument("--save", metavar="FILE", help="save every step in this SQLite file")
     saving.add_argument("--thread", metavar="NAME", help="the run's name in the file (the scenario's)")
-    saving.add_argument("--resume", action="store_true", help="go on with a saved run")
+    saving.add_argument("--resume", action="store_true", help="continue a saved run")
     saving.add_argument("--json", metavar="FILE", help="write the result as JSON; - for the standard output")
 
 
 def _add_tools(commands: Any) -> None:
-    about = _about("Show the tools of a file, and what it leaves unsaid of them.", _TOOLS_EXAMPLES)
-    parser = commands.add_parser("tools", help="show tools, and what their source leaves unsaid", **about)
+    texts = _format_help("Show the tools of a file, and what it does not define of them.", _TOOLS_EXAMPLES)
+    parser = commands.add_parser("tools", help="show tools, and what their source does not define", **texts)
     parser.add_argument("spec", metavar="SPEC", help="OpenAPI document, or a file of function descriptions")
 
 
 def _add_convert(commands: Any) -> None:
-    about = _about("Write tools as an OpenAPI 3.1 document.", _CONVERT_EXAMPLES)
-    parser = commands.add_parser("convert", help="write tools as an OpenAPI 3.1 document", **about)
+    texts = _format_help("Write tools as an OpenAPI 3.1 document.", _CONVERT_EXAMPLES)
+    parser = commands.add_parser("convert", help="write tools as an OpenAPI 3.1 document", **texts)
     parser.add_argument("source", metavar="IN", help="a file of function descriptions, or an OpenAPI document")
     parser.add_argument("-o", "--output", metavar="OUT", default="-", help="a .json or .yaml file (-: stdout)")
-    _add_model(parser, "is asked for the missing result schemas")
+    _add_model(parser, "writes the missing result schemas")
 
 
 def _add_history(commands: Any) -> None:
-    about = _about("Show what a saved run has done. The file is only read.", _HISTORY_EXAMPLES)
-    parser = commands.add_parser("history", help="show a saved run's attempts, steps and state changes", **about)
+    texts = _format_help("Show what a saved run has done. The file is only read.", _HISTORY_EXAMPLES)
+    parser = commands.add_parser("history", help="show a saved run's attempts, steps and state changes", **texts)
     parser.add_argument("file", metavar="FILE", help="the SQLite file of --save")
     parser.add_argument("thread", nargs="?", metavar="THREAD", help="the run's name; without it they are listed")
 
 
-def _add_model(parser: argparse.ArgumentParser, what: str) -> None:
+def _add_model(parser: argparse.ArgumentParser, use: str) -> None:
     model = parser.add_argument_group("model")
-    model.add_argument("--model", metavar="NAME", help=f"provider:name; {what}")
+    model.add_argument("--model", metavar="NAME", help=f"provider:name; {use}")
     model.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible server")
     model.add_argument("--timeout", metavar="SECONDS", type=float, help="longest wait for one reply (OpenAI's: 120)")

@@ -1,34 +1,36 @@
-"""What is said of words that the command line does not know: what was probably meant."""
+"""The parser's errors: each names the option or command that was probably meant."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
+import shlex
+from collections.abc import Sequence
 from typing import Any, NoReturn
+
+from ..errors import did_you_mean
 
 
 class HintingParser(argparse.ArgumentParser):
-    """A parser that says what was probably meant by a word that it does not know."""
+    """A parser whose errors suggest the nearest option or command."""
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """As argparse does; a word too many is told in the words of its command."""
+        """Parse as argparse does; an unrecognized argument is reported by its command's parser."""
         options, extra = self.parse_known_args(args, namespace)
         if extra:
             command = self._command(getattr(options, "command", None))
-            command.error(hint(extra, command.options()))
+            command.error(format_unrecognized(extra, command.options()))
         return options
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where help is, without the list of all options."""
-        self.exit(2, f"gecko-graph: {message}\n  {self.prog} --help shows what there is\n")
+        """Exit with 2, the message and the name of the help, without the list of all options."""
+        self.exit(2, f"gecko-graph: {message}\n  {self.prog} --help lists the options\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            raise argparse.ArgumentError(None, _no_command(str(value), list(action.choices)))
+            raise argparse.ArgumentError(None, _format_unknown_command(str(value), list(action.choices)))
 
     def options(self) -> list[str]:
-        """The parser's long options."""
+        """Return the parser's long options."""
         return [name for action in self._actions for name in action.option_strings if name.startswith("--")]
 
     def _command(self, name: str | None) -> HintingParser:
@@ -39,32 +41,30 @@ class HintingParser(argparse.ArgumentParser):
         return self
 
 
-def hint(extra: Sequence[str], options: Sequence[str]) -> str:
-    """What is said of words too many: which, and what was probably meant."""
-    return "; ".join([f"not understood: {' '.join(map(repr, extra))}", *_meant(extra[0], options)])
+def format_unrecognized(extra: Sequence[str], options: Sequence[str]) -> str:
+    """Return the error for arguments that no option takes, with a suggestion for the first."""
+    listed = f"unrecognized argument{'s' if len(extra) > 1 else ''}: {' '.join(map(shlex.quote, extra))}"
+    suggestion = _suggest(extra[0], options)
+    return f"{listed} ({suggestion})" if suggestion else listed
 
 
-def _no_command(word: str, commands: Sequence[str]) -> str:
-    told = f"there is no command {word!r}; there are {', '.join(commands)}"
-    if near := get_close_matches(word, commands, n=1):
-        return f"{told}; perhaps {near[0]} is meant"
-    return f"{told}; to rehearse a file: gecko-graph run {word}" if "." in word else told
+def _format_unknown_command(word: str, commands: Sequence[str]) -> str:
+    message = f"unknown command {word!r}{did_you_mean(word, commands)}; commands: {', '.join(commands)}"
+    return f"{message}; to rehearse a file: gecko-graph run {word}" if "." in word else message
 
 
-def _meant(word: str, options: Sequence[str]) -> Iterator[str]:
+def _suggest(word: str, options: Sequence[str]) -> str:
     name = word.lstrip("-").partition("=")[0].replace("-", "_")
     if not word.startswith("-"):
         if "--task" in options:
-            yield "what the user wants goes behind --task, the tools before it: FILE --task TEXT"
-        elif "--output" in options:
-            yield "the file to write goes behind -o"
-    elif "--set" in options and name in _knobs():
-        yield f"it is a knob: --set {name}=VALUE"
-    elif near := get_close_matches(word.partition("=")[0], options, n=1):
-        yield f"perhaps {near[0]} is meant"
+            return "to give a task: FILE --task TEXT"
+        return "to name the output: -o OUT" if "--output" in options else ""
+    if "--set" in options and name in _knob_names():
+        return f"to set a knob: --set {name}=VALUE"
+    return did_you_mean(word.partition("=")[0], options).strip(" ()")
 
 
-def _knobs() -> Sequence[str]:
-    from ..context import GeckoContext  # here, because it takes its time to import, and is seldom needed
+def _knob_names() -> Sequence[str]:
+    from ..context import GeckoContext  # here, because it is slow to import and seldom needed
 
     return list(GeckoContext.model_fields)

@@ -1,4 +1,4 @@
-"""`history`: what a saved run has done, read from its checkpoints; also of a run that was interrupted."""
+"""`history`: show a saved run from its checkpoints, also one that was interrupted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TASK_CHARS = 80
 
 
 def history(options: argparse.Namespace) -> int:
-    """Show a thread, or which threads there are."""
+    """Show a thread, or list the threads."""
     console = screen()
     with saving.reader(options.file) as saver:
         names = saving.threads(saver)
@@ -37,12 +37,12 @@ def history(options: argparse.Namespace) -> int:
             show_threads(saver, names, options.file, console)
             return 0
         if options.thread not in names:
-            raise GeckoError(f"{options.file}: no thread {options.thread!r}; {saving.known(saver)}")
+            raise GeckoError(f"{options.file}: no thread {options.thread!r}; {saving.describe_threads(saver)}")
         turns = list(read_turns(saver, options.thread))
     if not turns:
         raise GeckoError(
-            f"{options.file}: the thread {options.thread!r} holds no rehearsal: it was interrupted before anything was "
-            "done, or another graph has written it"
+            f"{options.file}: the thread {options.thread!r} holds no rehearsal: it was interrupted before the "
+            "first step, or another graph has written it"
         )
     for number, turn in enumerate(turns, 1):
         show_turn(turn, number, console)
@@ -50,18 +50,18 @@ def history(options: argparse.Namespace) -> int:
 
 
 def show_threads(saver: SqliteSaver, names: list[str], file: str, console: Console) -> None:
-    """Print which threads a file holds, the one that was written last first: when, how far, to which end, for what."""
-    console.print(Text(f"{file}: {counted(len(names), 'run') if names else 'it holds no runs'}"))
-    gecko, shown = _any_gecko(saver), names[: saving.SHOWN]
+    """Print a file's threads, the last written first: time, turns, result, task."""
+    console.print(Text(f"{file}: {counted(len(names), 'run') if names else 'no runs'}"))
+    gecko, shown = _build_reader(saver), names[: saving.SHOWN]
     width = max(map(len, shown), default=0)
     for name in shown:
         now = gecko.get_state({"configurable": {"thread_id": name}})
-        console.print(Text.assemble((f"{clean(name):<{width}}", "bold"), f"  {_saved_at(now)}  {_in_short(now)}"))
+        console.print(Text.assemble((f"{clean(name):<{width}}", "bold"), f"  {_format_time(now)}  {_summarize(now)}"))
     if len(names) > len(shown):
         console.print(Text(f"and {len(names) - len(shown)} more"))
 
 
-def _in_short(now: StateSnapshot) -> str:
+def _summarize(now: StateSnapshot) -> str:
     messages, rehearsal = now.values.get("messages", []), now.values.get("rehearsal")
     if not (now.values.get("ledger") or rehearsal) or not human_turns(messages):
         return "no rehearsal"
@@ -72,15 +72,15 @@ def _in_short(now: StateSnapshot) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SavedTurn:
-    """What is saved of one turn.
+    """One saved turn.
 
     Args:
-        task: What the user said.
-        attempts: The attempts that are over.
-        open_attempts: Attempts that were interrupted, as far as they went.
-        rehearsal: The result; None where the turn is not over.
-        checkpoints: How many snapshots the outer graph left.
-        saved_at: When the last one was written.
+        task: The user's message.
+        attempts: The finished attempts.
+        open_attempts: The interrupted attempts, as far as they came.
+        rehearsal: The result; None if the turn is not over.
+        checkpoints: Number of the outer graph's snapshots.
+        saved_at: Time of the last one.
     """
 
     task: str
@@ -97,52 +97,52 @@ def show_turn(turn: SavedTurn, number: int, console: Console) -> None:
     console.print(Text(f"{counted(turn.checkpoints, 'checkpoint')}, the last one of {turn.saved_at}", "dim"))
     show(console, [*map(dict, turn.attempts), *turn.open_attempts], turn.rehearsal, waiting="interrupted here")
     if turn.rehearsal is None:
-        console.print(Text("not over: `gecko-graph run ... --resume` goes on here", "yellow"))
+        console.print(Text("not over: `gecko-graph run ... --resume` continues here", "yellow"))
 
 
 def read_turns(saver: SqliteSaver, thread: str) -> Iterator[SavedTurn]:
-    """The turns of a thread, the first one first; of a graph that embeds the rehearsal, its finished rehearsals."""
-    gecko = _any_gecko(saver)
+    """Yield the turns of a thread in order; of a graph that embeds the rehearsal, its finished rehearsals."""
+    gecko = _build_reader(saver)
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
     by_turn: dict[int, list[StateSnapshot]] = {}
     snapshots = list(gecko.get_state_history(config))
     if not any(snapshot.values.get("ledger") for snapshot in snapshots):
-        yield from _embedded(snapshots[::-1])
+        yield from _read_embedded(snapshots[::-1])
     for snapshot in snapshots:
         ledger = snapshot.values.get("ledger")
-        if ledger and not _opens_a_turn(snapshot):
+        if ledger and not _opens_turn(snapshot):
             by_turn.setdefault(ledger["turn"], []).append(snapshot)
     now = gecko.get_state(config, subgraphs=True)
     for turn in sorted(by_turn):
         newest = by_turn[turn][0]
-        yield _turn(newest, len(by_turn[turn]), _open_attempts(now) if newest.config == now.config else [])
+        yield _build_turn(newest, len(by_turn[turn]), _open_attempts(now) if newest.config == now.config else [])
 
 
-def _embedded(snapshots: Sequence[StateSnapshot]) -> Iterator[SavedTurn]:
-    """The rehearsals in a parent's own checkpoints, which have its results under the key `rehearsal`."""
+def _read_embedded(snapshots: Sequence[StateSnapshot]) -> Iterator[SavedTurn]:
+    """Yield the rehearsals in a parent's own checkpoints, which keep results under the key `rehearsal`."""
     finished = [
-        each for each in snapshots if each.values.get("rehearsal") and human_turns(each.values.get("messages", []))
+        entry for entry in snapshots if entry.values.get("rehearsal") and human_turns(entry.values.get("messages", []))
     ]
-    for _, group in groupby(finished, key=lambda each: each.values["rehearsal"]):
-        same = list(group)
-        first, rehearsal = same[0], same[0].values["rehearsal"]
+    for _, group in groupby(finished, key=lambda entry: entry.values["rehearsal"]):
+        equal = list(group)
+        first, rehearsal = equal[0], equal[0].values["rehearsal"]
         yield SavedTurn(
             task=task_of(first.values["messages"]),
             attempts=rehearsal["attempts"],
             open_attempts=[],
             rehearsal=rehearsal,
-            checkpoints=len(same),
-            saved_at=_saved_at(same[-1]),
+            checkpoints=len(equal),
+            saved_at=_format_time(equal[-1]),
         )
 
 
-def _opens_a_turn(snapshot: StateSnapshot) -> bool:
-    """True where a turn's input is in, but its ledger is still the one of the turn before."""
+def _opens_turn(snapshot: StateSnapshot) -> bool:
+    """Return True if a turn's input is saved, but the ledger is still that of the turn before."""
     source = (snapshot.metadata or {}).get("source")
     return source == "input" or any(task.name == "bootstrapper" for task in snapshot.tasks)
 
 
-def _turn(newest: StateSnapshot, checkpoints: int, open_attempts: list[Draft]) -> SavedTurn:
+def _build_turn(newest: StateSnapshot, checkpoints: int, open_attempts: list[Draft]) -> SavedTurn:
     values = newest.values
     attempts = values.get("attempts", [])
     rehearsal = values.get("rehearsal")
@@ -153,34 +153,34 @@ def _turn(newest: StateSnapshot, checkpoints: int, open_attempts: list[Draft]) -
         open_attempts=open_attempts,
         rehearsal=rehearsal if over else None,
         checkpoints=checkpoints,
-        saved_at=_saved_at(newest),
+        saved_at=_format_time(newest),
     )
 
 
-def _saved_at(snapshot: StateSnapshot) -> str:
+def _format_time(snapshot: StateSnapshot) -> str:
     return (snapshot.created_at or "").partition(".")[0].replace("T", " ")
 
 
 def _open_attempts(snapshot: StateSnapshot) -> list[Draft]:
-    """The attempts that were going on, from their own checkpoints (`attempt:<task id>`), however deep they lie."""
+    """Return the running attempts, from their own checkpoints (`attempt:<task id>`) at any depth."""
     drafts: list[Draft] = []
     for task in snapshot.tasks:
         inner = task.state
         if isinstance(inner, StateSnapshot):
-            drafts += [_draft(inner.values)] if "number" in inner.values else _open_attempts(inner)
+            drafts += [_build_draft(inner.values)] if "number" in inner.values else _open_attempts(inner)
     judged = {attempt["number"] for attempt in snapshot.values.get("attempts", [])}
-    return drafts + [each for each in snapshot.values.get("unjudged", []) if each["number"] not in judged]
+    return drafts + [entry for entry in snapshot.values.get("unjudged", []) if entry["number"] not in judged]
 
 
-def _draft(values: JsonObject) -> Draft:
-    """An attempt's record as far as it has come: its steps, and the calls that were not answered yet."""
+def _build_draft(values: JsonObject) -> Draft:
+    """Return an attempt's record so far: its steps, and the calls that are not answered yet."""
     proposed = [{"call": proposal["call"]} for proposal in values.get("proposals", [])]
-    waiting = [{"call": call} for call in values.get("pending", [])]
-    answered = {key: values[key] for key in ("answer",) if values.get(key)}
-    steps: list[Any] = [*values.get("steps", []), *proposed, *waiting]
-    return {"number": values["number"], "start_digest": values["start_digest"], "steps": steps, **answered}
+    unanswered = [{"call": call} for call in values.get("pending", [])]
+    answer = {key: values[key] for key in ("answer",) if values.get(key)}
+    steps: list[Any] = [*values.get("steps", []), *proposed, *unanswered]
+    return {"number": values["number"], "start_digest": values["start_digest"], "steps": steps, **answer}
 
 
-def _any_gecko(saver: SqliteSaver) -> Gecko:
-    """The graph only reads checkpoints here, and they do not depend on its tools."""
+def _build_reader(saver: SqliteSaver) -> Gecko:
+    """Return a graph that only reads checkpoints; they do not depend on its tools."""
     return create_gecko(Toolkit([ToolSpec(name="none")]), checkpointer=saver)

@@ -1,4 +1,4 @@
-"""Saved runs: an SQLite file with a thread for each."""
+"""Saved runs: an SQLite file with one thread a run."""
 
 from __future__ import annotations
 
@@ -16,69 +16,69 @@ SHOWN = 20
 
 @contextmanager
 def saver(path: str, *, new: bool) -> Iterator[SqliteSaver]:
-    """A saver that writes to a file.
+    """Open a saver that writes to a file.
 
     Args:
         path: The file.
-        new: Whether it may be made.
+        new: Whether the file may be created.
 
     Raises:
-        GeckoError: It cannot be opened, or is no file of saved runs.
+        GeckoError: It cannot be opened, or is not a file of saved runs.
     """
     if not new and not Path(path).is_file():
-        raise GeckoError(f"{path}: no such file; there is nothing to resume")
-    with _explained(path), closing(sqlite3.connect(path, check_same_thread=False)) as connection:
-        made = SqliteSaver(connection)
-        made.setup()
+        raise GeckoError(f"{path}: no such file, so there is no run to resume")
+    with _translate_errors(path), closing(sqlite3.connect(path, check_same_thread=False)) as connection:
+        opened = SqliteSaver(connection)
+        opened.setup()
         try:
-            yield made
+            yield opened
         finally:
-            made.lock.acquire()  # for good: an interrupted run may still be about to write
+            opened.lock.acquire()  # for good: the thread of an interrupted run may still try to write
 
 
 @contextmanager
 def reader(path: str) -> Iterator[SqliteSaver]:
-    """A saver that only reads.
+    """Open a saver that only reads.
 
     Raises:
-        GeckoError: There is no such file, or it is no file of saved runs.
+        GeckoError: There is no such file, or it is not a file of saved runs.
     """
     if not Path(path).is_file():
-        raise GeckoError(f"{path}: no such file; `gecko-graph run ... --save {path}` makes one")
-    with _explained(path), closing(_read_only(Path(path))) as connection:
-        made = SqliteSaver(connection)
-        made.is_setup = True  # setting up would write
-        yield made
+        raise GeckoError(f"{path}: no such file; `gecko-graph run ... --save {path}` creates one")
+    with _translate_errors(path), closing(_read_only(Path(path))) as connection:
+        opened = SqliteSaver(connection)
+        opened.is_setup = True  # setting up would write
+        yield opened
 
 
 def threads(saved: SqliteSaver) -> list[str]:
-    """The names of the threads in a file, the one that was written last first."""
+    """Return the names of a file's threads, the last written first."""
     with saved.cursor(transaction=False) as cursor:
         cursor.execute("SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC")
         return [str(row[0]) for row in cursor.fetchall()]
 
 
-def known(saved: SqliteSaver) -> str:
-    """The threads in a file, in words."""
+def describe_threads(saved: SqliteSaver) -> str:
+    """Return a sentence that names a file's threads."""
     names = threads(saved)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"it holds {', '.join(map(repr, names[:SHOWN]))}{more}" if names else "it holds no runs"
 
 
 def _read_only(file: Path) -> sqlite3.Connection:
-    """A connection that cannot write; where nobody is writing it makes no files of SQLite's own either."""
-    quiet = not file.with_name(f"{file.name}-wal").exists()
-    address = f"{file.resolve().as_uri()}?mode=ro{'&immutable=1' if quiet else ''}"
+    """Open a connection that cannot write; while no process writes, it creates no `-wal` or `-shm` file either."""
+    immutable = not file.with_name(f"{file.name}-wal").exists()
+    address = f"{file.resolve().as_uri()}?mode=ro{'&immutable=1' if immutable else ''}"
     return sqlite3.connect(address, uri=True, check_same_thread=False)
 
 
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def _translate_errors(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        what = "it is no file of saved runs" if _is_foreign(error) else str(error)
-        raise GeckoError(f"{path}: {what}") from None
+        reason = "not a file of saved runs" if _is_foreign(error) else str(error)
+        raise GeckoError(f"{path}: {reason}") from None
 
 
 def _is_foreign(error: sqlite3.Error) -> bool:

@@ -1,4 +1,4 @@
-"""`tools` and `convert`: what a file of tools holds, and the same as OpenAPI."""
+"""`tools` and `convert`: show a file's tools, or write them as OpenAPI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..models.factory import Models
 from ..scenario import read_toolkit
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.converter import convert as conversion
-from .asked import check_address, check_files
+from .options import check_files, check_model_options
 from .screen import screen
 
 DESCRIPTION_CHARS = 300
@@ -27,27 +27,29 @@ NAMES_SHOWN = 8
 
 
 def tools(options: argparse.Namespace) -> int:
-    """Show the tools of a file, and what it leaves unsaid."""
+    """Show the tools of a file, and what it does not define."""
     toolkit = read_toolkit(options.spec)
     console = screen()
     title = f"{clean(toolkit.title)}: " if toolkit.title else ""
     console.print(Text.assemble((f"{title}{counted(len(toolkit), 'tool')}", "bold")))
     for tool in toolkit:
-        console.print(_head(tool))
+        console.print(_format_head(tool))
         if tool.description.strip():
-            console.print(Text(f"  {_first_lines(tool.description)}", "dim"))
+            console.print(Text(f"  {_shorten(tool.description)}", "dim"))
     if toolkit.invariants:
         console.print(Text(f"{counted(len(toolkit.invariants), 'invariant')} of the task state", "dim"))
     if len(toolkit):
         _print_problems(toolkit, console)
     else:
-        console.print(Text("It has no operations under `paths`: there is nothing to rehearse. Webhooks are no tools."))
+        console.print(
+            Text("It has no operations under `paths`, so there is nothing to rehearse. Webhooks are not tools.")
+        )
     return 0
 
 
 def convert(options: argparse.Namespace) -> int:
     """Write tools as an OpenAPI document; with a model, complete them first."""
-    check_address(options)
+    check_model_options(options)
     source, target = Path(options.source), Path(options.output)
     to_stdout = options.output == "-"
     check_files([("IN", options.source)], [("-o", options.output)])
@@ -66,46 +68,46 @@ def convert(options: argparse.Namespace) -> int:
 
 
 def complete(toolkit: Toolkit, models: Models) -> tuple[Toolkit, list[str]]:
-    """The toolkit with what a model says of it (paper, section 3.5), and what went wrong."""
+    """Return the toolkit completed by a model (paper, section 3.5), and the failures."""
     questions = conversion(toolkit)
     try:
         asks = next(questions)
         while True:
             asks = questions.send(answer(list(asks), models))
     except StopIteration as done:
-        completed: tuple[Toolkit, list[str]] = done.value
-        return completed
+        result: tuple[Toolkit, list[str]] = done.value
+        return result
 
 
-def _head(tool: ToolSpec) -> Text:
+def _format_head(tool: ToolSpec) -> Text:
     parameters = tool.parameters.get("properties", {})
     required = tool.parameters.get("required", [])
     names = ", ".join(clean(name) if name in required else f"{clean(name)}?" for name in parameters)
     head = Text.assemble((clean(tool.name), "bold"), f"({names})  ", (tool.effect or "read or write", "cyan"))
-    return head.append("".join(f", {word}" for word in _answers(tool)), "green")
+    return head.append("".join(f", {rung}" for rung in _model_free_rungs(tool)), "green")
 
 
-def _answers(tool: ToolSpec) -> Iterator[str]:
-    """What could answer a call of the tool without a model."""
+def _model_free_rungs(tool: ToolSpec) -> Iterator[str]:
+    """Yield what could answer a call of the tool without a model."""
     if tool.contract is not None:
         yield "contract"
     if tool.examples:
         yield counted(len(tool.examples), "example")
 
 
-def _first_lines(description: str) -> str:
+def _shorten(description: str) -> str:
     return cut(clean(description.strip().split("\n\n")[0], lines=True).replace("\n", " "), DESCRIPTION_CHARS)
 
 
 def _print_problems(toolkit: Toolkit, console: Console) -> None:
     if not toolkit.problems:
-        console.print(Text("Nothing is left unsaid.", "green"))
+        console.print(Text("Nothing is missing.", "green"))
         return
-    console.print(Text(f"\nLeft unsaid ({len(toolkit.problems)}):", "bold"))
-    told: dict[str, list[str]] = {}
+    console.print(Text(f"\nMissing ({len(toolkit.problems)}):", "bold"))
+    by_message: dict[str, list[str]] = {}
     for problem in toolkit.problems:
-        told.setdefault(problem.message, []).append(problem.tool)
-    for message, names in sorted(told.items(), key=lambda each: -len(each[1])):
+        by_message.setdefault(problem.message, []).append(problem.tool)
+    for message, names in sorted(by_message.items(), key=lambda entry: -len(entry[1])):
         more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
         console.print(Text.assemble((f"  {clean(message)}: ", "yellow"), clean(", ".join(names[:NAMES_SHOWN])), more))
 

@@ -1,4 +1,4 @@
-"""Scenarios: one file for a whole case, read, run, and shipped as examples."""
+"""Scenarios: one file for a whole case. Reading, running, and the shipped examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios: one file for a whole case. Tools, state, turns, checklists, limits, and what the models would have said.
+"""Scenarios: one file for a whole case. Tools, state, turns, checklists, limits, and recorded replies of the models.
 
 ```yaml
 version: 1
@@ -44,9 +44,9 @@ class Turn:
     """One turn of the conversation.
 
     Args:
-        user: What the user says.
-        checklist: What must hold at the end; empty where a model writes it.
-        replies: What speaks where no model is given, by role.
+        user: The user's message.
+        checklist: What must hold at the end; empty if a model writes it.
+        replies: Recorded replies by role, used where no model is given.
     """
 
     user: str
@@ -62,10 +62,10 @@ class Scenario:
         name: Its name, also of the thread that it runs on.
         tools: Its toolkit.
         state: The task state at the start.
-        turns: What the user says, turn by turn.
+        turns: The user's messages, with their checklists and replies.
         limits: The run's knobs.
-        where: Where it was read, for messages.
-        tools_file: Where its tools were read, if they stand in a file of their own.
+        where: Its source, for messages.
+        tools_file: The file that its tools were read from, if they are not inline.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Scenario:
 
         Args:
             path: The file.
-            allow_outside: Read a file of tools outside the scenario's folder, too.
+            allow_outside: Also read a file of tools outside the scenario's folder.
 
         Raises:
             ScenarioError: The file is missing, broken or incomplete; the message names file and place.
@@ -102,43 +102,45 @@ class Scenario:
         """Read a scenario from plain JSON values.
 
         Args:
-            data: The scenario as its file holds it.
-            where: What to call it in messages.
-            folder: What a path in `tools` is relative to.
-            allow_outside: Take a path that leads out of the folder, too.
+            data: The content of a scenario's file.
+            where: Its name in messages.
+            folder: The folder that a path in `tools` is relative to.
+            allow_outside: Also accept a path that leads out of the folder.
 
         Raises:
             ScenarioError: Something is wrong; the message names the place.
             ToolkitError: Its tools cannot be read.
         """
-        read = read_scenario(data, where=where)
-        tools = toolkit_of(read.tools, folder=Path(folder), where=where, allow_outside=allow_outside)
-        turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in read.turns)
-        file = Path(folder) / read.tools if isinstance(read.tools, str) else None
-        return cls(read.name, tools, read.state, turns, read.limits, where, file)
+        entry = read_scenario(data, where=where)
+        tools = toolkit_of(entry.tools, folder=Path(folder), where=where, allow_outside=allow_outside)
+        turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)
+        file = Path(folder) / entry.tools if isinstance(entry.tools, str) else None
+        return cls(entry.name, tools, entry.state, turns, entry.limits, where, file)
 
     def toolkit(self) -> Toolkit:
-        """The scenario's tools."""
+        """Return the scenario's tools."""
         return self.tools
 
     def context(self) -> GeckoContext:
-        """The scenario's limits."""
+        """Return the scenario's limits."""
         return self.limits
 
     def models(self) -> dict[Role, BaseChatModel]:
-        """A recorded model for each role that the scenario has replies for."""
-        model = RecordedModel(turns=[{str(role): said for role, said in turn.replies.items()} for turn in self.turns])
+        """Return a recorded model for each role that the scenario has replies for."""
+        model = RecordedModel(
+            turns=[{str(role): replies for role, replies in turn.replies.items()} for turn in self.turns]
+        )
         roles = dict.fromkeys(role for turn in self.turns for role, replies in turn.replies.items() if replies)
         return dict.fromkeys(roles, model)
 
     def inputs(self, turn: int = 0) -> dict[str, Any]:
-        """The graph's input for a turn, from 0. The state goes in with the first; later turns find what was left."""
-        given: dict[str, Any] = {"messages": [("user", self.turns[turn].user)]}
+        """Return the graph's input for a turn, from 0; only the first holds the task state."""
+        values: dict[str, Any] = {"messages": [("user", self.turns[turn].user)]}
         if turn == 0:
-            given["task_state"] = clone(self.state)
+            values["task_state"] = clone(self.state)
         if self.turns[turn].checklist:
-            given["checklist"] = [dict(item) for item in self.turns[turn].checklist]
-        return given
+            values["checklist"] = [dict(item) for item in self.turns[turn].checklist]
+        return values
 
     def gecko(
         self,
@@ -149,28 +151,28 @@ class Scenario:
         timeout_s: float | None = None,
         checkpointer: Checkpointer = None,
     ) -> Gecko:
-        """The graph that rehearses this scenario.
+        """Return the graph that rehearses this scenario.
 
         Args:
-            model: Speaks in place of every recorded reply.
-            models: Speak in place of single roles' recorded replies.
+            model: Replaces every recorded reply.
+            models: Replace single roles' recorded replies.
             base_url: Address of an OpenAI-compatible server, for models given as text.
             timeout_s: Seconds that a model given as text may take for a reply.
             checkpointer: Keeps the snapshots.
 
         Raises:
-            ScenarioError: Nobody plans, or nobody says what must hold.
+            ScenarioError: A turn has no planner, or no checklist and no model to write one.
             ModelError: A model cannot be built.
         """
-        spoken: dict[Role, Model] = {} if model is not None else dict(self.models())
-        spoken.update(models or {})
+        bound: dict[Role, Model] = {} if model is not None else dict(self.models())
+        bound.update(models or {})
         if model is None:
-            self._check_spoken(models or {})
+            self._check_replies(models or {})
         is_recorded = model is None and "planner" not in (models or {})
         return create_gecko(
             self.tools,
             model=model,
-            models=spoken,
+            models=bound,
             base_url=base_url,
             timeout_s=timeout_s,
             context=self._recorded_limits() if is_recorded else self.limits,
@@ -178,19 +180,19 @@ class Scenario:
         )
 
     def _recorded_limits(self) -> GeckoContext:
-        """No more rounds than a planner's replies are written for: the others could only say that there are none."""
+        """Return limits with no more rounds than there are recorded planner replies for."""
         attempts = max(len(turn.replies.get("planner", ())) for turn in self.turns)
         rounds = ceil(attempts / self.limits.parallel_attempts)
         return self.limits.model_copy(update={"max_retries": min(self.limits.max_retries, rounds - 1)})
 
-    def _check_spoken(self, models: Mapping[Role, Model]) -> None:
+    def _check_replies(self, models: Mapping[Role, Model]) -> None:
         for number, turn in enumerate(self.turns):
             here = f"{self.where}: turns[{number}]"
             if "planner" not in models and not turn.replies.get("planner"):
                 raise ScenarioError(
-                    f"{here}.replies: nobody plans: write replies for the planner, or name a model (--model)"
+                    f"{here}.replies: no model configured for role 'planner': write replies, or give a --model"
                 )
             if not turn.checklist and "checklist" not in models and not turn.replies.get("checklist"):
                 raise ScenarioError(
-                    f"{here}: nobody says what must hold: give it a checklist, or name a model (--model)"
+                    f"{here}: no checklist, and no model configured for role 'checklist': write one, or give a --model"
                 )

@@ -1,16 +1,15 @@
-"""The format of a scenario's file, checked: every message names the place."""
+"""The format of a scenario's file, and its checks: every message names the place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..context import GeckoContext
 from ..contracts.language.expression import check_expression
-from ..errors import ContractError, ScenarioError, StateError
+from ..errors import ContractError, ScenarioError, StateError, did_you_mean
 from ..models.roles import REPLIES
 from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
 from ..task_state.digest import check_json
@@ -44,8 +43,8 @@ class TurnEntry(_Part):
     replies: dict[Role, list[Json]] = Field(default_factory=dict)
 
     def items(self) -> tuple[ChecklistItem, ...]:
-        """The checklist as the graph takes it: every item has an id and a description."""
-        made: list[ChecklistItem] = []
+        """Return the checklist as the graph's input: every item has an id and a description."""
+        items: list[ChecklistItem] = []
         for number, entry in enumerate(self.checklist, 1):
             item: ChecklistItem = {
                 "id": entry.id or f"item-{number}",
@@ -53,8 +52,8 @@ class TurnEntry(_Part):
             }
             if entry.check:
                 item["check"] = entry.check
-            made.append(item)
-        return tuple(made)
+            items.append(item)
+        return tuple(items)
 
 
 class ScenarioEntry(_Part):
@@ -69,21 +68,21 @@ class ScenarioEntry(_Part):
 
 
 def read_scenario(data: Any, *, where: str) -> ScenarioEntry:
-    """Check a scenario as its file holds it.
+    """Check the content of a scenario's file.
 
     Raises:
         ScenarioError: Something is wrong; the message names each place, such as `turns[0].checklist[1].check`.
     """
     if not isinstance(data, Mapping):
-        raise ScenarioError(f"{where}: a scenario is an object with version, name, tools and turns")
+        raise ScenarioError(f"{where}: expected an object with version, name, tools and turns")
     _check_version(data, where)
     try:
         entry = ScenarioEntry.model_validate(dict(data))
     except ValidationError as error:
-        raise _told(where, _problems(error)) from None
-    problems = [*_plain_problems(entry), *(found for turn in _turns(entry) for found in turn)]
+        raise _build_error(where, _problems(error)) from None
+    problems = [*_document_problems(entry), *(found for turn in _turn_problems(entry) for found in turn)]
     if problems:
-        raise _told(where, problems)
+        raise _build_error(where, problems)
     return entry
 
 
@@ -97,14 +96,14 @@ def _check_version(data: Mapping[str, Any], where: str) -> None:
             )
         raise ScenarioError(f"{where}: version: is missing: write `version: {VERSION}`")
     if type(version) is not int or version < 1:
-        raise ScenarioError(f"{where}: version: should be {VERSION}, not {version!r}")
+        raise ScenarioError(f"{where}: version: expected {VERSION}, got {version!r}")
     if version > VERSION:
         raise ScenarioError(
-            f"{where}: version: {version} is newer than {VERSION}, which is read here: update gecko-graph"
+            f"{where}: version: {version} is newer than {VERSION}, the newest known here: update gecko-graph"
         )
 
 
-def _told(where: str, problems: list[str]) -> ScenarioError:
+def _build_error(where: str, problems: list[str]) -> ScenarioError:
     shown = problems[:PROBLEMS_SHOWN]
     if len(problems) > len(shown):
         shown.append(f"and {len(problems) - len(shown)} more")
@@ -122,31 +121,33 @@ _KEYS: tuple[tuple[str, type[BaseModel]], ...] = (
 
 
 def _problems(error: ValidationError) -> list[str]:
-    return list(dict.fromkeys(_problem(dict(each)) for each in error.errors(include_url=False, include_context=False)))
+    return list(
+        dict.fromkeys(_format_problem(dict(entry)) for entry in error.errors(include_url=False, include_context=False))
+    )
 
 
-def _problem(found: dict[str, Any]) -> str:
+def _format_problem(found: dict[str, Any]) -> str:
     where = found["loc"]
     if found["type"] == "extra_forbidden":
-        return f"{_place(where)}: {_unknown(str(where[-1]), _known(where[:-1]))}"
+        return f"{_format_place(where)}: {_format_unknown(str(where[-1]), _known(where[:-1]))}"
     if where[-1] == "[key]":
-        return f"{_place(where[:-2])}: no role is called {where[-2]!r}; roles are {', '.join(ROLES)}"
-    why = "is missing" if found["type"] == "missing" else _WORDS.get(found["type"], _lowered(found["msg"]))
-    return f"{_place(where)}: {why}"
+        return f"{_format_place(where[:-2])}: unknown role {where[-2]!r}; roles: {', '.join(ROLES)}"
+    why = "is missing" if found["type"] == "missing" else _MESSAGES.get(found["type"], _lower_first(found["msg"]))
+    return f"{_format_place(where)}: {why}"
 
 
-_WORDS = {
+_MESSAGES = {
     "string_pattern_mismatch": "is empty",
-    "string_type": "should be text; put it in quotes",
-    "list_type": "should be a list",
-    "dict_type": "should be an object",
-    "model_type": "should be an object",
+    "string_type": "expected text; put it in quotes",
+    "list_type": "expected a list",
+    "dict_type": "expected an object",
+    "model_type": "expected an object",
     "too_short": "is empty",
     "string_too_short": "is empty",
 }
 
 
-def _lowered(message: str) -> str:
+def _lower_first(message: str) -> str:
     message = message.removeprefix("Input ")
     return message[:1].lower() + message[1:]
 
@@ -157,32 +158,30 @@ def _known(where: tuple[Any, ...]) -> list[str]:
     return list(model.model_fields)
 
 
-def _unknown(key: str, known: list[str]) -> str:
-    near = get_close_matches(key, known, n=1)
-    meant = f", perhaps {near[0]!r} is meant" if near else ""
-    return f"there is no such key{meant}; known here: {', '.join(known)}"
+def _format_unknown(key: str, known: list[str]) -> str:
+    return f"unknown key{did_you_mean(key, known)}; keys: {', '.join(known)}"
 
 
-def _place(where: tuple[Any, ...]) -> str:
+def _format_place(where: tuple[Any, ...]) -> str:
     place = ""
     for part in where:
         place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
     return place or "the scenario"
 
 
-# what pydantic cannot know -----------------------------------------------------------------------------------------
+# what pydantic cannot check -----------------------------------------------------------------------------------------
 
 
-def _plain_problems(entry: ScenarioEntry) -> Iterator[str]:
+def _document_problems(entry: ScenarioEntry) -> Iterator[str]:
     if not entry.tools or not isinstance(entry.tools, str | dict | list):
-        yield "tools: give the path of an OpenAPI document, or such a document or a list of function dicts inline"
+        yield "tools: expected the path of an OpenAPI document, or such a document or a list of function dicts inline"
     try:
         check_json(entry.state, what="state")
     except StateError as error:
         yield str(error)
 
 
-def _turns(entry: ScenarioEntry) -> Iterator[Iterator[str]]:
+def _turn_problems(entry: ScenarioEntry) -> Iterator[Iterator[str]]:
     for number, turn in enumerate(entry.turns):
         yield _item_problems(turn, f"turns[{number}].checklist")
         yield _reply_problems(turn, f"turns[{number}].replies")
@@ -213,16 +212,16 @@ def _reply_problems(turn: TurnEntry, place: str) -> Iterator[str]:
 
 def _planner_problems(attempt: Json, place: str) -> Iterator[str]:
     if not isinstance(attempt, list):
-        yield f"{place}: should be a list: the planner's replies in one attempt, one after the other"
+        yield f"{place}: expected a list: the planner's replies in one attempt, one after the other"
         return
     for number, reply in enumerate(attempt):
         here = f"{place}[{number}]"
         if not isinstance(reply, dict) or len(reply.keys() & {"call", "calls", "say"}) != 1:
-            yield f"{here}: should be {{call: name, args: {{...}}}}, {{calls: [...]}} or {{say: text}}"
+            yield f"{here}: expected {{call: name, args: {{...}}}}, {{calls: [...]}} or {{say: text}}"
         elif "say" in reply:
             yield from _key_problems(reply, {"say"}, here)
             if not isinstance(reply["say"], str):
-                yield f"{here}.say: should be text; put it in quotes"
+                yield f"{here}.say: expected text; put it in quotes"
         elif "call" in reply:
             yield from _call_problems(reply, here)
         else:
@@ -232,30 +231,30 @@ def _planner_problems(attempt: Json, place: str) -> Iterator[str]:
 
 def _calls_problems(calls: Json, place: str) -> Iterator[str]:
     if not isinstance(calls, list) or not calls:
-        yield f"{place}: should be a list of {{call: name, args: {{...}}}}"
+        yield f"{place}: expected a list of {{call: name, args: {{...}}}}"
         return
     for number, call in enumerate(calls):
         if isinstance(call, dict):
             yield from _call_problems(call, f"{place}[{number}]")
         else:
-            yield f"{place}[{number}]: should be {{call: name, args: {{...}}}}"
+            yield f"{place}[{number}]: expected {{call: name, args: {{...}}}}"
 
 
 def _call_problems(call: JsonObject, place: str) -> Iterator[str]:
     yield from _key_problems(call, {"call", "args"}, place)
     if not isinstance(call.get("call"), str) or not call["call"]:
-        yield f"{place}.call: should be a tool's name"
+        yield f"{place}.call: expected a tool's name"
     if not isinstance(call.get("args", {}), dict):
-        yield f"{place}.args: should be an object"
+        yield f"{place}.args: expected an object"
 
 
 def _key_problems(entry: JsonObject, known: set[str], place: str) -> Iterator[str]:
     for key in entry.keys() - known:
-        yield f"{place}.{key}: {_unknown(key, sorted(known))}"
+        yield f"{place}.{key}: {_format_unknown(key, sorted(known))}"
 
 
 def _helper_problems(role: Role, reply: Json, place: str) -> Iterator[str]:
-    """An object must be one that the role may reply with; what a model could get wrong is written as text."""
+    """Yield what is wrong with a reply that is an object; text stands for what a model wrote, and may be broken."""
     if isinstance(reply, str):
         return
     try:
@@ -268,4 +267,5 @@ def _helper_problems(role: Role, reply: Json, place: str) -> Iterator[str]:
                     raise
     except ValidationError as error:
         first = dict(error.errors(include_url=False, include_context=False)[0])
-        yield f"{place}: no {REPLIES[role][0].__name__}: {_problem({**first, 'loc': first['loc'] or ('it',)})}"
+        problem = _format_problem({**first, "loc": first["loc"] or ("it",)})
+        yield f"{place}: expected a {REPLIES[role][0].__name__}: {problem}"

@@ -1,4 +1,4 @@
-"""Running a scenario: its turns, one after the other, on one thread."""
+"""Running a scenario: its turns in order on one thread."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def run_scenario(
 
     Args:
         scenario: The case, or its file.
-        model: Speaks in place of every recorded reply.
-        models: Speak in place of single roles' recorded replies.
+        model: Replaces every recorded reply.
+        models: Replace single roles' recorded replies.
         base_url: Address of an OpenAI-compatible server, for models given as text.
-        checkpointer: Keeps the snapshots; in memory if there is none.
+        checkpointer: Keeps the snapshots; in memory if left out.
         thread_id: The thread's name, else the scenario's.
         on_event: Called with each event (`events.py`) as it happens.
 
     Returns:
-        What the graph gave back, `{"messages", "rehearsal", "task_state"}`, turn by turn.
+        The graph's output of each turn, `{"messages", "rehearsal", "task_state"}`.
 
     Raises:
-        ScenarioError: The file cannot be read, the thread has been used before, or nobody speaks for the planner.
+        ScenarioError: The file cannot be read, the thread already holds a run, or there is no planner.
         ModelError: A model cannot be built.
     """
     if not isinstance(scenario, Scenario):
@@ -66,46 +66,47 @@ def play(
     resume: bool = False,
     durability: Durability | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Run a scenario's turns one after the other, giving each turn's output when it is over.
+    """Run a scenario's turns in order and yield the output of each.
 
     Args:
         scenario: The case.
         gecko: Its graph, with a checkpointer.
         thread_id: The thread's name.
         on_event: Called with each event as it happens.
-        on_turn: Called with what the user says when a turn begins, or is resumed.
-        resume: Go on with a thread that was interrupted, or whose turns are not all done. A last turn that no model
-            answered is done again, from its beginning.
+        on_turn: Called with the user's message when a turn begins or is resumed.
+        resume: Continue a thread that was interrupted, or whose turns are not all done. A last turn that no model
+            answered is repeated from its beginning.
         durability: When checkpoints are written; `sync` loses nothing when the process dies.
 
     Raises:
-        ScenarioError: There is nothing to resume, or there is but `resume` was not asked for.
+        ScenarioError: The thread to resume does not exist, or it exists and `resume` is False.
     """
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     snapshot = gecko.get_state(config)
     known = snapshot.created_at is not None
     if resume and not known:
-        raise ScenarioError(f"there is no thread {thread_id!r} to resume")
+        raise ScenarioError(f"no thread {thread_id!r} to resume")
     if known and not resume:
-        raise ScenarioError(f"the thread {thread_id!r} holds a run already: resume it, or take another thread")
-    told = on_turn or _ignore
+        raise ScenarioError(f"the thread {thread_id!r} already holds a run: resume it, or choose another thread")
+    announce = on_turn or _ignore
     messages = snapshot.values.get("messages", [])
     if resume and snapshot.tasks:
-        told(task_of(messages) if messages else scenario.turns[0].user)
+        announce(task_of(messages) if messages else scenario.turns[0].user)
         output = _run(gecko, None, config, on_event=on_event, durability=durability)
         messages = output["messages"]
         yield output
     elif resume and unanswered(snapshot.values):
-        told(task_of(messages))
-        begun = next(each for each in gecko.get_state_history(config) if (each.metadata or {}).get("source") == "input")
-        yield _run(gecko, None, begun.config, on_event=on_event, durability=durability)
+        announce(task_of(messages))
+        history = gecko.get_state_history(config)
+        start = next(entry for entry in history if (entry.metadata or {}).get("source") == "input")
+        yield _run(gecko, None, start.config, on_event=on_event, durability=durability)
     for turn in range(human_turns(messages), len(scenario.turns)):
-        told(scenario.turns[turn].user)
+        announce(scenario.turns[turn].user)
         yield _run(gecko, scenario.inputs(turn), config, on_event=on_event, durability=durability)
 
 
 def unanswered(output: Mapping[str, Any]) -> str:
-    """Why a turn failed at a planner's model that did not answer; empty where it did not."""
+    """Return why the planner's model did not answer, where a turn failed for that; else nothing."""
     rehearsal = output.get("rehearsal")
     if not rehearsal or rehearsal["verdict"]["word"] != "failed" or not rehearsal["attempts"]:
         return ""
@@ -118,11 +119,11 @@ def _ignore(text: str) -> None:
 
 
 def _run(
-    gecko: Gecko, given: Any, config: RunnableConfig, *, on_event: OnEvent | None, durability: Durability | None
+    gecko: Gecko, values: Any, config: RunnableConfig, *, on_event: OnEvent | None, durability: Durability | None
 ) -> dict[str, Any]:
     if on_event is None:
-        return dict(gecko.invoke(given, config, durability=durability))
+        return dict(gecko.invoke(values, config, durability=durability))
     reader = Reader(on_event)
-    for part in gecko.stream(given, config, durability=durability, **stream_options(gecko)):
+    for part in gecko.stream(values, config, durability=durability, **stream_options(gecko)):
         reader.read(part)
     return reader.output

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import ScenarioError
+from ..errors import ScenarioError, did_you_mean
 from .case import Scenario
 
 FIRST = "files"
-"""What the demonstration shows when nothing else is asked for."""
+"""The example that `demo` runs by default."""
 
 
 def examples() -> dict[str, Path]:
-    """The shipped scenarios by the name of their folder, the first one first.
+    """Return the shipped scenarios by the name of their folder, `FIRST` first.
 
-    They lie inside the package, or beside it in a source checkout.
+    They are inside the package, or beside it in a source checkout.
 
     Raises:
-        ScenarioError: Neither is there; the installation is broken.
+        ScenarioError: They are missing; the installation is broken.
     """
     package = Path(__file__).resolve().parents[1]
     for place in (package / "examples", package.parent / "examples"):
@@ -29,12 +29,12 @@ def examples() -> dict[str, Path]:
 
 
 def shipped(name: str = FIRST) -> Scenario:
-    """A shipped scenario.
+    """Load a shipped scenario.
 
     Raises:
-        ScenarioError: There is none of this name.
+        ScenarioError: No example has this name.
     """
     known = examples()
     if name not in known:
-        raise ScenarioError(f"no example is called {name!r}; there are {', '.join(known)}")
+        raise ScenarioError(f"unknown example {name!r}{did_you_mean(name, known)}; examples: {', '.join(known)}")
     return Scenario.load(known[name])

@@ -14,7 +14,7 @@ _OPENAPI = frozenset({"openapi", "swagger", "asyncapi"})
 
 
 def read_toolkit(path: str | Path) -> Toolkit:
-    """The tools of a file: an OpenAPI document, or tool descriptions (function dicts) as YAML, JSON or JSON lines.
+    """Read the tools of a file: an OpenAPI document, or tool descriptions (function dicts) as YAML, JSON or JSON lines.
 
     Raises:
         ToolkitError: The file is missing or broken, or is neither.
@@ -22,44 +22,42 @@ def read_toolkit(path: str | Path) -> Toolkit:
     file = Path(path)
     if file.suffix == ".py" and file.is_file():
         raise ToolkitError(
-            f"{file}: is Python, and no code is run from here: in Python, Toolkit.from_tools([function, ...]) takes "
-            "its functions, and to_openapi() makes a document of them"
+            f"{file}: is Python, which is not run from here: in Python, Toolkit.from_tools([function, ...]) reads "
+            "functions, and to_openapi() writes them as a document"
         )
     document = _document(file)  # read once: a pipe cannot be read twice
     if isinstance(document, dict) and document.keys() & _OPENAPI:
         return Toolkit.from_openapi(file, parsed=document)
     if isinstance(document, dict) and {"turns", "tools"} <= document.keys():
-        raise ToolkitError(f"{file} is a scenario, which has tools and tasks of its own: gecko-graph run {file}")
+        raise ToolkitError(f"{file} is a scenario, which holds its own tools and tasks: gecko-graph run {file}")
     described = tool_descriptions(document, where=str(file))
     if not described:
-        raise ToolkitError(f"{file}: there are no tools in it")
+        raise ToolkitError(f"{file}: it holds no tools")
     return Toolkit.from_tools(described, title=file.stem)
 
 
 def toolkit_of(tools: Any, *, folder: Path, where: str, allow_outside: bool = False) -> Toolkit:
-    """The tools of a scenario: a path relative to its folder, an OpenAPI document, or a list of function dicts.
+    """Read the tools of a scenario: a path relative to its folder, an OpenAPI document, or a list of function dicts.
 
     Raises:
         ScenarioError: There is no such file, or it is outside the folder and `allow_outside` is False.
         ToolkitError: They cannot be read.
     """
-    if isinstance(tools, list) and any(isinstance(each, str) for each in tools):
-        raise ScenarioError(f"{where}: tools: a path stands by itself, not in a list; there is one file of tools")
+    if isinstance(tools, list) and any(isinstance(entry, str) for entry in tools):
+        raise ScenarioError(f"{where}: tools: expected one path, not a list of paths")
     if isinstance(tools, str):
         if "://" in tools:
             raise ScenarioError(
-                f"{where}: tools: {tools} is on the web: save it beside the scenario, and name the file"
+                f"{where}: tools: {tools} is an address: save it beside the scenario, and give the file's path"
             )
         file = folder / tools
         if not allow_outside and (Path(tools).is_absolute() or not _is_inside(file, folder)):
             raise ScenarioError(
-                f"{where}: tools: {tools} leads out of the scenario's folder; only files inside it are read "
-                "(otherwise: --allow-outside, in Python allow_outside=True)"
+                f"{where}: tools: {tools} leads out of the scenario's folder; to read it: --allow-outside, in "
+                "Python allow_outside=True"
             )
         if not file.is_file():
-            raise ScenarioError(
-                f"{where}: tools: there is no file {file} (a path is relative to the scenario's folder)"
-            )
+            raise ScenarioError(f"{where}: tools: no such file: {file} (a path is relative to the scenario's folder)")
         return read_toolkit(file)
     try:
         return Toolkit.from_openapi(tools) if isinstance(tools, dict) else Toolkit.from_tools(tools)

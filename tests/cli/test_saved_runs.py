@@ -62,7 +62,8 @@ def test_history_of_an_unknown_thread_names_the_known_ones(run, tmp_path):
 def test_a_thread_is_not_overwritten(run, tmp_path):
     words = ("run", SHOP, "--save", tmp_path / "runs.sqlite", "--thread", "monday")
     assert run(*words)[0] == 0
-    assert "the thread 'monday' holds a run already: go on with it (--resume)" in mistake(run(*words))
+    message = mistake(run(*words))
+    assert all(part in message for part in ("'monday'", "already holds a run", "--resume", "--thread"))
 
 
 def test_resuming_what_is_finished_shows_it_again(run, tmp_path):
@@ -86,7 +87,7 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
     assert code == 130
     assert "[2] ok       cd" in out
     assert err == (
-        "gecko-graph: interrupted; what was done is saved. To go on:\n"
+        "gecko-graph: interrupted; what was done is saved. To resume:\n"
         f"  gecko-graph run {FILES} --save '{file}' --thread t --resume\n"
     )
     interrupt(0)
@@ -94,7 +95,7 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
     assert code == 0
     assert "[1] verdict  failed, 0 of 3" in told
     assert "[2] change   mkdir: + /tree/workspace/contents/document/contents/temp" in told
-    assert told.endswith("not over: `gecko-graph run ... --resume` goes on here\n")
+    assert told.endswith("not over: `gecko-graph run ... --resume` continues here\n")
     code, out, _ = run("run", FILES, "--save", file, "--thread", "t", "--resume")
     assert code == 0
     assert "[1] " not in out, "an attempt that is done is not done again"
@@ -186,7 +187,7 @@ def test_ctrl_c_without_save(run, interrupt):
     interrupt(2)
     code, _, err = run("run", FILES)
     assert code == 130
-    assert "nothing was kept (--save FILE keeps a run" in err
+    assert "nothing was saved (--save FILE keeps a run" in err
 
 
 def test_a_run_that_is_killed_is_resumed_to_the_same_end(run, tmp_path):

@@ -27,7 +27,7 @@ def test_tools_of_an_example(run):
     assert out.startswith("Shop: 6 tools\n")
     assert "findProducts(text?, max_price?)  read, contract\n" in out
     assert "3 invariants of the task state" in out
-    assert out.endswith("Nothing is left unsaid.\n")
+    assert out.endswith("Nothing is missing.\n")
 
 
 FUNCTIONS = [
@@ -75,9 +75,8 @@ def test_a_document_without_operations_says_so(run, tmp_path):
     (tmp_path / "hooks.yaml").write_text("openapi: 3.1.0\ninfo: {title: Hooks, version: '1'}\nwebhooks: {}\n")
     code, out, _ = run("tools", tmp_path / "hooks.yaml")
     assert code == 0
-    assert out == (
-        "Hooks: 0 tools\nIt has no operations under `paths`: there is nothing to rehearse. Webhooks are no tools.\n"
-    )
+    assert out.startswith("Hooks: 0 tools\n")
+    assert "no operations under `paths`" in out
 
 
 def test_convert_asks_a_model_for_what_is_missing(run, tmp_path, server):

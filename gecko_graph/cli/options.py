@@ -1,0 +1,170 @@
+"""The options of `run`: checked, and read as a scenario or as a task with tools."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from langchain_core.messages import HumanMessage
+from langgraph.types import StateSnapshot
+from pydantic import ValidationError
+
+from ..context import GeckoContext
+from ..documents import parse_document, read_document
+from ..errors import GeckoError, ModelError, ScenarioError, ToolkitError, did_you_mean
+from ..models.telling import text_of
+from ..scenario import Scenario, Turn, examples, read_toolkit
+
+
+def load_scenario(options: argparse.Namespace) -> Scenario:
+    """Return the scenario that the command names, or one made of its task and tools.
+
+    Raises:
+        GeckoError: Both or neither are given, or one of them is wrong.
+    """
+    if options.file is not None and options.tools is not None:
+        raise ScenarioError(
+            f"{options.file} and --tools {options.tools}: give one of them, and the task as --task TEXT"
+        )
+    if options.file is not None and options.task is None:
+        if options.state is not None:
+            raise ScenarioError("--state belongs to a --task; a scenario holds its own state")
+        _check_example(options.file)
+        scenario = Scenario.load(options.file, allow_outside=options.allow_outside)
+    else:
+        scenario = _build_task_scenario(options)
+    return replace(scenario, limits=apply_settings(scenario.limits, options.set))
+
+
+def _check_example(file: str) -> None:
+    if file in examples() and not Path(file).exists():
+        raise ScenarioError(f"{file}: no such file; to run the example of this name: gecko-graph demo {file}")
+
+
+def _build_task_scenario(options: argparse.Namespace) -> Scenario:
+    tools = options.tools or options.file
+    if tools is None or options.task is None:
+        raise ScenarioError("give a scenario, or tools and a --task (gecko-graph run --help shows examples)")
+    if not options.task.strip():
+        raise ScenarioError("--task is empty: write what the user wants")
+    if options.model is None:
+        raise ModelError("a --task needs a model for the planner, for example --model openai:gpt-5-mini")
+    state = read_document(options.state) if options.state is not None else {}
+    if not isinstance(state, dict):
+        raise ScenarioError(f"{options.state}: task state: expected an object, got {type(state).__name__}")
+    return Scenario("task", read_toolkit(tools), state, (Turn(options.task),), GeckoContext(), tools)
+
+
+def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnapshot) -> Scenario:
+    """Return the task's scenario with the thread's earlier tasks before it, if its task is a new one.
+
+    Raises:
+        GeckoError: The last one was interrupted, or a state is given where the thread has one.
+    """
+    tasks = [text_of(each) for each in saved.values.get("messages", []) if isinstance(each, HumanMessage)]
+    if not tasks or tasks[-1].strip() == options.task.strip():
+        return scenario
+    if saved.tasks:
+        raise GeckoError(f"{options.save}: this run was interrupted: resume it with its own --task {tasks[-1]!r} first")
+    if options.state is not None:
+        raise GeckoError("--state: leave it out: the next task starts from the state that the last one ended with")
+    return replace(scenario, turns=(*map(Turn, tasks), Turn(options.task)))
+
+
+def check_model_options(options: argparse.Namespace) -> None:
+    """Check that `--base-url` and `--timeout` come with a model.
+
+    Raises:
+        GeckoError: There is no --model.
+    """
+    if options.base_url and not options.model:
+        raise GeckoError("--base-url needs --model: it is the address of the model's server")
+    if options.timeout is not None and not options.model:
+        raise GeckoError("--timeout needs --model: it limits one reply of the model")
+
+
+def check_files(read: Sequence[tuple[str, str | Path | None]], written: Sequence[tuple[str, str | None]]) -> None:
+    """Check that no file is written which the same command reads, or writes something else to.
+
+    Args:
+        read: Each input's name in messages, and its file.
+        written: Each output likewise; `-` is the standard output.
+
+    Raises:
+        GeckoError: One is; the message holds both names.
+    """
+    others = [(name, Path(file)) for name, file in read if file]
+    for name, file in ((name, Path(file)) for name, file in written if file and file != "-"):
+        for other, taken in others:
+            linked = file.exists() and taken.exists() and file.samefile(taken)
+            if linked or file.resolve() == taken.resolve():
+                raise GeckoError(f"{name} {file}: is the same file as {other} {taken}; write to another file")
+        others.append((name, file))
+
+
+def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
+    """Check that the options go together.
+
+    Raises:
+        GeckoError: Two of them do not, or one is incomplete.
+    """
+    check_model_options(options)
+    inputs = [("FILE", options.file), ("--tools", options.tools), ("--state", options.state)]
+    inputs.append(("the scenario's tools", scenario.tools_file))
+    check_files(inputs, [("--save", options.save), ("--json", options.json)])
+    if options.resume and not options.save:
+        raise GeckoError("--resume needs --save FILE: the file that the run was saved in")
+    if options.thread and not options.save:
+        raise GeckoError("--thread needs --save FILE: it names a run in that file")
+    target = Path(options.json) if options.json and options.json != "-" else None
+    if target is not None and target.is_dir():
+        raise GeckoError(f"--json {target}: is a folder: give a file")
+    if target is not None and not os.access(target.absolute().parent, os.W_OK):
+        raise GeckoError(f"--json {target}: cannot be written")
+
+
+# knobs -----------------------------------------------------------------------------------------------
+
+_MESSAGES = {
+    "int_parsing": "expected a whole number",
+    "float_parsing": "expected a number",
+    "bool_parsing": "expected true or false",
+    "tuple_type": "expected a list, such as [contract, schema]",
+}
+
+
+def apply_settings(limits: GeckoContext, settings: Sequence[str]) -> GeckoContext:
+    """Return the knobs with each `KEY=VALUE` of `--set` applied.
+
+    Raises:
+        ScenarioError: An unknown knob, or a value that does not fit it.
+    """
+    changed = limits.model_dump()
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if key not in GeckoContext.model_fields:
+            raise ScenarioError(f"--set {setting}: {_format_unknown(key)}")
+        if not equals or not value.strip():
+            raise ScenarioError(f"--set {setting}: write {key}=VALUE; {_describe(key)}")
+        try:
+            changed[key] = None if value.lower() == "none" else parse_document(value, where=f"--set {key}")
+            limits = GeckoContext.model_validate(changed)
+        except ToolkitError as error:
+            raise ScenarioError(str(error)) from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            why = _MESSAGES.get(first["type"], first["msg"].replace("Input should", "should"))
+            raise ScenarioError(f"--set {setting}: {why}; {_describe(key)}") from None
+    return limits
+
+
+def _format_unknown(key: str) -> str:
+    known = GeckoContext.model_fields
+    return f"unknown knob{did_you_mean(key, known, cutoff=0.5)}; knobs: {', '.join(known)}"
+
+
+def _describe(key: str) -> str:
+    return f"{key}: {GeckoContext.model_fields[key].description}"
