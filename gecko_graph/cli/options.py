@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from ..context import GeckoContext
 from ..documents import parse_document, read_document
 from ..errors import GeckoError, ModelError, ScenarioError, ToolkitError, did_you_mean
-from ..models.telling import text_of
+from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
 
 
