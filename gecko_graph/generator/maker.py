@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from ..errors import RunFailure
-from ..schemas.complaints import faults
+from ..schemas.complaints import find_faults
 from ..schemas.formats import FORMATS
 from ..schemas.pattern import compile_pattern
 from ..schemas.rules import accepts, canonical, rules_of
@@ -64,7 +64,7 @@ def make_value(
         except (Impossible, TooLarge) as failure:
             reason = str(failure)
             continue
-        wrong = faults(schema, made)
+        wrong = find_faults(schema, made)
         if not wrong:
             return made
         reason = wrong[0]
@@ -180,7 +180,7 @@ class Maker:
             yield from self._texts(flat, place, field)
 
     def _texts(self, flat: JsonObject, place: Place, field: Field) -> Iterator[Json]:
-        """Texts that may fit, the most plausible first."""
+        """Yield texts that may fit, the most plausible first."""
         least, most = flat.get("minLength", 0), flat.get("maxLength")
         if least > MAX_LENGTH:
             raise TooLarge(f"a text of more than {MAX_LENGTH} characters")
@@ -219,7 +219,7 @@ class Maker:
         return replace(place, trail=trail, near=(), item=trail)
 
     def _another(self, rule: Any, place: Place, made: list[Json], *, unique: bool) -> tuple[Json] | None:
-        """One more item that is not one of those there are, as a tuple; None where none was found.
+        """Return one more item that is not one of those there are, as a tuple; None where none was found.
 
         Items without `uniqueItems` and without an identity differ where they can.
         """
@@ -258,7 +258,7 @@ class Maker:
         return made
 
     def _left_out(self, flat: JsonObject, place: Place, turn: int) -> set[str]:
-        """The optional members that are not made: some of many, what tells of errors, what a result never shows."""
+        """Return the optional members that are not made: some of many, what tells of errors, what a result never shows."""
         dice, optional = self._dice(place.trail, f"object {turn}"), flat.get("properties", {})
         if place.tight:
             return set(optional)
@@ -276,7 +276,7 @@ class Maker:
         return any(canonical(said) == canonical(value) for said in self._echo.candidates(place))
 
     def _fill(self, made: JsonObject, flat: JsonObject, place: Place, dice: Dice) -> None:
-        """Members that are nowhere listed: those that are missing, and some in a map."""
+        """Return members that are nowhere listed: those that are missing, and some in a map."""
         least = flat.get("minProperties", 0)
         self._spend(least)
         is_map = not flat.get("properties") and bool(flat.get("additionalProperties") or flat.get("patternProperties"))
@@ -292,7 +292,7 @@ class Maker:
 
 
 def _all_required(flat: JsonObject) -> list[str]:
-    """What an object must have, with what must stand beside it."""
+    """Return what an object must have, with what must stand beside it."""
     names = list(flat.get("required", []))
     beside = flat.get("dependentRequired", {})
     for name in names:
@@ -301,7 +301,7 @@ def _all_required(flat: JsonObject) -> list[str]:
 
 
 def _same_identity(item: Json, others: list[Json], owner: str) -> bool:
-    """True if one of the others has the same identifier."""
+    """Return True if one of the others has the same identifier."""
     if not isinstance(item, dict):
         return False
     own = [name for name in item if is_own_identifier(name, owner) and isinstance(item[name], str | int)]
@@ -309,7 +309,7 @@ def _same_identity(item: Json, others: list[Json], owner: str) -> bool:
 
 
 def _page_size(args: Mapping[str, Json]) -> int:
-    """How many items the arguments ask for, at most."""
+    """Return how many items the arguments ask for, at most."""
     sizes = (value for name, value in args.items() if _PAGE_SIZES & set(words(name)) and isinstance(value, int))
     return min((size for size in sizes if size > 0), default=3)
 
@@ -321,7 +321,7 @@ def _sized(made: str, dice: Dice, least: int, most: int | None) -> str:
 
 
 def _vary(example: Json, dice: Dice) -> Json:
-    """An identifier in the manner of an example, with digits of its own; where there is none, letters."""
+    """Return an identifier in the manner of an example, with digits of its own; where there is none, letters."""
     if not isinstance(example, str):
         return example
     old, new = ("[0-9]", "0123456789") if re.search("[0-9]", example) else ("[a-z]", "abcdefghijklmnopqrstuvwxyz")
