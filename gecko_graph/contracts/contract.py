@@ -116,6 +116,11 @@ class Contract:
         """Checks of its clauses that name nothing, and so always come out the same."""
         return [check for clause in (*self._parts.requires, *self._parts.ensures) if (check := clause.constant)]
 
+    @property
+    def ensures(self) -> bool:
+        """Whether it says anything of a result."""
+        return bool(self._parts.ensures)
+
     def foreseen(self) -> list[Partial]:
         """What is known of its results before any call, once for each of the cases; none where it only guards."""
         return foresee(self.data.get("returns")) if self._parts.answers else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
+from weakref import ref
 
 from jinja2 import nodes
 
@@ -111,30 +112,33 @@ class Names(dict[str, Any]):
         return value
 
 
-class LazyLets:
-    """The lets of one call: each is evaluated at most once, on the names that the call began with."""
+class LazyLets(dict[str, Any]):
+    """The names that a call begins with, and its lets: each is evaluated at most once, on these names.
 
-    __slots__ = ("_known", "_lets", "_names", "_scope")
+    It does not hold its scope, which holds it: thousands of calls would leave as many states to the garbage collector.
+    """
+
+    __slots__ = ("_lets", "_scope")
 
     def __init__(self, lets: Lets, scope: Scope) -> None:
+        super().__init__(scope.values)
         self._lets = lets
-        self._scope = scope
-        self._known: dict[str, Any] = {}
-        self._names = Names(scope.values, self.resolve)
-        scope.values = self._names
+        self._scope = ref(scope)
+        scope.values = self
 
-    def resolve(self, name: str) -> Any:
+    def __missing__(self, name: str) -> Any:
         """A let's value; it may be Missing. Raises KeyError for a name that is no let, EvaluationFailed."""
-        if name not in self._known:
-            scope = self._scope
-            outer = scope.values, scope.place
-            scope.values, scope.place = self._names, name
-            try:
-                self._known[name] = self._lets[name].raw(scope)
-            finally:
-                scope.values, scope.place = outer
-        return self._known[name]
+        let, scope = self._lets[name], self._scope()
+        if scope is None:
+            raise KeyError(name)
+        outer = scope.values, scope.place
+        scope.values, scope.place = self, name
+        try:
+            value = self[name] = let.raw(scope)
+        finally:
+            scope.values, scope.place = outer
+        return value
 
     def names(self, **changed: Any) -> Names:
         """The names of a later moment of the call: the same lets, and other values where things have changed."""
-        return Names({**self._names, **changed}, self.resolve)
+        return Names({**self, **changed}, self.__getitem__)

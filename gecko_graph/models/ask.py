@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
@@ -45,7 +46,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to a helper role, answered with an object of class `reply`, which covers each of `ids`.
+    """A question to a helper role, answered with an object of class `reply`, which speaks of each of `ids`.
 
     `schema` is the reply's JSON Schema where it can say more than the class: what a tool's own result looks like.
     """
@@ -68,26 +69,26 @@ class PlannerAsk:
 
     @property
     def role(self) -> Role:
-        """Return the role, always the planner."""
+        """Always the planner."""
         return "planner"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to an ask: a value, or the reason why there is no value.
+    """What came back: a value, or the reason why there is none.
 
     Args:
         value: An object of the reply class, or the planner's message; None after a failure.
         failure: Why there is no value, in one short line; None otherwise. For `Work`, what the function raised.
         usage: What the question cost, repairs included.
-        absent: True where the role has no model.
+        absent: True where nobody could be asked: the role has no model.
         late: True where work was not over in time.
         in_doubt: True where work raised `InDoubt`.
     """
 
     value: Any
     failure: str | None
-    usage: RoleUsage = field(default_factory=usage.no_usage)
+    usage: RoleUsage = field(default_factory=usage.nothing)
     absent: bool = False
     late: bool = False
     in_doubt: bool = False
@@ -105,10 +106,10 @@ AnyAsk: TypeAlias = Ask | PlannerAsk | Work
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call of a model, for the driver that does the input and output."""
+    """One call of a model, for whoever does the input and output."""
 
     runnable: Runnable[Any, Any]
-    messages: list[BaseMessage]
+    messages: LanguageModelInput
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

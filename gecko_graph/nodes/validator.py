@@ -20,11 +20,11 @@ from ..models.ask import Ask, Reply, Where
 from ..models.formatting import format_conversation, format_json, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
-from ..schemas.complaints import find_complaints, malformed, unknown_tool
+from ..schemas.complaints import complaints, malformed, unknown_tool
 from ..schemas.findings import excerpt, json_path, value_at
 from ..schemas.hints import without_hints
-from ..schemas.undecided import find_chosen, find_undecided, leads_into, prescribes_format
-from ..schemas.verbatim import occurs_verbatim
+from ..schemas.undecided import chosen, leads_into, prescribes_format, undecided
+from ..schemas.verbatim import leaves_of, stands
 from ..simulation.rung import clock
 from ..state import VERSION, Call, Complaint, JsonObject, Step
 from ..toolkit.spec import ToolSpec
@@ -110,7 +110,7 @@ def _check_by_rule(call: Call, toolkit: Tools) -> _Checked:
     tool = toolkit.get(call["name"])
     if tool is None:
         return _Checked(call, [unknown_tool(call)], None)
-    return _Checked(call, [malformed(call)] if "malformed" in call else find_complaints(tool, call["args"]), tool)
+    return _Checked(call, [malformed(call)] if "malformed" in call else complaints(tool, call["args"]), tool)
 
 
 class _Sources:
@@ -119,8 +119,9 @@ class _Sources:
     def __init__(self, state: AttemptState) -> None:
         messages = state.get("conversation", [])
         outcomes = [step["outcome"] for step in state.get("steps", [])[-MAX_RESULTS:] if "outcome" in step]
-        self._results = [outcome["result"] for outcome in reversed(outcomes) if outcome["status"] == "ok"]
-        self._results += [text_of(each) for each in messages if type(each) is ToolMessage and each.status != "error"]
+        results = [outcome["result"] for outcome in reversed(outcomes) if outcome["status"] == "ok"]
+        results += [text_of(each) for each in messages if type(each) is ToolMessage and each.status != "error"]
+        self._results = [leaf for each in results for leaf in leaves_of(each)]
         self._words = [state["task"], *(text_of(each) for each in messages if type(each) is not ToolMessage)]
 
     def find_question(self, checked: _Checked) -> _Question | None:
@@ -132,13 +133,10 @@ class _Sources:
         if tool is None or checked.complaints:
             return None
         schema = tool.parameters
-        open_ = find_undecided(schema, args)
-        places = [*open_, *find_chosen(schema, args, open_)]
-        places = [place for place in places if not occurs_verbatim(value_at(args, place), self._results)]
-        if all(
-            occurs_verbatim(value_at(args, each), self._words) and not prescribes_format(schema, each)
-            for each in places
-        ):
+        open_ = undecided(schema, args)
+        places = [*open_, *chosen(schema, args, open_)]
+        places = [place for place in places if not stands(value_at(args, place), self._results)]
+        if all(stands(value_at(args, each), self._words) and not prescribes_format(schema, each) for each in places):
             return None
         return _Question(tool, args, places)
 

@@ -1,6 +1,6 @@
-"""Validation errors in words: the path, what was expected, what was there. Never the correct value.
+"""What is wrong with a value, in words: where, what was expected, what was there. Never what would be right.
 
-They name how many values a schema lists, not which; a pattern that only spells out its values is not shown, nor are
+The words say how many values a schema lists, not which; a pattern that only spells out its values is not shown, nor are
 bounds that leave one value (paper, appendix A.3: error messages do not contain or suggest the correct value).
 """
 
@@ -21,7 +21,7 @@ from .pattern import compile_pattern
 
 EXCERPT_CHARS = 80
 MAX_DEPTH = 64
-"""Levels of nesting that a value may have: deeper ones cannot be checked safely, and real tools do not take them."""
+"""Levels of nesting that a value may have: deeper ones cannot be checked safely, and no real tool takes them."""
 
 KINDS: Mapping[str, str] = {
     "string": "a string", "integer": "an integer", "number": "a number", "boolean": "a boolean", "null": "null",
@@ -32,7 +32,7 @@ _PATH_STEPS = re.compile(r'\.([^.\[]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
 
 
 class Finding(NamedTuple):
-    """One error in a value."""
+    """One thing that is wrong with a value."""
 
     path: str
     expected: str
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 
 def json_path(tokens: Sequence[str | int]) -> str:
-    """Return the JSON path of a place: `$.items[0].name`, `$["odd name"]`."""
+    """The JSON path of a place: `$.items[0].name`, `$["odd name"]`."""
     return "$" + "".join(_step(token) for token in tokens)
 
 
@@ -53,7 +53,7 @@ def _step(token: str | int) -> str:
 
 
 def value_at(value: Json, path: str) -> Json:
-    """Return the value at a JSON path made by `json_path`; None where there is none."""
+    """What stands at a JSON path that `json_path` has made; None where nothing does."""
     for name, index, text in _PATH_STEPS.findall(path):
         token: str | int = int(index) if index else name or json.loads(text)
         try:
@@ -64,11 +64,9 @@ def value_at(value: Json, path: str) -> Json:
 
 
 def excerpt(value: Json) -> str:
-    """Return the beginning of a value as JSON, at most `EXCERPT_CHARS` characters."""
+    """The beginning of a value as JSON, at most `EXCERPT_CHARS` characters."""
     text = ""
-    for chunk in json.JSONEncoder(ensure_ascii=False, default=_name_type, check_circular=False).iterencode(
-        _head(value)
-    ):
+    for chunk in json.JSONEncoder(ensure_ascii=False, default=_foreign, check_circular=False).iterencode(_head(value)):
         text += chunk
         if len(text) > EXCERPT_CHARS:
             return text[: EXCERPT_CHARS - 1] + "…"
@@ -81,16 +79,16 @@ def _head(value: Json) -> Json:
     return value[:EXCERPT_CHARS] + "…" if isinstance(value, str) and len(value) > EXCERPT_CHARS else value
 
 
-def _name_type(value: object) -> str:
+def _foreign(value: object) -> str:
     return f"({type(value).__name__})"
 
 
-def find_non_json(value: Json) -> Finding | None:
-    """Return the first part that is not JSON or that a checkpoint cannot store."""
+def first_foreign(value: Json) -> Finding | None:
+    """The first thing that no JSON document may hold, or that no checkpoint can keep."""
     stack: list[tuple[Json, tuple[str | int, ...]]] = [(value, ())]
     while stack:
         item, path = stack.pop()
-        if (expected := _why_not_json(item, len(path))) is not None:
+        if (expected := _foreign_because(item, len(path))) is not None:
             return Finding(json_path(path), expected, "…" if isinstance(item, dict | list) else excerpt(item))
         if isinstance(item, dict):
             stack += ((inner, (*path, key)) for key, inner in item.items())
@@ -99,7 +97,7 @@ def find_non_json(value: Json) -> Finding | None:
     return None
 
 
-def _why_not_json(item: object, depth: int) -> str | None:
+def _foreign_because(item: object, depth: int) -> str | None:
     if depth > MAX_DEPTH:
         return f"at most {MAX_DEPTH} levels of nesting"
     if isinstance(item, dict):
@@ -112,23 +110,21 @@ def _why_not_json(item: object, depth: int) -> str | None:
 
 
 def findings(error: ValidationError) -> Iterator[Finding]:
-    """Yield an error in words; where no alternative fits, the errors of the one that fits best."""
+    """An error in words; of alternatives none of which fits, the one that fits best."""
     if error.validator in ("anyOf", "oneOf") and error.context:
-        options = group_by_branch(error)
+        options = branches(error)
         if all(_wrong_kind(branch) for branch in options):
-            kinds = [
-                _kinds(inner.validator_value) for branch in options for inner in branch if inner.validator == "type"
-            ]
+            kinds = [_kinds(each.validator_value) for branch in options for each in branch if each.validator == "type"]
             yield _finding(error, " or ".join(dict.fromkeys(kinds)) or "one of the kinds that the schema allows")
             return
         for inner in min(options, key=_distance):
             yield from findings(inner)
         return
-    yield _finding(error, _EXPECTED.get(str(error.validator), _any_allowed)(error))
+    yield _finding(error, _EXPECTED.get(str(error.validator), _something)(error))
 
 
-def group_by_branch(error: ValidationError) -> list[list[ValidationError]]:
-    """Group the errors of an anyOf or oneOf by alternative."""
+def branches(error: ValidationError) -> list[list[ValidationError]]:
+    """The errors of an anyOf or oneOf, alternative by alternative."""
     found: dict[Any, list[ValidationError]] = {}
     for number, inner in enumerate(error.context or ()):
         # jsonschema gives no path for a branch that is `false`
@@ -142,7 +138,7 @@ def _wrong_kind(branch: list[ValidationError]) -> bool:
 
 
 def _distance(branch: list[ValidationError]) -> tuple[bool, int, int]:
-    """Return a branch's distance from fitting: another kind of value, a tag that differs, more errors."""
+    """How far a branch is from fitting: another kind of value, a tag that differs, more errors."""
     tags = sum(len(error.relative_path) <= 1 and error.validator in ("const", "enum") for error in branch)
     return _wrong_kind(branch), tags, len(branch)
 
@@ -158,7 +154,7 @@ def _kinds(types: Any) -> str:
 
 
 def kind_of(schema: Any) -> str:
-    """Return the kind of value that a schema asks for, as far as it states one itself."""
+    """The kind of value that a schema wants, as far as it says so itself."""
     types = schema.get("type") if isinstance(schema, dict) else None
     return _kinds(types) if types else "a value"
 
@@ -185,7 +181,7 @@ def _pattern(error: ValidationError) -> str:
     return f"a string that matches the pattern {error.validator_value}"
 
 
-def _any_allowed(error: ValidationError) -> str:
+def _something(error: ValidationError) -> str:
     return "a value that the schema allows here"
 
 
@@ -195,7 +191,7 @@ def _count(noun: str, word: str) -> Callable[[ValidationError], str]:
 
 def _at_most(noun: str, kind: str) -> Callable[[ValidationError], str]:
     counted = _count(noun, f"{kind} of at most")
-    # "at most 0 items" would give away []
+    # "at most 0 items" would be another way to write []
     return lambda error: counted(error) if error.validator_value else f"{kind} of the size that the schema prescribes"
 
 
@@ -218,7 +214,7 @@ _LAST: Mapping[str, Callable[[Fraction], int]] = {
 
 
 def _leaves_one_number(schema: Any) -> bool:
-    """Return True if bounds and steps of this schema leave one number: naming one of them would name it."""
+    """True if bounds and steps of this very schema leave one number: to name one of them would be to name it."""
     if schema.get("type") != "integer" and "multipleOf" not in schema:
         return "minimum" in schema and schema["minimum"] == schema.get("maximum")
     step = Fraction(str(schema.get("multipleOf", 1)))
@@ -229,7 +225,7 @@ def _leaves_one_number(schema: Any) -> bool:
     return bool(firsts and lasts) and max(firsts) == min(lasts)
 
 
-def _fixed_text(text: str) -> Callable[[ValidationError], str]:
+def _always(text: str) -> Callable[[ValidationError], str]:
     return lambda error: text
 
 
@@ -238,7 +234,7 @@ _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
     "required": _required,
     "dependentRequired": _dependent,
     "enum": _enum,
-    "const": _fixed_text("the one value that the schema fixes"),
+    "const": _always("the one value that the schema fixes"),
     "minimum": _bound("of at least"),
     "maximum": _bound("of at most"),
     "exclusiveMinimum": _bound("greater than"),
@@ -250,20 +246,20 @@ _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
     "format": lambda error: EXPECTED.get(str(error.validator_value), "a value of the prescribed format"),
     "minItems": _count("item", "an array of at least"),
     "maxItems": _at_most("item", "an array"),
-    "uniqueItems": _fixed_text("an array whose items all differ"),
-    "contains": _fixed_text("an array with an item of the kind that the schema asks for"),
+    "uniqueItems": _always("an array whose items all differ"),
+    "contains": _always("an array with an item of the kind that the schema asks for"),
     "minContains": _count("item", "of the kind that the schema asks for, at least"),
     "maxContains": _count("item", "of the kind that the schema asks for, at most"),
-    "items": _fixed_text("an array without further items"),
-    "unevaluatedItems": _fixed_text("an array without further items"),
+    "items": _always("an array without further items"),
+    "unevaluatedItems": _always("an array without further items"),
     "minProperties": _count("member", "an object of at least"),
     "maxProperties": _at_most("member", "an object"),
-    "additionalProperties": _fixed_text("nothing of this name"),
-    "unevaluatedProperties": _fixed_text("an object without members that the schema does not define"),
-    "oneOf": _fixed_text("a value that fits exactly one of the alternatives, not several"),
+    "additionalProperties": _always("nothing of this name"),
+    "unevaluatedProperties": _always("an object without members that the schema does not define"),
+    "oneOf": _always("a value that fits exactly one of the alternatives, not several"),
     "not": lambda error: (
         "a value other than those that the schema excludes" if error.validator_value else "nothing here"
     ),
-    "None": _fixed_text("nothing here"),
-    "unfinished": _fixed_text("a value that can be checked to the end; this check stopped at its limit"),
+    "None": _always("nothing here"),
+    "unfinished": _always("a value that can be checked to the end; this check stopped at its limit"),
 }

@@ -81,11 +81,10 @@ def refuse(outcome: Outcome, reason: str) -> Outcome:
 
 def violated_postcondition(request: RungRequest, outcome: Outcome, after: JsonObject) -> str | None:
     """Return the postcondition that a successful result breaks; one that cannot be evaluated counts as broken."""
-    if outcome["status"] == "error":
+    contract = request.tool.contract
+    if outcome["status"] == "error" or contract is None or not contract.ensures:
         return None
-    run = open_contract(request)
-    if run is None:
-        return None
+    run = open_contract(request, contract)
     try:
         return run.broken(outcome["result"], after)
     except EvaluationFailed as failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..contracts.contract import ContractRun
+from ..contracts.contract import Contract, ContractRun
 from ..errors import EvaluationFailed
 from .rung import Answer, Pass, RungRequest, RungResult, clock
 
@@ -16,9 +16,9 @@ def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
     A broken precondition is the tool's own error, on every rung. One that cannot be evaluated refuses the call only
     under `GeckoContext(unclear="refuse")`; else it goes with the request, and the rung that answers decides.
     """
-    run = open_contract(request)
-    if run is None:
+    if request.tool.contract is None:
         return request, None
+    run = open_contract(request, request.tool.contract)
     refusal = run.refusal()
     request = replace(request, contract=run, unclear=tuple(run.unclear))
     if refusal is not None:
@@ -54,11 +54,8 @@ def unchecked(unclear: Sequence[str]) -> Answer:
     return Answer("error", f"not done: it cannot be checked: {'; '.join(unclear[:3])}", [])
 
 
-def open_contract(request: RungRequest) -> ContractRun | None:
+def open_contract(request: RungRequest, contract: Contract) -> ContractRun:
     """Return the contract of the request's tool, opened on its call and state."""
-    contract = request.tool.contract
-    if contract is None:
-        return None
     return contract.open(
         args=request.call["args"],
         parameters=request.tool.parameters,

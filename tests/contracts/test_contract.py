@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 
 import pytest
@@ -386,3 +387,13 @@ def test_an_invariant_cannot_use_a_let_about_a_call():
         Invariant.load({"check": "true", "error": "x", "effects": []}, where="f")
     with pytest.raises(ContractError, match=r"f\.check: unknown name 'args'"):
         Invariant.load({"check": "args.x", "error": "x"}, where="f")
+
+
+def test_a_call_leaves_nothing_for_the_garbage_collector():
+    contract = load(MKDIR, LETS)
+    gc.collect()
+    run = opened(contract, name="b")
+    assert run.refusal() is None
+    assert run.broken({}, apply_patch(STATE, run.answer().patch)) is None
+    del run
+    assert gc.collect() == 0

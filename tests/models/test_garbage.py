@@ -7,8 +7,8 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.language_models import BaseChatModel, chat_models
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -17,7 +17,7 @@ from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import PlannerAsk, Where
 from gecko_graph.models.factory import Models
 from gecko_graph.models.failure import failure_of, is_refusal, tokens_of
-from gecko_graph.models.planner_message import sanitize_message
+from gecko_graph.models.planner_message import mended
 from gecko_graph.models.usage import count
 from tests import desk
 
@@ -99,8 +99,8 @@ def test_no_error_makes_a_run_raise():
 @given(said=garbage())
 @settings(max_examples=300, deadline=None)
 def test_a_mended_message_stays_as_it_is_and_can_be_written(said):
-    kept = sanitize_message(said)
-    assert sanitize_message(kept) is kept
+    kept = mended(said)
+    assert mended(kept) is kept
     told = {"content": kept.content, "calls": kept.tool_calls, "broken": kept.invalid_tool_calls, "id": kept.id}
     json.dumps(told, ensure_ascii=False, default=str).encode("utf-8")
     assert all(isinstance(part["name"], str) for part in (*kept.tool_calls, *kept.invalid_tool_calls))
@@ -128,5 +128,20 @@ def test_what_no_rule_foresees_is_a_failure(error):
         def text(self):
             raise error
 
-    (reply,) = answer([PlannerAsk([("user", "x")], [], Where())], Models.bind(Saying(said=Odd("x"))))
+    (reply,) = answer([PlannerAsk([HumanMessage("x")], [], Where())], Models.bind(Saying(said=Odd("x"))))
     assert type(error).__name__ in reply.failure
+
+
+def test_a_long_conversation_is_not_validated_at_each_call(monkeypatch):
+    monkeypatch.setattr(chat_models, "convert_to_messages", None)
+    (reply,) = answer([PlannerAsk([HumanMessage("x")], [], Where())], Models.bind(Saying(said=AIMessage("yes"))))
+    assert reply.value.text == "yes"
+
+
+def test_a_model_that_has_its_own_invoke_is_given_the_list_of_messages():
+    class Own(Saying):
+        def invoke(self, input, config=None, **kwargs):
+            return AIMessage(input[0].content)
+
+    (reply,) = answer([PlannerAsk([HumanMessage("x")], [], Where())], Models.bind(Own(said="")))
+    assert reply.value.text == "x"

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Annotated
 
 import pytest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
@@ -130,6 +130,6 @@ def test_a_server_that_is_not_there_is_a_failure(monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-        (reply,) = answer([PlannerAsk([("user", "hi")], [], Where())], Models.bind("openai:local", base_url=url))
+        (reply,) = answer([PlannerAsk([HumanMessage("hi")], [], Where())], Models.bind("openai:local", base_url=url))
     assert reply.value is None
     assert "onnection" in reply.failure

@@ -65,7 +65,10 @@ class Scope:
         call_id: What makes the identifiers of this call differ from those of others; a function where that costs time.
     """
 
-    __slots__ = ("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "limits", "place", "seed", "values")
+    __slots__ = (
+        *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "limits", "place", "seed", "values"),
+        "__weakref__",
+    )
 
     def __init__(
         self,
