@@ -17,17 +17,17 @@ from .task_state.patch import tokens
 CHANGE_CHARS = 160
 NO_KEYS: Mapping[str, Collection[str]] = MappingProxyType({})
 CIRCUMSTANCES = (("runtime_state",), ("now",))
-"""Places of the state whose changes nobody need ask for: runtime variables, the clock."""
+"""Places of the state that may change unasked: runtime variables, the clock."""
 
 
 def judge_by_rule(
     items: Iterable[ChecklistItem], *, before: JsonObject, after: JsonObject, steps: Sequence[Step], answer: str
 ) -> dict[str, tuple[bool, str]]:
-    """Item id to whether its check holds, with the reason where it does not.
+    """Return item id to whether its check holds, with the reason where it does not.
 
-    Each check has a budget of its own: what another one has used is not its fault.
+    Each check has a budget of its own.
     """
-    values = {"state": after, "before": before, "calls": calls_of(steps), "answer": answer}
+    values = {"state": after, "before": before, "calls": answered_calls(steps), "answer": answer}
     ruled: dict[str, tuple[bool, str]] = {}
     for item in items:
         if "check" not in item:
@@ -40,8 +40,8 @@ def judge_by_rule(
     return ruled
 
 
-def calls_of(steps: Sequence[Step]) -> list[JsonObject]:
-    """The calls that ran, as checks see them: name, args, status, result."""
+def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
+    """Return the calls that ran, as checks see them: name, args, status, result."""
     return [
         {
             "name": step["call"]["name"],
@@ -63,7 +63,7 @@ def unasked_changes(
     inventing: Collection[str] = INVENTING,
     keys: Mapping[str, Collection[str]] = NO_KEYS,
 ) -> list[str]:
-    """The net changes at places that no check reads, in words; nothing where an item has no check.
+    """Return the net changes at places that no check reads, in words; none where an item has no check.
 
     A call that the checks ask for, by its name or by one of its effects, may have all effects that its tool has; where
     a rung has invented them (`inventing`), only those that a check reads. So may a call before it that changed only
@@ -81,7 +81,7 @@ def unasked_changes(
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[Place]:
-    """The places that are read: of `'a' in place` the member a, where the place is an object."""
+    """Return the places that are read: of `'a' in place` the member a, where the place is an object."""
     return {
         (*place, member)
         if member is not None and any(isinstance(_at(state, place), dict) for state in states)
@@ -97,13 +97,13 @@ def _at(value: Json, place: Place) -> Json:
 
 
 def _above_lists(place: Place, states: Sequence[JsonObject]) -> Place:
-    """A place, or the list that it lies in: positions in lists shift."""
+    """Return a place, or the list that it lies in: positions in lists shift."""
     lists = (n for n in range(len(place)) if any(isinstance(_at(state, place[:n]), list) for state in states))
     return place[: next(lists, len(place))]
 
 
 class _Near:
-    """What is one of some places, in one, or around one; looked up in a time that does not grow with their number."""
+    """A set of places that holds what is one of them, in one, or around one; looked up in constant time."""
 
     def __init__(self, places: Iterable[Place]) -> None:
         self._places = set(places)
@@ -120,7 +120,7 @@ def _excused_effects(
     inventing: Collection[str],
     keys: Mapping[str, Collection[str]],
 ) -> set[Place]:
-    """The places that calls have changed which the checks ask for, or which such a call needed."""
+    """Return the places changed by calls that the checks ask for, or that such a call needed."""
     made = {step["call"]["name"] for step in steps}
     excused, needed = set[Place](), set[str]()
     for step in reversed(steps):
@@ -141,5 +141,5 @@ def _changed(step: Step) -> set[Place]:
 
 
 def _is_named(step: Step, reads: Sequence[Reads], made: set[str]) -> bool:
-    """True if a check asks for a call by its name; one that reads the calls and names none of them asks for all."""
+    """Return whether a check asks for a call by its name; one that reads the calls and names none asks for all."""
     return any(each.calls and (step["call"]["name"] in each.texts or not each.texts & made) for each in reads)

@@ -68,7 +68,7 @@ class GeckoContext(BaseModel):
 
 
 def context_of(given: Any, default: GeckoContext) -> GeckoContext:
-    """The run's knobs: `given` if it is ours, else the ones bound when the graph was built.
+    """Return the run's knobs: `given` if it is a GeckoContext, else the ones bound when the graph was built.
 
     An embedded graph sees its parent's context object, of another type or None.
     """

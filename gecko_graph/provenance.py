@@ -75,7 +75,7 @@ class Sources:
 def trace(
     steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]
 ) -> tuple[Origins, list[MadeUp]]:
-    """The origins of the plan's arguments, and those arguments that are made up.
+    """Return the origins of the plan's arguments, and those arguments that are made up.
 
     The state is searched only for what stands nowhere else.
 
@@ -97,12 +97,12 @@ def trace(
 
 
 def is_planned(step: Step) -> bool:
-    """True for a call whose outcome is ok: it stands in the plan."""
+    """Return whether a call's outcome is ok: it stands in the plan."""
     return "outcome" in step and step["outcome"]["status"] == "ok"
 
 
 def written_by_models(attempt: Attempt, inventing: Collection[str]) -> list[str]:
-    """JSON Pointers to what rungs that invent have written of the state that an attempt came to."""
+    """Return JSON Pointers to what rungs that invent have written of the state that an attempt came to."""
     ran = [step["outcome"] for step in attempt["steps"] if "outcome" in step and step["outcome"]["rung"] in inventing]
     written = {operation["path"].removesuffix("/-") for outcome in ran for operation in outcome["patch"] or ()}
     parents = {parent for path in written for parent in _parents(path)}
@@ -111,13 +111,13 @@ def written_by_models(attempt: Attempt, inventing: Collection[str]) -> list[str]
 
 
 def _parents(path: str) -> list[str]:
-    """A JSON Pointer and all that it leads through."""
+    """Return a JSON Pointer and all that it leads through."""
     names = path.split("/")
     return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
 
 
 def scalars(value: Json, *, keys: bool = False) -> Iterator[tuple[Place, Json]]:
-    """The scalars in a value with their places, in order; with `keys` the names of members as well."""
+    """Yield the scalars in a value with their places, in order; with `keys` the names of members as well."""
     waiting: list[tuple[Place, Json]] = [((), value)]
     while waiting:
         place, each = waiting.pop()
@@ -132,7 +132,7 @@ def scalars(value: Json, *, keys: bool = False) -> Iterator[tuple[Place, Json]]:
 
 
 def _at(value: Json, path: str) -> Json:
-    """What stands at a JSON Pointer; None where nothing does."""
+    """Return what stands at a JSON Pointer; None where nothing does."""
     for token in tokens(path):
         if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
             value = value[int(token)]
@@ -156,8 +156,8 @@ class _Mark(NamedTuple):
         write = pointer if self.step is None else json_path
         path = self.place if isinstance(self.place, str) else write(self.place)
         more = {"step": self.step, "rung": self.rung, "attempt": self.attempt}
-        told: Any = {"from": self.kind, "path": path} | {key: value for key, value in more.items() if value}
-        return told  # type: ignore[no-any-return]
+        origin: Any = {"from": self.kind, "path": path} | {key: value for key, value in more.items() if value}
+        return origin  # type: ignore[no-any-return]
 
 
 _NOWHERE = _Mark("supposed")
@@ -167,7 +167,7 @@ _Argument: TypeAlias = tuple[str, Json, list[_Mark], bool]
 
 
 def _search(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, _Mark]]:
-    """The wanted forms that the state holds outside of what was made up; a large state is read once, however many."""
+    """Yield the wanted forms that the state holds outside of what was made up; a large state is read once."""
     moments = any("~" in form or ":" in form for form in wanted)
     for place, value in scalars(state, keys=True):
         if value is None or isinstance(value, bool):
@@ -204,8 +204,8 @@ class _Trace:
             origins[call["id"]] = {path: [mark.origin() for mark in marks] for path, _, marks, _ in arguments}
             for path, value, marks, made in arguments:
                 if made:
-                    told = {"tool": call["name"], "argument": path, "value": value, "origin": marks[0].origin()}
-                    made_up.append({"call": call["id"], **told})  # type: ignore[typeddict-item]
+                    fields = {"tool": call["name"], "argument": path, "value": value, "origin": marks[0].origin()}
+                    made_up.append({"call": call["id"], **fields})  # type: ignore[typeddict-item]
         return origins, made_up
 
     def _begin(self) -> None:
@@ -228,7 +228,7 @@ class _Trace:
             self._book(step, number, sources.lesson["number"] if sources.lesson else None)
 
     def _book(self, step: Step, number: int, attempt: int | None = None) -> list[_Argument]:
-        """Where a step's arguments come from; its result is known afterwards."""
+        """Return where a step's arguments come from, then make its result known."""
         if "outcome" not in step:
             return []
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
@@ -247,7 +247,7 @@ class _Trace:
         for form in forms_of(value):
             if form in self.real:
                 self.real[form] += [] if invented or len(self.real[form]) >= MOST_ORIGINS else [mark]
-            elif form in self.made and not trusted and (invented or _is_telling(form)):
+            elif form in self.made and not trusted and (invented or _is_specific(form)):
                 self.made[form] += [] if len(self.made[form]) >= MOST_ORIGINS else [supposed]
             elif invented:
                 self.made[form] = [supposed]
@@ -257,7 +257,7 @@ class _Trace:
                     self.numbers.append(form)
 
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
-        """Where each argument comes from; what stands nowhere is known as made up from now on."""
+        """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
         for place, value in scalars(args):
             marks, made = self._origins(tool, value)
@@ -270,7 +270,7 @@ class _Trace:
         return arguments
 
     def _origins(self, tool: str, value: Json) -> tuple[list[_Mark], bool]:
-        """Where a value comes from, and whether it is made up: because one part of it is that nobody can guess."""
+        """Return where a value comes from, and whether it is made up: because one specific part of it is."""
         if value is None or isinstance(value, bool):
             return [], False
         whole, atoms, offered = whole_form(str(value)), atoms_of(value), self._offered(tool, value)
@@ -286,7 +286,7 @@ class _Trace:
         return marks, False
 
     def _offered(self, tool: str, value: Json) -> bool:
-        """True for what the tool's schema names, and for a number on a small scale that it gives."""
+        """Return whether the tool's schema names a value, or a number lies on a small scale that it gives."""
         if tool not in self.offers:
             self.offers[tool] = _offers(self.parameters_of(tool))
         values, top = self.offers[tool]
@@ -295,7 +295,7 @@ class _Trace:
         )
 
     def _real(self, tool: str, atom: Atom) -> list[_Mark] | None:
-        """Where an atom really stands: whole before in parts before derived; None where nowhere, or only made up."""
+        """Return where an atom really stands: whole before in parts before derived; None if nowhere or only made up."""
         for form in atom.wholes:
             if form in self.real:
                 return self.real[form]
@@ -303,10 +303,10 @@ class _Trace:
             return parts
         near = [mark for form in atom.near for mark in self.real.get(form, ())]
         parts = self._parts(atom, alone=False) if not _ADDRESS.fullmatch(atom.wholes[0]) else None  # it is a guess
-        return near or parts or self._computed(atom) or self._timed(atom) or self._granted(tool, atom)
+        return near or parts or self._computed(atom) or self._timed(atom) or self._without_source(tool, atom)
 
     def _parts(self, atom: Atom, *, alone: bool) -> list[_Mark] | None:
-        """Where the parts of an identifier stand: digits that tell it apart `alone`, or half of its words as well."""
+        """Return where an identifier's parts stand: digits specific enough `alone`, or half of its words as well."""
         words = [self.real[word] for word in atom.words if word in self.real]
         digits = [self.real[part] for part in atom.digits if part in self.real]
         if alone:
@@ -316,30 +316,30 @@ class _Trace:
         return [marks[0] for marks in (*digits, *words)] if enough and len(digits) == len(atom.digits) else None
 
     def _computed(self, atom: Atom) -> list[_Mark] | None:
-        """The two known numbers of which a number is the sum, difference, product or quotient."""
+        """Return the two known numbers of which a number is the sum, difference, product or quotient."""
         wanted = float(atom.wholes[-1]) if atom.near else 0.0
-        known = [*self.numbers[-MOST_NUMBERS:], *filter(self._is_said, "23456789")] if wanted else []
+        known = [*self.numbers[-MOST_NUMBERS:], *filter(self._is_in_task, "23456789")] if wanted else []
         for first in known:
             one = float(first)
             shares = [f"≈{canonical(f'{part:.6f}')}" for part in (wanted / one, abs(wanted / one - 1)) if part < 1]
             for other in (wanted - one, one - wanted, wanted + one, wanted / one, one / wanted, wanted * one):
                 second = canonical(f"{other:.6f}")
-                if second in known or self._is_said(second):
+                if second in known or self._is_in_task(second):
                     return [self.real[first][0], self.real[second][0]]
-            for share in filter(self._is_said, shares):
+            for share in filter(self._is_in_task, shares):
                 return [self.real[first][0], self.real[share][0]]
         return None
 
-    def _is_said(self, form: str) -> bool:
-        """True for what the task itself says, where a small number is hardly there by chance."""
+    def _is_in_task(self, form: str) -> bool:
+        """Return whether the task itself holds a form, where a small number is hardly there by chance."""
         return any(mark.kind == "task" for mark in self.real.get(form, ()))
 
     def _timed(self, atom: Atom) -> list[_Mark] | None:
-        """The known time from which a time follows by a duration that the user speaks of, or by known minutes."""
+        """Return the known time from which a time follows by a duration that the user names, or by known minutes."""
         if not (wanted := _CLOCK.fullmatch(atom.wholes[0])):
             return None
-        spoken = [text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage)]
-        durations = {minutes for text in spoken for minutes in durations_of(text)}
+        texts = [text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage)]
+        durations = {minutes for text in texts for minutes in durations_of(text)}
         for form in self.real:
             if found := _CLOCK.fullmatch(form):
                 apart = 60 * (int(wanted[1]) - int(found[1])) + int(wanted[2]) - int(found[2])
@@ -347,8 +347,8 @@ class _Trace:
                     return self.real[form][:1]
         return None
 
-    def _granted(self, tool: str, atom: Atom) -> list[_Mark] | None:
-        """Nothing, for a default and for a date that follows from a known one where the user speaks of it so."""
+    def _without_source(self, tool: str, atom: Atom) -> list[_Mark] | None:
+        """Return no marks for a default, and for a date that follows from a known one where the user words it so."""
         year, _, day = atom.wholes[0].partition("~")
         if not day:
             granted = atom.wholes[-1] in self.offers[tool][0] or atom.wholes[0] in _ENDS_OF_DAY
@@ -356,18 +356,18 @@ class _Trace:
         now = clock(self.sources.state) if not _CLOCKS & {*self.sources.supposed} else None
         years = {int(form[:4]) for form in (*self.real, *forms_of(now)) if form[4:5] == "~" and form[:4].isdecimal()}
         near = not year.isdecimal() or any(abs(int(year) - known) <= 1 for known in years)
-        spoken = (text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage))
-        return [] if years and near and any(map(_RELATIVE.search, spoken)) else None
+        texts = (text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage))
+        return [] if years and near and any(map(_RELATIVE.search, texts)) else None
 
     def _hour(self, atom: Atom) -> list[_Mark] | None:
-        """Where the hour of a full hour is spoken of: 9, in the morning or in the evening."""
+        """Return where the hour of a full hour is known: 9, in the morning or in the evening."""
         hour, _, minute = atom.wholes[0].partition(":")
         hours = (hour, str(int(hour) - 12)) if minute == "00" and hour.isdecimal() else ()
         return next((self.real[each] for each in hours if each in self.real), None)
 
 
 def _offers(parameters: JsonObject) -> tuple[frozenset[str], int]:
-    """What a schema names: enums, consts, defaults, also in descriptions; and the end of its longest small scale."""
+    """Return what a schema names, also in descriptions: enums, consts, defaults; and the end of its longest scale."""
     values, top = set[str](), 1
     for schema in walk(parameters):
         enum, text = schema.get("enum"), schema.get("description")
@@ -380,6 +380,6 @@ def _offers(parameters: JsonObject) -> tuple[frozenset[str], int]:
     return frozenset(values), top
 
 
-def _is_telling(form: str) -> bool:
-    """True for what is hardly said twice by chance: phrases, dates, identifiers, numbers of two digits and more."""
+def _is_specific(form: str) -> bool:
+    """Return whether a form hardly occurs twice by chance: phrases, dates, identifiers, numbers of two digits."""
     return form[0] == "=" or (len(form) > 1 and any(map(str.isdigit, form)))

@@ -46,7 +46,7 @@ class Call(TypedDict):
     name: str
     args: JsonObject
     malformed: NotRequired[str]
-    """What the model wrote where arguments should be, when it is no JSON object; `args` is then empty."""
+    """What the model wrote where arguments should be, when it is not a JSON object; `args` is then empty."""
 
 
 class Complaint(TypedDict):
@@ -68,7 +68,7 @@ class PassedRung(TypedDict):
 
 
 class Outcome(TypedDict):
-    """What a call came to."""
+    """The outcome of a call."""
 
     status: CallStatus
     result: Json
@@ -106,7 +106,7 @@ class ChecklistItem(TypedDict):
 
 
 class JudgedItem(TypedDict):
-    """A checklist item and what became of it."""
+    """A checklist item with its judgement."""
 
     id: str
     description: str
@@ -146,17 +146,17 @@ class MadeUp(TypedDict):
 
 
 class Verdict(TypedDict):
-    """The judge's word on an attempt (paper, section 3.4 and appendix A.6)."""
+    """The judge's verdict on an attempt (paper, section 3.4 and appendix A.6)."""
 
     word: VerdictWord
     score: float
     items: list[JudgedItem]
     feedback: str
-    """What the judge has to say, also where it accepts; after a failure what the next attempt is told."""
+    """The judge's feedback, also where it accepts; after a failure the next attempt's planner is shown it."""
     unclear: NotRequired[list[str]]
     """Conditions of contracts that could not be evaluated, each with its call."""
     unasked_changes: NotRequired[list[str]]
-    """Changes that nobody asked for: by rule where every item is a check, else in the judge's words."""
+    """Changes that were not asked for: by rule where every item is a check, else in the judge's words."""
     made_up: NotRequired[list[MadeUp]]
     """What the plan rests on that a model made up."""
 
@@ -222,7 +222,7 @@ class UnjudgedAttempt(TypedDict):
 
 
 class Attempt(UnjudgedAttempt):
-    """An attempt with the judge's word on it; `usage` includes what that has cost."""
+    """An attempt with its verdict; `usage` includes the judge's."""
 
     verdict: Verdict
     origins: NotRequired[Origins]
@@ -230,7 +230,7 @@ class Attempt(UnjudgedAttempt):
 
 
 class Rehearsal(TypedDict):
-    """What a rehearsal found out: one record, so that embedding cannot clash with a parent's keys."""
+    """The result of a rehearsal: one record, so that embedding cannot clash with a parent's keys."""
 
     v: int
     plan: list[Call]
@@ -253,10 +253,10 @@ class Rehearsal(TypedDict):
 class RehearsalState(TypedDict, total=False):
     """Mixin for a parent graph that embeds the rehearsal.
 
-    A parent that says what must hold adds `checklist: list[ChecklistItem]` (a text alone is an item) and writes it
+    A parent that states what must hold adds `checklist: list[ChecklistItem]` (a text alone is an item) and writes it
     before each rehearsal; without one the model writes it. `messages` and `task_state` begin the next rehearsal where
     the last one ended. `rehearsal` is the last one: a parent that runs several at once, as with `Send`, calls the graph
-    in a node of its own and writes what came of it to a key with a reducer.
+    in a node of its own and writes the results to a key with a reducer.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]

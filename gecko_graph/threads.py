@@ -1,8 +1,8 @@
 """Two runs of one thread at once: each would write what it began from, and one would lose the other's turn.
 
 LangGraph locks no thread: two runs that begin from one checkpoint both go through, and what the later one writes takes
-the place of what the earlier one has written. So whoever writes back asks the saver first whether all that is newer
-than the run's own input is its own.
+the place of what the earlier one has written. So a run asks the saver, before it writes back, whether all that is newer
+than its input is its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WAIT_S = 2.0
 
 
 def look_for_other_runs() -> Work | None:
-    """The question whether another run has written to this thread: its value is True or False.
+    """Return the work of finding out whether another run has written to this thread: its value is a bool.
 
     None where it cannot be asked: outside of a graph, without a saver, and with `durability="exit"`, which saves
     nothing of a run before its end.
@@ -48,13 +48,13 @@ def look_for_other_runs() -> Work | None:
 
 
 def other_run_wrote(saver: BaseCheckpointSaver[Any], thread_id: str, own: str, addressed: bool) -> bool:
-    """True if the thread has checkpoints of another run that are newer than what this run began from.
+    """Return whether the thread has checkpoints of another run that are newer than this run's start.
 
     Args:
         saver: The saver of the thread.
         thread_id: The thread.
         own: Identifier of this run's newest checkpoint.
-        addressed: True where the run was told which checkpoint to begin from; newer ones are then no surprise.
+        addressed: True where the run's config names the checkpoint to begin from; newer ones are then expected.
     """
     deadline = time.monotonic() + WAIT_S
     while saver.get_tuple(_config(thread_id, own)) is None:

@@ -25,32 +25,32 @@ ITEM_KEYS = ("id", "description", "check")
 
 
 def task_of(messages: Sequence[AnyMessage]) -> str:
-    """The task: the text of the last human turn.
+    """Return the task: the text of the last human turn.
 
     Raises:
-        TaskError: There is none, or it is empty.
+        TaskError: It is missing or empty.
     """
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
             if task := text_of(message).strip():
                 return task
             raise TaskError("the task is empty: put what the user wants into the last human message")
-    raise TaskError('there is no task: pass {"messages": [("user", "what to do")]}')
+    raise TaskError('no task: pass {"messages": [("user", "what to do")]}')
 
 
 def earlier(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The conversation before the task, with what was called: it resolves references and is not judged again."""
+    """Return the conversation before the task, with its calls: it resolves references and is not judged again."""
     last = max((index for index, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
     return recalled(messages[:last])
 
 
 def human_turns(messages: Sequence[AnyMessage]) -> int:
-    """How many human turns the conversation has: the number of the scenario's turn, from 1."""
+    """Return how many human turns the conversation has: the number of the scenario's turn, from 1."""
     return sum(isinstance(message, HumanMessage) for message in messages)
 
 
 def next_turn(state: GeckoState) -> int:
-    """The number of the turn that opens now; every run of a thread opens one."""
+    """Return the number of the turn that opens now; every run of a thread opens one."""
     ledger = state.get("ledger")
     return (ledger["turn"] if ledger else 0) + 1
 
@@ -71,7 +71,7 @@ def check_start(found: str, expected: str) -> None:
 
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
-    """Which budget of the turn an attempt has spent; attempts that run at once share the tokens equally."""
+    """Return which budget of the turn an attempt has spent; attempts that run at once share the tokens equally."""
     tokens = total(state.get("usage", {}))
     used = tokens["input_tokens"] + tokens["output_tokens"]
     if context.token_budget is not None:
@@ -85,26 +85,26 @@ def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
     return None
 
 
-def numbered(given: Sequence[Any]) -> list[ChecklistItem]:
-    """The caller's items, checked; an item without an id gets one, and a bare text is a description.
+def read_checklist(given: Sequence[Any]) -> list[ChecklistItem]:
+    """Return the caller's items, checked; an item without an id gets one, and a bare text is a description.
 
     Raises:
-        TaskError: It is no list, an item is wrong (see `item_of`), or two have one id.
+        TaskError: It is not a list, an item is wrong (see `read_item`), or two have one id.
         ContractError: A check cannot be parsed.
     """
     if not isinstance(given, list | tuple):
-        raise TaskError(f"checklist is a {type(given).__name__}: give a list of items, such as ['the file exists']")
-    items = [item_of(raw, number) for number, raw in enumerate(given, 1)]
+        raise TaskError(f"checklist: expected a list of items, such as ['the file exists'], got {type(given).__name__}")
+    items = [read_item(raw, number) for number, raw in enumerate(given, 1)]
     if len({item["id"] for item in items}) < len(items):
         raise TaskError("two items of the checklist have the same id: give each its own")
     return items
 
 
-def item_of(raw: Any, number: int) -> ChecklistItem:
-    """One of the caller's items, checked. A check under a misspelt key would silently be a question to the model.
+def read_item(raw: Any, number: int) -> ChecklistItem:
+    """Return one of the caller's items, checked. A check under a misspelt key would be a question to the model.
 
     Raises:
-        TaskError: It has no description, another key than those of `ChecklistItem`, or a check that is no text.
+        TaskError: It has no description, another key than those of `ChecklistItem`, or a check that is not a text.
         ContractError: The check cannot be parsed.
     """
     entry = {"description": raw} if isinstance(raw, str) else raw
@@ -113,21 +113,21 @@ def item_of(raw: Any, number: int) -> ChecklistItem:
             f"checklist item {number}: give it a description, for example {{'description': 'the file exists'}}"
         )
     if unknown := [key for key in entry if key not in ITEM_KEYS]:
-        raise TaskError(f"checklist item {number}: {unknown[0]!r} is no key of an item; keys: {', '.join(ITEM_KEYS)}")
+        raise TaskError(f"checklist item {number}: unknown key {unknown[0]!r}; keys: {', '.join(ITEM_KEYS)}")
     item: ChecklistItem = {
         "id": str(entry.get("id") or f"item-{number}"),
         "description": str(entry.get("description") or entry["check"]),
     }
     if check := entry.get("check"):
         if not isinstance(check, str):
-            raise TaskError(f"checklist item {item['id']}: its check is a {type(check).__name__}: write an expression")
+            raise TaskError(f"checklist item {item['id']}: expected an expression as check, got {type(check).__name__}")
         check_expression(check, where=f"checklist item {item['id']}")
         item["check"] = check
     return item
 
 
 def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
-    """The ladder's request for one call, with the state that it is answered in."""
+    """Return the ladder's request for one call, with the state that it is answered in."""
     return RungRequest(
         tool=toolkit[call["name"]],
         call=call,

@@ -45,10 +45,10 @@ class World:
     Args:
         toolkit: The tools that can be called.
         state: The task state to begin with, a JSON object; it is copied.
-        model: Speaks for the roles validator, simulator and state_updater: `"provider:name"` or any chat model.
-        models: A model of its own for some roles; roles without one are left to the rules.
+        model: The model of validator, simulator and state_updater: `"provider:name"` or any chat model.
+        models: Models of single roles; roles without one are left to the rules.
         context: The knobs; those of turns and attempts (`max_steps`, budgets, retries) have no meaning here.
-        rungs: Who else may answer a call, as for `create_gecko`.
+        rungs: Further rungs, as for `create_gecko`.
         prompts: A folder with prompts of your own, as for `create_gecko`.
 
     Raises:
@@ -104,34 +104,34 @@ class World:
         with self._line.turn():
             state = self._now.values
             update = run_node(self._answer(call), state, self._scope, models=self._models, book=book_attempt)
-            return self._committed(update)
+            return self._commit(update)
 
     async def acall(self, call: Any) -> Step:
-        """As `call`, without blocking the event loop."""
+        """Answer as `call` does, without blocking the event loop."""
         async with self._line.aturn():
             state = self._now.values
             update = await arun_node(self._answer(call), state, self._scope, models=self._models, book=book_attempt)
-            return self._committed(update)
+            return self._commit(update)
 
     @property
     def state(self) -> JsonObject:
-        """The task state as it is now; a copy."""
+        """Return the task state as it is now; a copy."""
         copied: JsonObject = clone(self._now.values["task_state"])
         return copied
 
     @property
     def log(self) -> list[Step]:
-        """The steps so far in their order, refused calls included; a copy."""
+        """Return the steps so far in their order, refused calls included; a copy."""
         copied: list[Step] = clone(self._now.values["steps"])
         return copied
 
     @property
     def usage(self) -> Usage:
-        """What models have cost in this world by role, undone calls included; a fork begins at nothing."""
+        """Return what models have cost in this world by role, undone calls included; a fork begins at nothing."""
         return dict(self._usage)
 
     def fork(self) -> World:
-        """Another world that begins as this one is now; neither sees what is called in the other from here on."""
+        """Return another world that begins as this one is now; neither sees the other's later calls."""
         other = copy(self)
         other._line, other._usage = WaitingLine(), {}
         other._go_to(self._now)
@@ -153,7 +153,7 @@ class World:
             return dropped
 
     def snapshot(self) -> JsonObject:
-        """The world as plain JSON, for `restore`: where it began, its state, log and facts, what each call noted."""
+        """Return the world as plain JSON, for `restore`: its start, state, log and facts, what each call noted."""
         now = self._now
         copied: JsonObject = clone(
             {
@@ -170,7 +170,7 @@ class World:
 
     @classmethod
     def restore(cls, toolkit: Toolkit, snapshot: Mapping[str, Any], **more: Any) -> World:
-        """The world of a snapshot: it goes on as the original would have.
+        """Return the world of a snapshot: it goes on as the original would have.
 
         Args:
             toolkit: The same tools.
@@ -196,7 +196,7 @@ class World:
         call, complaint = read_call(given, taken=self._taken, number=len(self._now.values["steps"]) + 1)
         return partial(answer_call, call=call, complaint=complaint, nodes=self._nodes)
 
-    def _committed(self, update: Update) -> Step:
+    def _commit(self, update: Update) -> Step:
         self._usage = add_usage(self._usage, update.pop("usage", {}))
         self._now = self._now.after(update)
         step: Step = clone(update["steps"][0])
@@ -209,7 +209,7 @@ class World:
 
 
 class _Point(NamedTuple):
-    """Where a world is: the attempt's keys that its nodes read, and what each call noted. Never changed in place."""
+    """A point of a world: the attempt's keys that its nodes read, and what each call noted. Never changed in place."""
 
     values: AttemptState
     notes: tuple[JsonObject, ...]
@@ -227,7 +227,7 @@ class _Point(NamedTuple):
         return _Point(apply_update(self.values, update), (*self.notes, note))
 
     def through(self, steps: list[Step], notes: Collection[JsonObject]) -> _Point:
-        """The point after these calls: as when they were made."""
+        """Return the point after these calls: as when they were made."""
         point = self
         for step, note in zip(steps, notes, strict=True):
             outcome = step.get("outcome")
@@ -237,7 +237,7 @@ class _Point(NamedTuple):
 
 
 def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
-    """The knobs, where both are what they should be.
+    """Return the knobs, with toolkit and context checked.
 
     Raises:
         ToolkitError: The toolkit is not a Toolkit, or has no tools.
@@ -245,13 +245,13 @@ def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
     """
     if not isinstance(toolkit, Toolkit):
         raise ToolkitError(
-            f"{type(toolkit).__name__} is no Toolkit: use Toolkit.from_openapi(...) or Toolkit.from_tools([...])"
+            f"expected a Toolkit (Toolkit.from_openapi(...), Toolkit.from_tools([...])), got {type(toolkit).__name__}"
         )
     if not len(toolkit):
         raise ToolkitError("the toolkit has no tools: there is nothing to rehearse")
     if context is not None and not isinstance(context, GeckoContext):
         raise GeckoError(
-            f"context is a {type(context).__name__}: give an object, for example context=GeckoContext(max_retries=1)"
+            f"context: expected a GeckoContext, such as GeckoContext(max_retries=1), got {type(context).__name__}"
         )
     return context or GeckoContext()
 
@@ -259,7 +259,7 @@ def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
 def answer_call(
     state: AttemptState, scope: NodeScope, *, call: Call, complaint: Complaint | None, nodes: Sequence[partial[Any]]
 ) -> Generator[list[AnyAsk], list[Reply], Update]:
-    """A node function: what validator, simulator and state_updater write for one call, together."""
+    """Answer one call with validator, simulator and state_updater, as one node function."""
     if complaint:
         return {"steps": [{"v": VERSION, "call": call, "complaints": [complaint]}]}
     writes: Update = {"steps": [], "task_state": [], "facts": {}, "semantic": []}
@@ -275,12 +275,12 @@ def answer_call(
 
 
 def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Call, Complaint | None]:
-    """The call as a step keeps it, and what is wrong with its form.
+    """Return the call as a step keeps it, and what is wrong with its form.
 
     Args:
-        given: What was to be called: anything.
-        taken: The ids that are not free.
-        number: Of the call: it is in the id of a call that brings none.
+        given: The call as it came in: anything.
+        taken: The ids that are taken.
+        number: Of the call, for the id of a call that has none.
     """
     fields = given if isinstance(given, dict) else {}
     name, identifier = fields.get("name"), fields.get("id")
@@ -302,10 +302,10 @@ def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Ca
     except StateError as error:
         call["malformed"] = str(error)
     if not isinstance(given, dict) or not _is_text(name):
-        return call, about(call, expected='a call as {"name", "args"}', got=_shown(given))
+        return call, about(call, expected='a call as {"name", "args"}', got=_describe(given))
     if identifier is not None and not free:
         expected = f"an id of 1 to {LONGEST_ID} characters that no call before has had, or none"
-        return call, about(call, expected=expected, got=_shown(identifier))
+        return call, about(call, expected=expected, got=_describe(identifier))
     return call, None
 
 
@@ -317,7 +317,7 @@ def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str)
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     try:
         check_json(value, what="the value")
     except StateError as error:

@@ -251,7 +251,7 @@ def test_an_attempt_that_breaks_is_data(monkeypatch):
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
-        ({"messages": []}, "there is no task"),
+        ({"messages": []}, "no task: pass"),
         ({"messages": [("user", "  ")]}, "the task is empty"),
         ({"messages": [("user", "x")], "task_state": {"when": object}}, r"task_state.*when"),
         ({"messages": [("user", "x")], "checklist": [{"id": "a"}]}, "give it a description"),
@@ -265,7 +265,7 @@ def test_a_user_s_mistake_raises_and_says_what_to_do(inputs, says):
 
 @pytest.mark.parametrize("context", [{"max_retries": 1}, GeckoContext, 3])
 def test_a_bound_context_that_is_none_is_a_mistake(context):
-    with pytest.raises(GeckoError, match=r"context=GeckoContext\(max_retries=1\)"):
+    with pytest.raises(GeckoError, match=r"context: expected a GeckoContext, such as GeckoContext\(max_retries=1\)"):
         desk.gecko(desk.RIGHT, context=context)
 
 

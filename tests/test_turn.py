@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from gecko_graph import GeckoContext, GeckoError
 from gecko_graph.errors import TaskError
-from gecko_graph.turn import earlier, human_turns, next_turn, numbered, task_of
+from gecko_graph.turn import earlier, human_turns, next_turn, read_checklist, task_of
 
 TALK = [SystemMessage("s"), HumanMessage("first"), AIMessage("a"), HumanMessage(" second "), AIMessage("b")]
 
@@ -54,7 +54,7 @@ def test_a_knob_that_was_renamed_is_still_taken_by_its_old_name():
 
 def test_bare_texts_and_missing_ids_are_filled_in():
     given = ["it is filed", {"description": "and told"}, {"check": "state.trays"}, {"id": "x", "description": "last"}]
-    assert numbered(given) == [
+    assert read_checklist(given) == [
         {"id": "item-1", "description": "it is filed"},
         {"id": "item-2", "description": "and told"},
         {"id": "item-3", "description": "state.trays", "check": "state.trays"},
@@ -65,8 +65,8 @@ def test_bare_texts_and_missing_ids_are_filled_in():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("the file exists", "checklist is a str: give a list"),
-        ({"description": "d"}, "checklist is a dict: give a list"),
+        ("the file exists", "checklist: expected a list of items.*, got str"),
+        ({"description": "d"}, "checklist: expected a list of items.*, got dict"),
         ([{}], "checklist item 1: give it a description"),
         (["fine", "  "], "checklist item 2: give it a description"),
         ([7], "checklist item 1: give it a description"),
@@ -74,9 +74,9 @@ def test_bare_texts_and_missing_ids_are_filled_in():
         (["x", {"id": "item-1", "description": "y"}], "the same id"),
         (
             ["x", {"description": "y", "chek": "state.a"}],
-            "checklist item 2: 'chek' is no key of an item; keys: id, desc",
+            "checklist item 2: unknown key 'chek'; keys: id, desc",
         ),
-        ([{"description": "x", "check": True}], "item-1: its check is a bool"),
+        ([{"description": "x", "check": True}], "item-1: expected an expression as check, got bool"),
         ([{"description": "x", "check": "1 +"}], "checklist item item-1"),
         ([{"description": "x", "check": "nosuch > 1"}], "unknown name 'nosuch'"),
         ([{"description": "x", "check": "state.__class__"}], "item-1"),
@@ -84,4 +84,4 @@ def test_bare_texts_and_missing_ids_are_filled_in():
 )
 def test_a_wrong_checklist_is_a_user_s_mistake(given, says):
     with pytest.raises(GeckoError, match=says):
-        numbered(given)
+        read_checklist(given)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals.costing import case
-from evals.suites.contracts import calls_of
+from evals.suites.contracts import answered_calls
 from gecko_graph import GeckoContext, Toolkit, World, create_gecko
 from gecko_graph.task_state.patch import apply_patch
 from gecko_graph.testing import recorded
@@ -121,5 +121,5 @@ def test_recorded_calls_on_the_file_system_come_to_the_same(read_jsonl):
     toolkit = case.files_toolkit(contracts=True)
     tasks = [one for one in read_jsonl("bfcl_multiturn_calls.jsonl.gz") if "GorillaFileSystem" in one["initial_state"]]
     for task in tasks[:40]:
-        calls = [(one.call["name"], one.call["args"]) for one in calls_of(task)]
+        calls = [(one.call["name"], one.call["args"]) for one in answered_calls(task)]
         assert_agreement(toolkit, [[each] for each in calls], task["initial_state"]["GorillaFileSystem"], {})

@@ -58,10 +58,10 @@ def recorded_calls(path: Path) -> Iterator[Recorded]:
     """The file-system calls of one recording, with the states that their recorded patches give."""
     for task in read_jsonl(path):
         if CLASS in task["initial_state"]:
-            yield from calls_of(task)
+            yield from answered_calls(task)
 
 
-def calls_of(task: Mapping[str, Any]) -> Iterator[Recorded]:
+def answered_calls(task: Mapping[str, Any]) -> Iterator[Recorded]:
     """The file-system calls of one recorded task."""
     world = task["initial_state"]
     for number, step in enumerate(step for turn in task["turns"] for step in turn):
@@ -140,7 +140,7 @@ class Contracts(Suite):
     def run_case(self, case: Case) -> JsonObject:
         """Replay its calls."""
         made, raised = [], 0
-        for one in calls_of(case.data):
+        for one in answered_calls(case.data):
             if one.raised:
                 raised += 1
                 continue

@@ -31,7 +31,7 @@ from ..state import ChecklistItem, JsonObject, SupposedState
 from ..task_state.digest import check_json, clone, digest
 from ..task_state.patch import pointer
 from ..toolkit import Toolkit, ToolSpec
-from ..turn import earlier, human_turns, next_turn, numbered, task_of
+from ..turn import earlier, human_turns, next_turn, read_checklist, task_of
 from ..view.view import focus_words, view
 
 RUNTIME = "runtime_state"
@@ -92,7 +92,7 @@ def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[Checklis
     A parent's keys live as long as its thread: what was given for an earlier human turn would still be there, and hold.
     """
     given = state.get("checklist")
-    items = None if given is None else numbered(given)
+    items = None if given is None else read_checklist(given)
     mark = digest(items) if embedded and items is not None else ""
     if mark and mark == last_checklist(earlier(state["messages"])):
         return None, mark, "the given checklist was used for an earlier task: write one for this task"

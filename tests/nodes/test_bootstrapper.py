@@ -123,8 +123,8 @@ def test_without_a_model_the_state_stays_as_it_is(turn):
         ({"task_state": 0}, "task_state: expected a JSON object .*, got int"),
         ({"task_state": {"a": {1: 2}}}, r"task_state: \$.a has the key 1"),
         ({"task_state": {"a": float("nan")}}, r"\$.a is nan"),
-        ({"messages": []}, "there is no task"),
-        ({"messages": [AIMessage("hi")]}, "there is no task"),
+        ({"messages": []}, "no task: pass"),
+        ({"messages": [AIMessage("hi")]}, "no task: pass"),
         ({"messages": [HumanMessage("do it"), HumanMessage(" \n ")]}, "the task is empty"),
     ],
 )
