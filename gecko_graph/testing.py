@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from .context import GeckoContext
 from .models.ask import AnyAsk, Ask, Reply
 from .models.node import NodeFunction, NodeScope
-from .models.recorded import RecordedModel, planned
+from .models.recorded import RecordedModel, planner_message
 from .models.usage import count_tokens
 from .state import ROLES, Role
 
@@ -103,7 +103,7 @@ def reply_to(ask: AnyAsk, reply: Any) -> Reply:
     if isinstance(ask, Ask) and not isinstance(reply, BaseModel):
         return Reply(ask.reply.model_validate(reply), None, usage)
     if isinstance(reply, Mapping) and ("say" in reply or "call" in reply or "calls" in reply):
-        return Reply(planned(dict(reply), prefix="call"), None, usage)
+        return Reply(planner_message(dict(reply), prefix="call"), None, usage)
     return Reply(reply, None, usage)
 
 

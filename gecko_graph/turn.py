@@ -14,7 +14,7 @@ from .contracts.language.expression import check_expression
 from .errors import StateError, TaskError
 from .models.ask import Where
 from .models.formatting import text_of
-from .models.memory import recalled
+from .models.memory import recall_calls
 from .models.node import NodeScope
 from .models.usage import total
 from .simulation.rung import RungRequest
@@ -41,7 +41,7 @@ def task_of(messages: Sequence[AnyMessage]) -> str:
 def earlier(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Return the conversation before the task, with its calls: it resolves references and is not judged again."""
     last = max((index for index, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
-    return recalled(messages[:last])
+    return recall_calls(messages[:last])
 
 
 def human_turns(messages: Sequence[AnyMessage]) -> int:

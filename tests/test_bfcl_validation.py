@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from evals.suites import validation
-from gecko_graph.schemas.complaints import complaints
+from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.schemas.findings import value_at
-from gecko_graph.schemas.undecided import undecided
+from gecko_graph.schemas.undecided import find_undecided
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_a_call_takes_few_steps(rows, count_steps):
         for call in row.answer["calls"]
         if call["name"] in row.tools
     ]
-    steps = count_steps(lambda: [complaints(tool, args) for tool, args in calls])
+    steps = count_steps(lambda: [find_complaints(tool, args) for tool, args in calls])
     assert steps / len(calls) < 1_000
 
 
@@ -67,5 +67,5 @@ def test_a_function_is_read_once(rows, rules):
 def test_undecided_of_real_calls_names_places_that_are_there(rows):
     for row in [row for row in rows if row.label == "CORRECT"][::80]:
         for call in row.answer["calls"]:
-            for place in undecided(row.tools[call["name"]].parameters, call["arguments"]):
+            for place in find_undecided(row.tools[call["name"]].parameters, call["arguments"]):
                 assert value_at(call["arguments"], place) is not None

@@ -245,7 +245,7 @@ FINE = "Complete it.\n<!-- user -->\n{{ tool | fence('tool') }}"
 @pytest.mark.parametrize(
     ("name", "source", "words"),
     [
-        ("converter.md", "no marker\n{{ tool }}", "converter.md: there is no line <!-- user -->"),
+        ("converter.md", "no marker\n{{ tool }}", "converter.md: expected a line <!-- user -->"),
         (
             "converter.md",
             "{{ tool }}\n<!-- user -->\n{{ tool }}",

@@ -12,7 +12,7 @@ from openapi_spec_validator import validate
 from evals.suites.contracts import FILES, TOOLKIT, Recorded, recorded_calls, replay
 from gecko_graph import Toolkit
 from gecko_graph.documents import read_document
-from gecko_graph.schemas.complaints import complaints, faults
+from gecko_graph.schemas.complaints import find_complaints, find_faults
 
 NAMES = [
     "cat", "cd", "cp", "diff", "du", "echo", "find", "grep", "ls", "mkdir", "mv", "pwd", "rm", "rmdir", "sort", "tail",
@@ -57,10 +57,10 @@ def test_results_keep_to_their_schemas(tools, shared_data):
     for name in FILES:
         for one in list(recorded_calls(shared_data / name))[:400]:
             tool = tools[one.call["name"]]
-            if one.raised or complaints(tool, one.call["args"]):
+            if one.raised or find_complaints(tool, one.call["args"]):
                 continue
             got = replay(tool, one)
-            assert got.status == "error" or faults(tool.result, got.result) == []
+            assert got.status == "error" or find_faults(tool.result, got.result) == []
 
 
 # What the recordings do not show: any names, any order of calls. A contract always has an answer, and the state stays a
@@ -100,7 +100,7 @@ def test_any_calls_leave_a_file_system(tools, made):
         call = {"id": str(number), "name": name, "args": args}
         got = replay(tools[name], Recorded("any", call, state, None, None, None))
         assert got.status != "none", got.result
-        assert got.status == "error" or faults(tools[name].result, got.result) == []
+        assert got.status == "error" or find_faults(tools[name].result, got.result) == []
         if tools[name].reads or got.status == "error":
             assert got.after == state
         state = got.after

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from gecko_graph.schemas.complaints import complaints
+from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import JsonObject
 from gecko_graph.task_state.patch import json_equal
 
@@ -139,7 +139,7 @@ def _changed(
         rule = tool.parameters.get("properties", {}).get(key, {})
         value = change(call["args"][key], rule)
         made = {**call, "args": {**call["args"], key: value}}
-        if value != call["args"][key] and (not complaints(tool, made["args"])) == fits:
+        if value != call["args"][key] and (not find_complaints(tool, made["args"])) == fits:
             return [*calls[:number], made, *calls[number + 1 :]]
     return None
 

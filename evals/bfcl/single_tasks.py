@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.toolkit import Toolkit
 
@@ -108,7 +108,7 @@ def _right_arguments(schema: JsonObject, values: Mapping[str, Sequence[Json]]) -
     made: JsonObject = {}
     for name, options in values.items():
         right = [_plain(each) for each in options if each != LEFT_OUT]
-        allowed = [each for each in right if name in known and not faults(known[name], each)]
+        allowed = [each for each in right if name in known and not find_faults(known[name], each)]
         if allowed or (right and LEFT_OUT not in options):
             made[name] = (allowed or right)[0]
         elif name in required and options:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import Toolkit, ToolSpec
-from gecko_graph.schemas.complaints import complaints
+from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import JsonObject
 
 from ..harness import datasets
@@ -114,7 +114,7 @@ class Task:
                 if call["call"] not in toolkit:
                     yield f"{self.id}, turn {number + 1}: the truth calls {call['call']}, which is not offered"
                 else:
-                    found = complaints(toolkit[call["call"]], call["args"])
+                    found = find_complaints(toolkit[call["call"]], call["args"])
                     yield from (
                         f"{self.id}, turn {number + 1}: {text}: the document wants {each['expected']} at {each['path']}"
                         for each in found
@@ -151,7 +151,7 @@ def for_truth(task: Task, turn: int, toolkit: Toolkit, spec_of: Callable[[str], 
 
 def widened(spec: ToolSpec, given: Sequence[JsonObject]) -> ToolSpec:
     """The tool with any value allowed for those arguments whose rule some given arguments break."""
-    wrong = {each["path"].removeprefix("$.") for args in given for each in complaints(spec, args)}
+    wrong = {each["path"].removeprefix("$.") for args in given for each in find_complaints(spec, args)}
     if not wrong:
         return spec
     properties = {key: {} if key in wrong else rule for key, rule in spec.parameters["properties"].items()}

@@ -19,7 +19,7 @@ from gecko_graph import ToolSpec
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import as_node
 from gecko_graph.nodes.validator import validator
-from gecko_graph.schemas.complaints import complaints, unknown_tool
+from gecko_graph.schemas.complaints import find_complaints, unknown_tool
 from gecko_graph.schemas.findings import value_at
 from gecko_graph.state import Call, Complaint, JsonObject
 from gecko_graph.toolkit.function_dicts import spec_of_dict
@@ -110,7 +110,7 @@ class Rules:
             return [unknown_tool({"id": "", "name": call["name"], "args": call["arguments"]})]
         key = (id(tool), json.dumps(call["arguments"]))
         if key not in self._said:
-            self._said[key] = complaints(tool, call["arguments"])
+            self._said[key] = find_complaints(tool, call["arguments"])
         return self._said[key]
 
 

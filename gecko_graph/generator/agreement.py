@@ -1,4 +1,4 @@
-"""What a made-up value must agree with: the call's arguments, and the other fields of its object."""
+"""Agreement of a made-up value with the call's arguments and with the other fields of its object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..state import Json, JsonObject
 from .naming import IDENTIFIERS, is_identifier, is_own_identifier, noun, singular, vocabulary, words
 
 MAX_ECHOED = 2_000
-"""Characters of an argument that is said again."""
+"""Characters of an argument that may be repeated."""
 
 _WRAPPERS = vocabulary(
     "data result results response payload item items record entity body content value values output details"
@@ -25,18 +25,18 @@ _ORDER = (("start", "end"), ("begin", "end"), ("from", "to"), ("min", "max"), ("
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a value is being made.
+class Position:
+    """Where in the result a value is generated.
 
     Args:
         trail: Names and indices from the root.
-        item: Trail of the array item that it stands in; empty outside arrays.
+        item: Trail of the enclosing array item; empty outside arrays.
         near: Names of fields since the root or that item.
         names: Names of fields since the root.
-        owner: What the object it stands in is called.
+        owner: Name of the enclosing object.
         scope: Trail of that object.
-        refs: References that led here, as often as they did.
-        tight: True where only what must be there is made.
+        refs: References that led here, with repetitions.
+        tight: True where only required parts are generated.
     """
 
     trail: tuple[str | int, ...] = ()
@@ -53,15 +53,15 @@ class Place:
         """The nearest field's name."""
         return self.names[-1] if self.names else ""
 
-    def member(self, name: str) -> Place:
-        """The place of a member of the object here."""
+    def member(self, name: str) -> Position:
+        """Return the position of a member of the object here."""
         owner = self.name or self.owner
         names, near = (*self.names, name), (*self.near, name)
         return replace(self, trail=(*self.trail, name), names=names, near=near, owner=owner, scope=self.trail)
 
 
 class Echo:
-    """The arguments of a call, as something to be repeated: the same names, and the identity of what was asked for."""
+    """Arguments of a call that a result repeats: fields of the same names, and the identity of the requested entity."""
 
     def __init__(self, args: Mapping[str, Json], *, tool: str) -> None:
         self._args = {words(name): value for name, value in args.items() if words(name) and _is_small(value)}
@@ -71,11 +71,11 @@ class Echo:
         one = list(named.values()) if len(named) == 1 and not _MAKERS & self._about else []
         self._own = next(iter([*fitting, *one]), None)
 
-    def candidates(self, place: Place) -> Iterator[Json]:
-        """The arguments that the field there may repeat, the likeliest first."""
-        name, found = place.name, words(place.name)
-        is_main = not place.item and all(self._wraps(each) for each in place.names[:-1])
-        own = is_identifier(name) and is_own_identifier(name, place.owner)
+    def candidates(self, position: Position) -> Iterator[Json]:
+        """Yield the arguments that the field may repeat, the likeliest first."""
+        name, found = position.name, words(position.name)
+        is_main = not position.item and all(self._wraps(name) for name in position.names[:-1])
+        own = is_identifier(name) and is_own_identifier(name, position.owner)
         if own and not is_main:
             return
         if found in self._args and (is_main or len(found) > 1 or not _GENERIC & set(found)):
@@ -96,7 +96,7 @@ def _is_small(value: Json) -> bool:
 
 
 def _forms(value: Json) -> Iterator[Json]:
-    """The value, and the same identifier as text or number."""
+    """Yield the value, and the same identifier as text or number."""
     yield value
     if isinstance(value, int) and not isinstance(value, bool):
         yield str(value)
@@ -104,27 +104,27 @@ def _forms(value: Json) -> Iterator[Json]:
         yield int(value)
 
 
-def agree(made: JsonObject, *, fixed: Collection[str], fits: Callable[[str, Json], bool]) -> None:
+def agree(value: JsonObject, *, fixed: Collection[str], fits: Callable[[str, Json], bool]) -> None:
     """Make the numbers of an object agree, in place: counts count, and lower ends lie below upper ones.
 
     Args:
-        made: An object that nobody else has seen yet.
+        value: The object; changed in place.
         fixed: Names of fields that repeat an argument, and stay as they are.
         fits: Whether a field may have a value.
     """
 
-    def put(name: str, value: Json) -> bool:
-        free = name not in fixed and fits(name, value)
+    def put(name: str, number: Json) -> bool:
+        free = name not in fixed and fits(name, number)
         if free:
-            made[name] = value
+            value[name] = number
         return free
 
-    lists: list[list[Any]] = [value for value in made.values() if isinstance(value, list)]
-    numbers = {words(name): name for name, value in made.items() if type(value) in (int, float)}
+    lists: list[list[Any]] = [member for member in value.values() if isinstance(member, list)]
+    numbers = {words(name): name for name, member in value.items() if type(member) in (int, float)}
     for found, name in numbers.items():
-        if len(lists) == 1 and _COUNTS & set(found) and isinstance(made[name], int):
+        if len(lists) == 1 and _COUNTS & set(found) and isinstance(value[name], int):
             put(name, len(lists[0]))
         for low, high in _ORDER:
             upper = numbers.get(tuple(high if word == low else word for word in found), name)
-            if upper != name and made[name] >= made[upper] and not put(upper, made[name] + 10):
-                put(name, made[upper] - 1)
+            if upper != name and value[name] >= value[upper] and not put(upper, value[name] + 10):
+                put(name, value[upper] - 1)

@@ -1,4 +1,4 @@
-"""Dice that fall alike in every process: what is made up comes from a hash of seed, tool, arguments and place."""
+"""Random choices that are the same in every process: hashes of seed, tool, arguments and position."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Thing = TypeVar("Thing")
 
 
 class Dice:
-    """A stream of numbers that belongs to a text.
+    """A deterministic stream of numbers, seeded with a text.
 
     Args:
-        key: Equal keys throw equal numbers. Python's `hash` and `random` are not used: one changes between processes,
+        key: Equal keys give equal numbers. Python's `hash` and `random` are not used: one changes between processes,
             the other between versions.
     """
 
@@ -24,31 +24,31 @@ class Dice:
         self._thrown = 0
 
     def part(self, name: str) -> Dice:
-        """Dice of their own for a part of what these belong to."""
+        """Return independent dice for a named part."""
         return Dice(f"{self._key}\0{name}")
 
     def below(self, count: int) -> int:
-        """A whole number from 0 to `count` - 1."""
+        """Return a whole number from 0 to `count` - 1."""
         return self._throw() % max(count, 1)
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both included."""
+        """Return a whole number from `low` to `high`, both included."""
         return low + self.below(high - low + 1)
 
     def pick(self, things: Sequence[Thing]) -> Thing:
-        """One of the things."""
+        """Return one of the things."""
         return things[self.below(len(things))]
 
     def word(self, text: str) -> str:
-        """One of a text's words."""
+        """Return one of a text's words."""
         return self.pick(text.split())
 
     def chance(self, percent: int) -> bool:
-        """True in so many of a hundred throws."""
+        """Return True with this probability."""
         return self.below(100) < percent
 
     def letters(self, count: int, alphabet: str = "0123456789abcdef") -> str:
-        """So many characters of an alphabet."""
+        """Return `count` characters of an alphabet."""
         out = ""
         while len(out) < count:
             thrown = self._throw()

@@ -1,4 +1,4 @@
-"""Plausible values for fields by name and format. Nobody real: names, numbers, addresses reserved for examples."""
+"""Plausible values for fields by name and format; numbers and addresses are those reserved for examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from ..schemas.formats import INTEGER_BITS
 from .dice import Dice
-from .moments import examples_of
+from .moments import list_examples
 from .naming import IDENTIFIERS, is_identifier, noun, vocabulary, words
 
 _FAR = 1 << 53
@@ -40,7 +40,7 @@ _PEOPLE = vocabulary(
     "recipient account assignee organizer creator"
 )
 
-# the field's last telling words, and texts for it; {slots} are filled by `_slot`
+# the field's last significant words, and texts for it; {slots} are filled by `_fill_slot`
 _TEXTS: tuple[tuple[str, str], ...] = (
     ("email mail", "{login}@example.com"),
     ("phone mobile fax telephone phone_number", "+1-202-555-01{number}"),
@@ -100,10 +100,10 @@ class Field:
 
     Args:
         name: Its name; the nearest one where it is an item of an array, empty at the root.
-        owner: What the object it stands in is called; empty if nobody knows.
+        owner: Name of the enclosing object; empty if unknown.
         dice: Its own dice.
         shared: The dice that all fields of one object share, so that they agree with each other.
-        person: First and last name that the call's arguments speak of.
+        person: First and last name found in the call's arguments.
     """
 
     name: str
@@ -113,33 +113,33 @@ class Field:
     person: tuple[str, str] | None = None
 
 
-def _slot(slot: str, field: Field) -> str:
-    """What fills a slot of a text; person and place are the object's."""
+def _fill_slot(slot: str, field: Field) -> str:
+    """Return the text for a slot; person and place are the same for the whole object."""
     dice, which = field.dice, slot[-1]
     if slot in ("first", "last"):
         return field.person[slot == "last"] if field.person else field.shared.part(slot).word(_LISTS[slot])
     if slot in _LISTS:
         return dice.word(_LISTS[slot]).replace("_", " ")
     if slot.startswith("place"):
-        # two ends of a way differ
+        # the two ends of a trip differ
         end = {"destination", "to", "arrival", "dropoff"} & set(words(field.name))
         return _PLACES[(field.shared.part("place").below(len(_PLACES)) + 3 * bool(end)) % len(_PLACES)][int(which)]
     if slot == "name":
         is_person = {noun(field.owner), *words(field.name)} & _PEOPLE
-        return _filled("{first} {last}" if is_person else "{quality} {thing}", field)
+        return _fill("{first} {last}" if is_person else "{quality} {thing}", field)
     if slot == "login":
-        return _filled("{first}.{last}", field).lower()
+        return _fill("{first}.{last}", field).lower()
     if slot.startswith("hex"):
         return dice.letters(int(which) if which.isdigit() else 8)
     return str(dice.between(10, 99)) if slot == "number" else noun(field.owner) or "item"
 
 
-def _filled(form: str, field: Field) -> str:
-    return re.sub(r"\{(\w+)\}", lambda match: _slot(match[1], field), form)
+def _fill(form: str, field: Field) -> str:
+    return re.sub(r"\{(\w+)\}", lambda match: _fill_slot(match[1], field), form)
 
 
-def text(field: Field, schema: Mapping[str, Any]) -> str:
-    """A plausible text: by the format, the name, the values that the description lists; else the name and a number."""
+def make_text(field: Field, schema: Mapping[str, Any]) -> str:
+    """Return a plausible text by format, name, or the values that the description lists; else name and number."""
     found = words(field.name)
     forms = _FORMATS.get(str(schema.get("format"))) or _BY_WORD.get("_".join(found[-2:]))
     if forms is None and {*found[-1:]} & IDENTIFIERS:
@@ -152,7 +152,7 @@ def text(field: Field, schema: Mapping[str, Any]) -> str:
         return str(field.dice.pick(listed))
     if forms is None:
         return f"{' '.join(found) or 'value'} {field.dice.between(1, 99)}"
-    return _filled(field.dice.pick(forms.split("|")), field)
+    return _fill(field.dice.pick(forms.split("|")), field)
 
 
 _RANGES: tuple[tuple[frozenset[str], tuple[int, int]], ...] = (
@@ -174,8 +174,8 @@ _RANGES: tuple[tuple[frozenset[str], tuple[int, int]], ...] = (
 )
 
 
-def numbers_in(schema: Mapping[str, Any], field: Field, *, whole: bool) -> Iterator[int | float]:
-    """Numbers within the bounds and on the step of a flat schema, the most plausible first; few that just miss it."""
+def make_numbers(schema: Mapping[str, Any], field: Field, *, whole: bool) -> Iterator[int | float]:
+    """Yield numbers within the bounds and on the step of a flat schema, the most plausible first; a few may miss it."""
     low, high = _bounds(schema, whole=whole)
     start, stop = _likely(schema, field)
     if stop < low or start > high:  # beside the nearer bound
@@ -188,8 +188,8 @@ def numbers_in(schema: Mapping[str, Any], field: Field, *, whole: bool) -> Itera
     for step, (least, most) in product(steps, ((start, stop), (low, high))):
         first, last = math.ceil(least / step), math.floor(most / step)
         for _ in range(3 if first <= last else 0):
-            made = field.dice.between(first, last) * step
-            yield int(made) if whole else float(made)
+            value = field.dice.between(first, last) * step
+            yield int(value) if whole else float(value)
 
 
 def _bounds(schema: Mapping[str, Any], *, whole: bool) -> tuple[Fraction, Fraction]:
@@ -208,7 +208,7 @@ def _likely(schema: Mapping[str, Any], field: Field) -> tuple[Fraction, Fraction
     found = set(words(field.name))
     if is_identifier(field.name) and "code" not in found:
         return Fraction(100_000), Fraction(999_999)
-    shown = [value for value in examples_of(dict(schema)) if type(value) in (int, float)]
+    shown = [value for value in list_examples(dict(schema)) if type(value) in (int, float)]
     if shown and shown[0] > 1:
         return Fraction(str(shown[0])) / 2, Fraction(str(shown[0])) * 3 / 2
     low, high = next((range_ for names, range_ in _RANGES if found & names), (1, 100))
@@ -221,18 +221,18 @@ _BAD = vocabulary(
 )
 
 
-def boolean(name: str) -> bool:
-    """A plausible truth: a call that passed the rules has worked, and what it found is in use."""
+def choose_boolean(name: str) -> bool:
+    """Return a plausible boolean: the call has succeeded, and what it found is active."""
     return not _BAD & set(words(name))
 
 
 def is_error(name: str) -> bool:
-    """True if the field tells of failure; a success leaves it out."""
+    """Return whether the field describes a failure; a success leaves it out."""
     return not vocabulary("error errors failure exception warning warnings").isdisjoint(words(name))
 
 
-def person_in(args: Mapping[str, Any]) -> tuple[str, str] | None:
-    """First and last name, where an identifier among the arguments spells one out, as `john_doe_001` does."""
+def find_person(args: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the first and last name that an identifier among the arguments contains, such as `john_doe_001`."""
     for name, value in args.items():
         if isinstance(value, str) and len(value) < 60 and set(words(name)) & {*_PEOPLE, "username", "email"}:
             parts = [part for part in words(value.partition("@")[0]) if part.isalpha() and len(part) > 1]

@@ -1,4 +1,4 @@
-"""Flattening schemas: references followed, allOf merged, one alternative chosen; and what a flat schema says."""
+"""Flatten schemas (follow references, merge allOf, choose one alternative) and read flat ones."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _LARGER = vocabulary("minimum exclusiveMinimum minLength minItems minProperties 
 _SMALLER = vocabulary("maximum exclusiveMaximum maxLength maxItems maxProperties maxContains")
 
 
-def flattened(schema: Any, root: Any, dice: Dice) -> Iterator[tuple[JsonObject, frozenset[str]]]:
-    """The flat schemas that a schema comes down to, the likeliest first, each with the references that led to it.
+def flatten(schema: Any, root: Any, dice: Dice) -> Iterator[tuple[JsonObject, frozenset[str]]]:
+    """Yield the flat schemas that a schema reduces to, the likeliest first, each with the references that led to it.
 
-    A value of one of them is likely, not certain, to fit the schema: `oneOf` and `not` want to be checked afterwards.
+    A value of one of them is likely, not certain, to fit the schema: `oneOf` and `not` have to be checked afterwards.
     """
     return islice(_flat(schema, root, dice, frozenset()), MAX_ALTERNATIVES)
 
@@ -51,7 +51,7 @@ def _flat(schema: Any, root: Any, dice: Dice, seen: frozenset[str]) -> Iterator[
 def _groups(
     schema: JsonObject, root: Any, dice: Dice, seen: frozenset[str]
 ) -> Iterator[tuple[Sequence[Any], frozenset[str]]]:
-    """Each a choice: the target of a reference, a member of allOf (no choice), the branches of anyOf or oneOf."""
+    """Yield groups of options: the target of a reference, a member of allOf, the branches of anyOf or oneOf."""
     for key in ("$ref", "$dynamicRef"):
         if isinstance(reference := schema.get(key), str) and reference not in seen:
             target = follow(root, reference)
@@ -59,33 +59,33 @@ def _groups(
     yield from (([member], seen) for member in schema.get("allOf", ()))
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            yield _ordered(schema[key], root, dice), seen
+            yield _order(schema[key], root, dice), seen
     if "if" in schema:
         yield [{"allOf": [schema["if"], schema.get("then", True)]}, schema.get("else", True)], seen
 
 
-def _ordered(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
-    """The branches from a thrown one on; null and nothing come last, error bodies after them."""
+def _order(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
+    """Return the branches, starting at a random one; null comes last, error bodies after it."""
 
-    def rank(each: Any) -> int:
-        return 2 if is_error_branch(each, root) else isinstance(each, Mapping) and each.get("type") == "null"
+    def rank(branch: Any) -> int:
+        return 2 if is_error_branch(branch, root) else isinstance(branch, Mapping) and branch.get("type") == "null"
 
     start = dice.below(len(options))
     return sorted([*options[start:], *options[:start]], key=rank)
 
 
 def merge(one: JsonObject, other: JsonObject) -> JsonObject | None:
-    """One schema for what two ask for; None where no value can fit both."""
+    """Return one schema for both; None where no value can fit both."""
     merged = {**one, **other}
     for key in one.keys() & other.keys():
-        both = _merged_value(key, one[key], other[key])
+        both = _merge_value(key, one[key], other[key])
         if both is None:
             return None
         merged[key] = both
     return merged
 
 
-def _merged_value(key: str, one: Any, other: Any) -> Any:
+def _merge_value(key: str, one: Any, other: Any) -> Any:
     if key in _LARGER or key in _SMALLER:
         return max(one, other) if key in _LARGER else min(one, other)
     if key == "type":
@@ -110,7 +110,7 @@ def _both(one: Any, other: Any) -> Any:
 
 
 def _common_types(one: Json, other: Json) -> list[str] | None:
-    first, second = ([each] if isinstance(each, str) else each for each in (one, other))
+    first, second = ([types] if isinstance(types, str) else types for types in (one, other))
     common = [kind for kind in first if kind in second]
     if "integer" not in common and {"integer", "number"} <= {*first, *second}:
         common.append("integer")
@@ -130,21 +130,21 @@ _CHECKED_AFTERWARDS = COMPOSED | vocabulary(
 
 
 def is_composed(schema: Any) -> bool:
-    """True if a value made for the flattened schema still has to be held against the schema itself."""
+    """Return whether a value made for the flattened schema must still be checked against the schema itself."""
     return isinstance(schema, dict) and not schema.keys().isdisjoint(_CHECKED_AFTERWARDS)
 
 
-def kinds(flat: JsonObject) -> list[str]:
-    """The kinds of value that a schema allows, null last; where it does not say, what its keywords speak of."""
+def list_types(flat: JsonObject) -> list[str]:
+    """Return the types that a schema allows, null last; without `type`, those that its keywords apply to."""
     if "type" in flat:
         kinds = [flat["type"]] if isinstance(flat["type"], str) else list(flat["type"])
         return sorted(kinds, key=lambda kind: kind == "null")
-    spoken_of = [kind for kind, keys in _HINTS.items() if not flat.keys().isdisjoint(keys)]
-    return list(dict.fromkeys([*spoken_of, "string", "integer", "object", "array", "boolean"]))
+    implied = [kind for kind, keys in _HINTS.items() if not flat.keys().isdisjoint(keys)]
+    return list(dict.fromkeys([*implied, "string", "integer", "object", "array", "boolean"]))
 
 
-def rule_for(flat: JsonObject, name: str) -> Any:
-    """The schema of a member."""
+def find_member_schema(flat: JsonObject, name: str) -> Any:
+    """Return the schema of a member."""
     if name in flat.get("properties", {}):
         return flat["properties"][name]
     for source, rule in flat.get("patternProperties", {}).items():
@@ -154,25 +154,25 @@ def rule_for(flat: JsonObject, name: str) -> Any:
 
 
 def is_hidden(rule: Any) -> bool:
-    """True for a member that a result does not show."""
+    """Return whether results leave the member out."""
     return rule is False or (isinstance(rule, dict) and True in (rule.get("writeOnly"), rule.get("deprecated")))
 
 
-def new_names(flat: JsonObject, dice: Dice, owner: str) -> Iterator[str]:
-    """Names for members that are nowhere listed, in an object called `owner`."""
+def make_names(flat: JsonObject, dice: Dice, owner: str) -> Iterator[str]:
+    """Yield names for unlisted members of an object called `owner`."""
     for source in flat.get("patternProperties", {}):
-        yield from _spelled(source, dice, 3)
+        yield from _spell_names(source, dice, 3)
     if flat.get("additionalProperties", True) is False:
         return
     named = flat.get("propertyNames", {})
     if isinstance(named, dict):
         yield from (name for name in named.get("enum", []) if isinstance(name, str))
-        yield from _spelled(named.get("pattern", ""), dice, 30)
+        yield from _spell_names(named.get("pattern", ""), dice, 30)
     about = singular(owner).replace(" ", "_") or "key"
     yield from (f"{about}_{number}" for number in range(1, 30))
 
 
-def _spelled(source: str, dice: Dice, tries: int) -> Iterator[str]:
+def _spell_names(source: str, dice: Dice, tries: int) -> Iterator[str]:
     pattern = compile_pattern(source) if source else None
     for _ in range(tries if pattern else 0):
         if pattern and (name := spell(pattern, dice, least=6) or spell(pattern, dice)):

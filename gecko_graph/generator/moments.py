@@ -1,6 +1,6 @@
-"""Dates and times that keep their order: ends come after starts, updates after creations (paper, appendix A.4).
+"""Dates and times in order: ends come after starts, updates after creations (paper, appendix A.4).
 
-All moments of one object hang on one start, at distances that follow from what the field's name says.
+All moments of one object are offsets from one start; the offset follows from the field's name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RANKS: Mapping[str, frozenset[str]] = {
     "expiry": vocabulary("expire expires expiry expiration due deadline"),
 }
 _DAYS = {"born": -11_000, "created": -20, "updated": -5, "expiry": 30}
-"""Days from the start, to which up to five of the object's own are added."""
+"""Days from the start; up to five more are added per object."""
 
 _DATES = vocabulary("date day dob birthday birthdate deadline")
 _TIMES = vocabulary("datetime timestamp time at epoch")
@@ -41,41 +41,41 @@ _READABLE = (*_FORMATS.values(), "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%H:%M:%
 _FIRST_DAY = datetime(2025, 1, 6)
 
 
-def moment(dice: Dice, form: str, rank: str, given: datetime | None, *, timed: bool, later: bool) -> Json:
-    """A moment in a field's form.
+def make_moment(dice: Dice, form: str, rank: str, given: datetime | None, *, timed: bool, later: bool) -> Json:
+    """Return a moment, formatted.
 
     Args:
-        dice: What all moments of one object are thrown with, so that they agree.
-        form: As `form_of` tells.
-        rank: As `rank_of` tells.
-        given: The start that the call's arguments speak of.
+        dice: Dice shared by all moments of one object, so that they agree.
+        form: From `find_form`.
+        rank: From `find_rank`.
+        given: The start found in the call's arguments.
         timed: True if `given` has a time of day of its own.
-        later: True where the start may be somewhat later than such a time, as among several finds.
+        later: True where the start may be later than that time, as among several results.
     """
-    made = given or _FIRST_DAY + timedelta(days=dice.below(540))
+    moment = given or _FIRST_DAY + timedelta(days=dice.below(540))
     if not timed:
-        made = made.replace(hour=dice.between(6, 13), minute=5 * dice.below(12), second=0)
+        moment = moment.replace(hour=dice.between(6, 13), minute=5 * dice.below(12), second=0)
     elif later:
-        made += timedelta(minutes=5 * dice.below(37))
+        moment += timedelta(minutes=5 * dice.below(37))
     length, days = timedelta(minutes=dice.between(12, 72) * 5), dice.between(1, 5)
     dates_only = "%H" not in form and not form.startswith("epoch")
     if rank == "end":
-        made += timedelta(days=days) if dates_only else length
+        moment += timedelta(days=days) if dates_only else length
     elif rank in _DAYS:
-        made += timedelta(days=_DAYS[rank] + days)
+        moment += timedelta(days=_DAYS[rank] + days)
     if form.startswith("epoch"):
-        return int((made - datetime(1970, 1, 1)).total_seconds()) * (1000 if form == "epoch_ms" else 1)
-    return made.strftime(form)
+        return int((moment - datetime(1970, 1, 1)).total_seconds()) * (1000 if form == "epoch_ms" else 1)
+    return moment.strftime(form)
 
 
-def rank_of(names: Sequence[str]) -> str:
-    """What the nearest telling name says about the order: `born`, `created`, `updated`, `start`, `end` or `expiry`."""
-    found = (rank for name in reversed(names) for rank, telling in _RANKS.items() if telling & {*words(name)})
+def find_rank(names: Sequence[str]) -> str:
+    """Return the rank by the nearest known name: `born`, `created`, `updated`, `start`, `end` or `expiry`."""
+    found = (rank for name in reversed(names) for rank, known in _RANKS.items() if known & {*words(name)})
     return next(found, "start")
 
 
-def form_of(name: str, schema: JsonObject) -> str | None:
-    """How a moment is written in this field: as for `strftime`, or `epoch`, `epoch_ms`; None where it is no moment."""
+def find_form(name: str, schema: JsonObject) -> str | None:
+    """Return a moment's format in this field: for `strftime`, or `epoch`, `epoch_ms`; None for other fields."""
     kind, description = schema.get("type"), str(schema.get("description", "")).lower()
     if schema.get("format") in _FORMATS:
         return _FORMATS[schema["format"]]
@@ -90,10 +90,10 @@ def form_of(name: str, schema: JsonObject) -> str | None:
 
 
 def _text_form(last: set[str], schema: JsonObject, description: str) -> str | None:
-    """The form of the examples, the one that the description spells out (`YYYY-MM-DD`), or the name's."""
+    """Return the format of the examples, of the description (`YYYY-MM-DD`), or by the name."""
     if not (last & (_DATES | _TIMES | {"on", "when"}) or {"date", "time"} & set(words(description))):
         return None
-    for example in examples_of(schema):
+    for example in list_examples(schema):
         form = next((form for form in _READABLE if isinstance(example, str) and _read(example, form)), None)
         if form:
             return form
@@ -108,8 +108,8 @@ def _text_form(last: set[str], schema: JsonObject, description: str) -> str | No
     return _FORMATS["date-time"] if last & _TIMES else None
 
 
-def examples_of(schema: JsonObject) -> list[Json]:
-    """The values that a schema shows."""
+def list_examples(schema: JsonObject) -> list[Json]:
+    """Return a schema's examples and default."""
     shown = schema.get("examples")
     found = list(shown) if isinstance(shown, list) else []
     return [*found, *(schema[key] for key in ("example", "default") if schema.get(key) is not None)]
@@ -122,17 +122,17 @@ def _read(text: str, form: str) -> datetime | None:
         return None
 
 
-def given_start(args: JsonObject) -> tuple[datetime | None, bool]:
-    """The start that a call's arguments speak of, in UTC, and whether they tell its time of day."""
+def find_start(args: JsonObject) -> tuple[datetime | None, bool]:
+    """Return the start found in a call's arguments, in UTC, and whether they give its time of day."""
     for rank in ("start", "end"):
         for names, text in _texts(args, ()):
-            found = _moment_of(text) if rank_of(names) == rank else None
+            found = _parse_moment(text) if find_rank(names) == rank else None
             if found is not None and 1900 < found.year < 2200:
                 return (found - timedelta(days=6), False) if rank == "end" else (found, len(text) > 10)
     return None, False
 
 
-def _moment_of(text: str) -> datetime | None:
+def _parse_moment(text: str) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Texts that a pattern accepts, spelled out along the pattern's tree."""
+"""Texts that match a pattern, written along the pattern's tree."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _OTHERS = "-_.@/:+#, éßøñçλжя中あ١"
 
 
 def spell(pattern: Pattern, dice: Dice, *, least: int = 0, most: int | None = None) -> str | None:
-    """A text of `least` to `most` characters that the pattern accepts; None where none was found.
+    """Return a text of `least` to `most` characters that the pattern accepts; None where none was found.
 
-    Patterns that look ahead are spelled without looking and tried, so not every one of them is found.
+    Look-aheads are skipped and the result is tested, so not every such pattern succeeds.
     """
     for extra in range(TRIES if least < 200 else 2):
         text = _write(pattern.tree, dice, extra)
         if len(text) < least:
             text = _write(pattern.tree, dice, least - len(text))
-        text = _stretched(text, dice, least, pattern)
+        text = _lengthen(text, dice, least, pattern)
         if least <= len(text) <= (MAX_LENGTH if most is None else most) and pattern.matches(text):
             return text
     return None
 
 
-def _stretched(text: str, dice: Dice, least: int, pattern: Pattern) -> str:
-    """The text filled up where the pattern has an open end."""
+def _lengthen(text: str, dice: Dice, least: int, pattern: Pattern) -> str:
+    """Return the text, lengthened where the pattern has an open end."""
     missing = least - len(text)
     if missing <= 0:
         return text
@@ -41,18 +41,18 @@ def _stretched(text: str, dice: Dice, least: int, pattern: Pattern) -> str:
 
 def _write(node: Node, dice: Dice, extra: int) -> str:
     if isinstance(node, Chars):
-        return _char(node, dice)
+        return _pick_char(node, dice)
     if isinstance(node, Choice):
         return _write(dice.pick(node.options), dice, extra)
     if isinstance(node, Repeat):
         most = node.least + 2 + extra if node.most is None else min(node.most, node.least + 2 + extra)
         count = min(dice.between(min(node.least + min(extra, 1), most), most), MAX_LENGTH)
-        return _joined((node.part for _ in range(count)), dice, extra // max(count, 1))
-    # an edge or a look-ahead stands for no character
-    return _joined(node.parts, dice, extra) if isinstance(node, Sequence) else ""
+        return _write_all((node.part for _ in range(count)), dice, extra // max(count, 1))
+    # an edge or a look-ahead matches without a character
+    return _write_all(node.parts, dice, extra) if isinstance(node, Sequence) else ""
 
 
-def _joined(parts: Iterable[Node], dice: Dice, extra: int) -> str:
+def _write_all(parts: Iterable[Node], dice: Dice, extra: int) -> str:
     out = ""
     for part in parts:
         out += _write(part, dice, extra)
@@ -61,7 +61,7 @@ def _joined(parts: Iterable[Node], dice: Dice, extra: int) -> str:
     return out
 
 
-def _char(chars: Chars, dice: Dice) -> str:
+def _pick_char(chars: Chars, dice: Dice) -> str:
     liked = [char for char in _LIKED if char in chars] or [char for char in _OTHERS if char in chars]
     if liked:
         return dice.pick(liked)

@@ -27,7 +27,7 @@ def answer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None
 
     Args:
         asks: The questions, and functions to be run.
-        models: Which model speaks for which role.
+        models: The models by role.
         config: The node's config; its callbacks, tags and metadata are handed on to the models.
 
     Returns:
@@ -43,7 +43,7 @@ def answer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None
 
 
 async def aanswer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None) -> list[Reply]:
-    """As `answer`, without blocking the event loop."""
+    """Answer as `answer` does, without blocking the event loop."""
     if len(asks) == 1:
         return [await _aanswer(asks[0], models, config)]
     limit = (config or {}).get("max_concurrency")
@@ -65,21 +65,21 @@ async def _gated(
 
 def _answer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -> Reply:
     if isinstance(ask, Work):
-        return _told(perform(ask))
+        return _reply_of(perform(ask))
     dialogue, own = models.open(ask), _config(ask, config)
     call = _begin(dialogue)
     while isinstance(call, ModelCall):
-        call = _go_on(dialogue, _invoke(call, own))
+        call = _resume(dialogue, _invoke(call, own))
     return call
 
 
 async def _aanswer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -> Reply:
     if isinstance(ask, Work):
-        return _told(await aperform(ask))
+        return _reply_of(await aperform(ask))
     dialogue, own = models.open(ask), _config(ask, config)
     call = _begin(dialogue)
     while isinstance(call, ModelCall):
-        call = _go_on(dialogue, await _ainvoke(call, own))
+        call = _resume(dialogue, await _ainvoke(call, own))
     return call
 
 
@@ -91,10 +91,10 @@ def _begin(dialogue: Dialogue) -> ModelCall | Reply:
         return reply
 
 
-def _go_on(dialogue: Dialogue, said: Any) -> ModelCall | Reply:
-    """Hand over what a model said. Nothing that it can say raises: what no rule has foreseen is a failure, too."""
+def _resume(dialogue: Dialogue, message: Any) -> ModelCall | Reply:
+    """Send a model's reply. Whatever it holds raises nothing: what no rule has foreseen becomes a failure."""
     try:
-        return dialogue.send(said)
+        return dialogue.send(message)
     except StopIteration as done:
         reply: Reply = done.value
         return reply
@@ -120,7 +120,7 @@ async def _ainvoke(call: ModelCall, config: RunnableConfig) -> Any:
         return error
 
 
-def _told(done: Done) -> Reply:
+def _reply_of(done: Done) -> Reply:
     return Reply(done.value, done.failure, late=done.late, in_doubt=done.in_doubt)
 
 

@@ -46,7 +46,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to a helper role, answered with an object of class `reply`, which speaks of each of `ids`.
+    """A question to a helper role, answered with an object of class `reply`, which covers each of `ids`.
 
     `schema` is the reply's JSON Schema where it can say more than the class: what a tool's own result looks like.
     """
@@ -69,26 +69,26 @@ class PlannerAsk:
 
     @property
     def role(self) -> Role:
-        """Always the planner."""
+        """Return the role, always the planner."""
         return "planner"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: a value, or the reason why there is none.
+    """The reply to an ask: a value, or the reason why there is no value.
 
     Args:
         value: An object of the reply class, or the planner's message; None after a failure.
         failure: Why there is no value, in one short line; None otherwise. For `Work`, what the function raised.
         usage: What the question cost, repairs included.
-        absent: True where nobody could be asked: the role has no model.
+        absent: True where the role has no model.
         late: True where work was not over in time.
         in_doubt: True where work raised `InDoubt`.
     """
 
     value: Any
     failure: str | None
-    usage: RoleUsage = field(default_factory=usage.nothing)
+    usage: RoleUsage = field(default_factory=usage.no_usage)
     absent: bool = False
     late: bool = False
     in_doubt: bool = False
@@ -106,7 +106,7 @@ AnyAsk: TypeAlias = Ask | PlannerAsk | Work
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call of a model, for whoever does the input and output."""
+    """One call of a model, for the driver that does the input and output."""
 
     runnable: Runnable[Any, Any]
     messages: LanguageModelInput

@@ -24,8 +24,8 @@ _CALL_BLOCKS = frozenset(
 _RAW_CALLS = frozenset({"tool_calls", "function_call"})
 
 
-def under(instructions: str, conversation: Sequence[AnyMessage], *, budget: int) -> list[BaseMessage]:
-    """The conversation with our instructions behind its own system messages, as one: many models take no more.
+def build_conversation(instructions: str, conversation: Sequence[AnyMessage], *, budget: int) -> list[BaseMessage]:
+    """Build the messages for a model: the system messages and our instructions as one, since many models take no more.
 
     Args:
         instructions: Ours.
@@ -33,15 +33,16 @@ def under(instructions: str, conversation: Sequence[AnyMessage], *, budget: int)
         budget: Characters of it that are kept. The last human turn and what follows it always are, however long.
     """
     policies = [text_of(message) for message in conversation if isinstance(message, SystemMessage)]
-    spoken = [message for message in conversation if not isinstance(message, SystemMessage)]
-    kept = recent(spoken, budget=budget)
-    left_out = len(spoken) - len(kept)
+    turns = [message for message in conversation if not isinstance(message, SystemMessage)]
+    kept = keep_recent(turns, budget=budget)
+    left_out = len(turns) - len(kept)
     note = [f"(The first {left_out} messages of this conversation are left out.)"] if left_out else []
-    return [SystemMessage("\n\n".join(filter(None, [*policies, instructions, *note]))), *alternating(paired(kept))]
+    system = "\n\n".join(filter(None, [*policies, instructions, *note]))
+    return [SystemMessage(system), *merge_neighbours(drop_unpaired(kept))]
 
 
-def recent(messages: Sequence[AnyMessage], *, budget: int) -> list[AnyMessage]:
-    """The last messages that fit into `budget` characters, from a human turn on, so that no call loses its result."""
+def keep_recent(messages: Sequence[AnyMessage], *, budget: int) -> list[AnyMessage]:
+    """Return the latest messages that fit `budget` characters, from a human turn on: calls keep their results."""
     sizes = [_size(message) for message in messages]
     if sum(sizes) <= budget:
         return list(messages)
@@ -54,10 +55,10 @@ def _size(message: AnyMessage) -> int:
     return len(text_of(message)) + (len(str(message.tool_calls)) if isinstance(message, AIMessage) else 0)
 
 
-def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The messages without calls that have no result right behind them, and results of no call: providers refuse both.
+def drop_unpaired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return the messages without calls that lack results right behind them, and results that lack calls.
 
-    A parent graph that rehearses before it acts hands over just that: calls that nobody has answered yet.
+    Providers refuse both, and a parent graph that rehearses before it acts passes just that: unanswered calls.
     """
     kept: list[AnyMessage] = []
     behind: list[ToolMessage] = []
@@ -70,7 +71,7 @@ def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             calls = [call for call in message.tool_calls if call["id"] in results]
             made = {call["id"] for call in calls}
             kept += [each for each in behind if each.tool_call_id in made and results[each.tool_call_id] is each]
-            message = message if _same(message, calls) else with_calls(message, calls)
+            message = message if _same(message, calls) else replace_calls(message, calls)
         behind = []
         if not isinstance(message, AIMessage) or message.tool_calls or text_of(message).strip():
             kept.append(message)
@@ -78,7 +79,7 @@ def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def has_open_calls(messages: Sequence[AnyMessage]) -> bool:
-    """True where the conversation ends in calls that have no result yet: what comes next must be their results."""
+    """Return whether the conversation ends in calls without results: their results must come next."""
     answered: set[str] = set()
     for message in reversed(messages):
         if not isinstance(message, ToolMessage):
@@ -87,8 +88,8 @@ def has_open_calls(messages: Sequence[AnyMessage]) -> bool:
     return False
 
 
-def alternating(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The messages with neighbours of one speaker made one: some models' chat templates refuse two in a row."""
+def merge_neighbours(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Merge neighbouring messages of one role: some models' chat templates refuse two in a row."""
     merged: list[BaseMessage] = []
     for message in messages:
         last = merged[-1] if merged else None
@@ -110,20 +111,20 @@ def _joined(one: Any, other: Any) -> Any:
     return [block for content in blocks for block in content]
 
 
-def with_calls(message: AIMessage, calls: list[ToolCall]) -> AIMessage:
-    """The message with these calls in the place of its own, the provider's raw form of which is dropped."""
+def replace_calls(message: AIMessage, calls: list[ToolCall]) -> AIMessage:
+    """Return the message with these calls instead of its own, without the provider's raw form of them."""
     content = message.content
     if isinstance(content, list):
         content = [part for part in content if not (isinstance(part, dict) and part.get("type") in _CALL_BLOCKS)]
     extra = {key: value for key, value in message.additional_kwargs.items() if key not in _RAW_CALLS}
-    told = {"content": content, "tool_calls": calls, "invalid_tool_calls": [], "additional_kwargs": extra}
-    return message if _same(message, calls) else message.model_copy(update=told)
+    update = {"content": content, "tool_calls": calls, "invalid_tool_calls": [], "additional_kwargs": extra}
+    return message if _same(message, calls) else message.model_copy(update=update)
 
 
 def _same(message: AIMessage, calls: list[ToolCall]) -> bool:
-    return not message.invalid_tool_calls and list(map(_made, message.tool_calls)) == list(map(_made, calls))
+    return not message.invalid_tool_calls and list(map(_bare_call, message.tool_calls)) == list(map(_bare_call, calls))
 
 
-def _made(call: ToolCall) -> tuple[str | None, str, JsonObject]:
-    """A call without what providers add to it."""
+def _bare_call(call: ToolCall) -> tuple[str | None, str, JsonObject]:
+    """Return a call without what providers add to it."""
     return call["id"], call["name"], call["args"]

@@ -1,4 +1,4 @@
-"""Which model speaks for which role."""
+"""The models of a graph, by role."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ ModelLike = str | BaseChatModel
 
 
 class Models:
-    """The models of a graph, by role. Immutable; `Models.bind` makes one."""
+    """The models of a graph, by role. Immutable; `Models.bind` builds one."""
 
-    def __init__(self, speakers: Mapping[Role, StructuredClient], prompts: Prompts) -> None:
-        self._speakers = dict(speakers)
+    def __init__(self, clients: Mapping[Role, StructuredClient], prompts: Prompts) -> None:
+        self._clients = dict(clients)
         self.prompts = prompts
 
     @classmethod
@@ -51,7 +51,7 @@ class Models:
         """Bind models to roles.
 
         Args:
-            model: Speaks for every role that `models` does not name: `"provider:name"` or a chat model; None for none.
+            model: Of every role that `models` does not name: `"provider:name"` or a chat model; None for none.
             models: Models of single roles.
             base_url: Address of an OpenAI-compatible server, for models given by name.
             prices: US dollars for a million tokens by model name, beside and before the known ones.
@@ -66,38 +66,38 @@ class Models:
             raise ModelError(f"models: expected a mapping of role to model, got {type(models).__name__}")
         unknown = sorted(set(models or {}) - set(ROLES))
         if unknown:
-            raise ModelError(f"no role is called {', '.join(map(repr, unknown))}; roles: {', '.join(ROLES)}")
+            raise ModelError(f"unknown role {', '.join(map(repr, unknown))}; roles: {', '.join(ROLES)}")
         own = Prompts(prompts)
         table = {**usage.PRICES, **(prices or {})}
         given = {role: (models or {}).get(role, model) for role in ROLES}
-        made: dict[Any, StructuredClient] = {}
+        clients: dict[Any, StructuredClient] = {}
         for each in given.values():
             key = each if isinstance(each, str) else id(each)
-            if each is not None and key not in made:
+            if each is not None and key not in clients:
                 chat = chat_model(each, base_url=base_url, timeout_s=timeout_s)
-                made[key] = StructuredClient(chat, prices=table, prompts=own)
+                clients[key] = StructuredClient(chat, prices=table, prompts=own)
         keys = {role: each if isinstance(each, str) else id(each) for role, each in given.items() if each is not None}
-        return cls({role: made[key] for role, key in keys.items()}, own)
+        return cls({role: clients[key] for role, key in keys.items()}, own)
 
     def get(self, role: Role) -> BaseChatModel | None:
-        """The role's chat model, if it has one."""
-        speaker = self._speakers.get(role)
-        return speaker.model if speaker else None
+        """Return the role's chat model, if it has one."""
+        client = self._clients.get(role)
+        return client.model if client else None
 
     def has(self, role: Role) -> bool:
-        """True if the role has a model."""
-        return role in self._speakers
+        """Return whether the role has a model."""
+        return role in self._clients
 
     def open(self, ask: ModelAsk) -> Dialogue:
         """Begin to answer an ask; `ask.answer` and `ask.aanswer` carry it through."""
-        speaker = self._speakers.get(ask.role)
-        if speaker is None:
-            return _nobody(ask)
-        return speaker.plan(ask) if isinstance(ask, PlannerAsk) else speaker.ask(ask)
+        client = self._clients.get(ask.role)
+        if client is None:
+            return _unanswered(ask)
+        return client.plan(ask) if isinstance(ask, PlannerAsk) else client.ask(ask)
 
 
 def chat_model(model: ModelLike, *, base_url: str | None = None, timeout_s: float | None = None) -> BaseChatModel:
-    """A chat model from its name, `"provider:name"`; an object is returned as it is.
+    """Return a chat model for its name, `"provider:name"`; an object is returned as it is.
 
     Args:
         model: For example `"openai:gpt-5-mini"`.
@@ -105,7 +105,7 @@ def chat_model(model: ModelLike, *, base_url: str | None = None, timeout_s: floa
         timeout_s: Seconds that a reply may take; the provider's own if left out, for OpenAI's 120.
 
     Raises:
-        ModelError: Not of this form, a time that is none, unknown provider, missing key, missing package.
+        ModelError: Not of this form, an invalid time-out, unknown provider, missing key, missing package.
     """
     if isinstance(model, BaseChatModel):
         return model
@@ -113,7 +113,7 @@ def chat_model(model: ModelLike, *, base_url: str | None = None, timeout_s: floa
         bare = (
             ": give the chat model without .bind(), .with_retry() and the like" if isinstance(model, Runnable) else ""
         )
-        raise ModelError(f"a model is 'provider:name' or a chat model object, not {type(model).__name__}{bare}")
+        raise ModelError(f"expected a model as 'provider:name' or a chat model, got {type(model).__name__}{bare}")
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         raise ModelError(f"base_url {base_url!r}: write the whole address, for example 'http://localhost:8000/v1'")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
@@ -168,6 +168,6 @@ def _other(provider: str, name: str, base_url: str | None, timeout_s: float | No
     return made
 
 
-def _nobody(ask: ModelAsk) -> Dialogue:
-    return Reply(None, f"no model for the role {ask.role}", absent=True)
-    yield  # a dialogue in which nobody is asked is a generator all the same
+def _unanswered(ask: ModelAsk) -> Dialogue:
+    return Reply(None, f"no model configured for role {ask.role!r}", absent=True)
+    yield  # a Dialogue is a generator

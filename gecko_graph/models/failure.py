@@ -18,8 +18,8 @@ _STUMBLES = (AttributeError, IndexError, KeyError, TypeError)
 
 
 def failure_of(error: Exception) -> str:
-    """An exception as one short line, without keys."""
-    text = " ".join(mask(words_of(error)).split())
+    """Return an exception as one short line, without keys."""
+    text = " ".join(mask(message_of(error)).split())
     if type(error).__name__ == "LengthFinishReasonError":
         text = "the model's reply was cut off at its length limit"
     elif isinstance(error, _STUMBLES):
@@ -29,16 +29,16 @@ def failure_of(error: Exception) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def words_of(error: Exception) -> str:
-    """What an exception says, as text that can be kept; nothing where its own `__str__` raises."""
+def message_of(error: Exception) -> str:
+    """Return an exception's message as text that can be kept; empty where its own `__str__` raises."""
     try:
         return str(error).encode("utf-8", "replace").decode("utf-8")
-    except Exception:  # noqa: BLE001 - the boundary to models: even an error's text is somebody else's code
+    except Exception:  # noqa: BLE001 - the boundary to models: an error's text is foreign code, too
         return ""
 
 
 def is_refusal(error: Exception) -> bool:
-    """True if the server may take the same question when it is asked without structured output.
+    """Return whether the server may accept the same question without structured output.
 
     Too long a prompt is refused with the same status, and stays too long.
     """
@@ -47,12 +47,12 @@ def is_refusal(error: Exception) -> bool:
     status = getattr(error, "status_code", None)
     if not isinstance(status, int) or status not in _REFUSALS:
         return False
-    told = f"{getattr(error, 'code', '')} {words_of(error)}".lower()
-    return not ("context_length" in told or "context length" in told or "maximum context" in told)
+    text = f"{getattr(error, 'code', '')} {message_of(error)}".lower()
+    return not ("context_length" in text or "context length" in text or "maximum context" in text)
 
 
 def tokens_of(error: Exception) -> tuple[int, int]:
-    """Input and output tokens of a reply that the client threw away, for example one cut off at the length limit."""
+    """Return input and output tokens of a reply that the client threw away, for example one cut off at its limit."""
     usage: Any = getattr(getattr(error, "completion", None), "usage", None)
     given, made = getattr(usage, "prompt_tokens", 0), getattr(usage, "completion_tokens", 0)
     return (given, made) if is_count(given) and is_count(made) else (0, 0)

@@ -12,7 +12,7 @@ from ..state import Json
 MAX_REPLY_CHARS = 1_000_000
 _MOST_VALUES = 64
 
-_STRING = r'"(?:[^"\\]++|\\.?+)*+"?+'  # an unclosed one goes to the end: no character is looked at twice
+_STRING = r'"(?:[^"\\]++|\\.?+)*+"?+'  # an unclosed one goes to the end: each character is read once
 _OPENING = re.compile(r"[{\[]")
 _TOKEN = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
 _COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
@@ -33,7 +33,7 @@ class Unreadable(ValueError):
 
 
 def find_json(text: str) -> list[Json]:
-    """The JSON values in a text: all of it, else what stands between prose, thoughts left out. Never a part of one.
+    """Return the JSON values in a text: all of it, else those between prose, thoughts left out; never a part of one.
 
     Raises:
         Unreadable: Empty, huge, cut off in the middle of a value, or without any JSON.
@@ -63,7 +63,7 @@ def find_json(text: str) -> list[Json]:
 
 
 def parse(text: str) -> Json:
-    """A text that is one JSON value; commas before a closing bracket are forgiven.
+    """Parse a text that is one JSON value; commas before a closing bracket are forgiven.
 
     Raises:
         Unreadable: It is not, or an object has two values for one name.
@@ -71,14 +71,14 @@ def parse(text: str) -> Json:
     try:
         return _loads(text)
     except Unreadable:
-        mended = _COMMA.sub(lambda found: "" if found[0] == "," else found[0], text)
-        if mended == text:
+        repaired = _COMMA.sub(lambda found: "" if found[0] == "," else found[0], text)
+        if repaired == text:
             raise
-        return _loads(mended)
+        return _loads(repaired)
 
 
 def without_thoughts(text: str) -> tuple[str, int]:
-    """The text outside of `<think>...</think>`, and where in it a thought begins that has no end (its length if none).
+    """Return the text outside of `<think>...</think>`, and where in it an unclosed thought begins (its length if none).
 
     The opening may be missing: chat templates write it for the model.
     """
@@ -94,7 +94,7 @@ def without_thoughts(text: str) -> tuple[str, int]:
 
 
 def _thinks_inside(text: str) -> bool:
-    """True where every mark of a thought stands in one JSON value: there it is data."""
+    """Return whether every mark of a thought stands in one JSON value: there it is data."""
     first, last = text.find("think>"), text.rfind("think>")
     with suppress(Unreadable):
         for start, end in _spans(text) if first >= 0 else ():
@@ -105,7 +105,7 @@ def _thinks_inside(text: str) -> bool:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Where the outermost brackets that look like JSON begin and end. Quotes count only inside of brackets."""
+    """Return where the outermost brackets that look like JSON begin and end. Quotes count only inside of brackets."""
     opened: list[int] = []
     spans: list[tuple[int, int]] = []
     at = 0

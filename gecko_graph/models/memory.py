@@ -22,7 +22,7 @@ NOTHING_DONE = "Rehearsal failed; nothing was done."
 NO_ANSWER = "The rehearsal ended without an answer."
 MOST_CALLS = 100
 MOST_PLACES = 100
-"""Supposed places that are remembered one by one; of more the whole state counts as made up."""
+"""Supposed places that are remember_calls one by one; of more the whole state counts as made up."""
 SHARES = 6
 SHORTEST_SHARE = 800
 REASON_CHARS = 500
@@ -40,9 +40,9 @@ def answer_message(
     digest: str = "",
     checklist: str = "",
 ) -> AIMessage | None:
-    """The message that a rehearsal leaves in the conversation; None where there is nothing to say.
+    """Return the message that a rehearsal leaves in the conversation; None where it has no text.
 
-    A failed one says only that nothing was done, and why; what it called is forgotten. Of one that asks the user only
+    A failed one states only that nothing was done, and why; its calls are forgotten. Of one that asks the user only
     the calls before its first change are remembered: they hold in the state that is kept.
 
     Args:
@@ -57,40 +57,40 @@ def answer_message(
     word = verdict["word"]
     if word == "failed":
         answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
-    lasting = {"accepted": steps, "needs_user": before_changes(steps), "failed": []}[word]
-    calls = remembered(lasting, budget=budget)
-    told: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ())), "calls": calls}
+    lasting = {"accepted": steps, "needs_user": steps_before_changes(steps), "failed": []}[word]
+    calls = remember_calls(lasting, budget=budget)
+    metadata: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ())), "calls": calls}
     if checklist:
-        told["checklist"], answer = checklist, answer or NO_ANSWER
+        metadata["checklist"], answer = checklist, answer or NO_ANSWER
     if supposed:
-        told["supposed"] = {"digest": digest, "paths": [*supposed] if len(supposed) <= MOST_PLACES else [""]}
-    return AIMessage(answer, name=NAME, response_metadata={NAME: told}) if answer else None
+        metadata["supposed"] = {"digest": digest, "paths": [*supposed] if len(supposed) <= MOST_PLACES else [""]}
+    return AIMessage(answer, name=NAME, response_metadata={NAME: metadata}) if answer else None
 
 
 def last_checklist(messages: Sequence[AnyMessage]) -> str:
-    """Digest of the checklist that the last rehearsal in a conversation was given; nothing where it is not known."""
+    """Return the digest of the checklist that a conversation's last rehearsal was given; empty where it is unknown."""
     for message in reversed(messages):
         if isinstance(message, AIMessage) and message.name == NAME:
-            told = message.response_metadata.get(NAME)
-            return str(told.get("checklist", "")) if isinstance(told, dict) else ""
+            metadata = message.response_metadata.get(NAME)
+            return str(metadata.get("checklist", "")) if isinstance(metadata, dict) else ""
     return ""
 
 
-def before_changes(steps: Sequence[Step]) -> list[Step]:
-    """The steps before the first that changed the task state."""
+def steps_before_changes(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps before the first that changed the task state."""
     return list(takewhile(lambda step: "outcome" not in step or not step["outcome"]["patch"], steps))
 
 
-def remembered(steps: Sequence[Step], *, budget: int) -> list[JsonObject]:
-    """The latest calls with their results that `budget` characters hold, in their order, long texts cut."""
+def remember_calls(steps: Sequence[Step], *, budget: int) -> list[JsonObject]:
+    """Return the latest calls with their results that `budget` characters hold, in order, long texts cut."""
     ran = [step for step in steps if "outcome" in step][-MOST_CALLS:]
     share = min(budget, max(SHORTEST_SHARE, budget // min(len(ran) or 1, SHARES)))
     calls: list[JsonObject] = []
     for step in reversed(ran):
         call, outcome = step["call"], step["outcome"]
-        told = {"name": call["name"], "args": call["args"], "result": outcome["result"]}
-        short = {**told, "result": format_json(outcome["result"], budget=share // 2)}
-        text = clip_texts(told, budget=share) or clip_texts(short, budget=share)
+        entry = {"name": call["name"], "args": call["args"], "result": outcome["result"]}
+        short = {**entry, "result": format_json(outcome["result"], budget=share // 2)}
+        text = clip_texts(entry, budget=share) or clip_texts(short, budget=share)
         budget -= len(text or "")
         if text is None or budget < 0:
             break
@@ -98,23 +98,23 @@ def remembered(steps: Sequence[Step], *, budget: int) -> list[JsonObject]:
     return calls[::-1]
 
 
-def recalled(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The conversation with earlier rehearsals' calls and results as messages, before the answers that carried them."""
-    told: list[AnyMessage] = []
+def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return the conversation with the calls and results of earlier rehearsals as messages before their answers."""
+    recalled: list[AnyMessage] = []
     for index, message in enumerate(messages):
         calls = _calls(message)
-        made = [_made(call, f"turn{index}_{number}") for number, call in enumerate(calls)]
-        if made:
-            told.append(AIMessage("", tool_calls=made, response_metadata={NAME: {"rung": ""}}))
-        for call, one in zip(calls, made, strict=True):
+        tool_calls = [_tool_call(call, f"turn{index}_{number}") for number, call in enumerate(calls)]
+        if tool_calls:
+            recalled.append(AIMessage("", tool_calls=tool_calls, response_metadata={NAME: {"rung": ""}}))
+        for call, tool_call in zip(calls, tool_calls, strict=True):
             content = call["result"] if isinstance(call["result"], str) else json.dumps(call["result"])
             status, rung = "error" if call["status"] == "error" else "success", {NAME: {"rung": call["rung"]}}
-            told.append(ToolMessage(content, tool_call_id=one["id"], status=status, response_metadata=rung))
-        told.append(_without_calls(message) if made else message)
-    return told
+            recalled.append(ToolMessage(content, tool_call_id=tool_call["id"], status=status, response_metadata=rung))
+        recalled.append(_without_calls(message) if tool_calls else message)
+    return recalled
 
 
-def _made(call: JsonObject, id_: str) -> ToolCall:
+def _tool_call(call: JsonObject, id_: str) -> ToolCall:
     return ToolCall(name=re.sub(r"[^A-Za-z0-9_-]", "_", call["name"])[:64], args=call["args"], id=id_)
 
 
@@ -124,26 +124,26 @@ def _without_calls(message: AnyMessage) -> AnyMessage:
 
 
 def supposed_places(messages: Sequence[AnyMessage], digest: str) -> list[str]:
-    """JSON Pointers to what the last rehearsal left made up of the task state, where its digest is still this one."""
-    told = next((_metadata(message) for message in reversed(messages) if _metadata(message)), {}).get("supposed")
-    paths = told.get("paths") if isinstance(told, dict) and told.get("digest") == digest else None
+    """Return JSON Pointers to what the last rehearsal made up of the task state, where its digest is still this one."""
+    supposed = next((_metadata(message) for message in reversed(messages) if _metadata(message)), {}).get("supposed")
+    paths = supposed.get("paths") if isinstance(supposed, dict) and supposed.get("digest") == digest else None
     paths = paths if isinstance(paths, list) else []
     return [path for path in paths if isinstance(path, str) and _POINTER.fullmatch(path)]
 
 
 def rung_of(message: AnyMessage) -> str | None:
-    """The rung behind a recalled result, "" for recalled calls; None for every other message."""
+    """Return the rung of a recalled result, "" for recalled calls; None for every other message."""
     rung = _metadata(message).get("rung")
     return rung if isinstance(rung, str) else None
 
 
 def _metadata(message: AnyMessage) -> JsonObject:
-    told = message.response_metadata.get(NAME)
-    return told if isinstance(told, dict) else {}
+    metadata = message.response_metadata.get(NAME)
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _calls(message: AnyMessage) -> list[JsonObject]:
-    """The calls in a message's metadata, as far as they read as calls."""
+    """Return the valid calls in a message's metadata."""
     calls = _metadata(message).get("calls") if isinstance(message, AIMessage) else None
     return [call for call in calls[-MOST_CALLS:] if _is_call(call)] if isinstance(calls, list) else []
 

@@ -83,11 +83,11 @@ def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> U
 def as_node(
     fn: NodeFunction, *, models: Models, default: GeckoContext, book: Book = book_attempt
 ) -> Runnable[Any, Any]:
-    """Make a graph's node of a node function.
+    """Return a graph's node for a node function.
 
     Args:
         fn: Plain function or generator, see `NodeFunction`.
-        models: Who answers its asks.
+        models: The models that answer its asks.
         default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
         book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
 
@@ -113,7 +113,7 @@ def run_node(
 async def arun_node(
     fn: NodeFunction, state: Any, scope: NodeScope, *, models: Models, book: Book, config: RunnableConfig | None = None
 ) -> Any:
-    """As `run_node`, without blocking the event loop."""
+    """Run as `run_node` does, without blocking the event loop."""
     run = _Run(fn, state, scope, book)
     try:
         while run.asks is not None:
@@ -124,7 +124,7 @@ async def arun_node(
 
 
 class _Run:
-    """One run of a node function: what it asks now, None once it has returned `update`."""
+    """One run of a node function: its current asks, None once it has returned `update`."""
 
     def __init__(self, fn: NodeFunction, state: Any, scope: NodeScope, book: Book) -> None:
         self.asks: Sequence[AnyAsk] | None = None
@@ -134,7 +134,7 @@ class _Run:
             self._send(None)
 
     def resume(self, replies: list[Reply]) -> None:
-        """Send the replies to what it asked."""
+        """Send the replies to its asks."""
         self._accounts.book(self.asks or [], replies)
         self._send(replies)
 
@@ -160,11 +160,11 @@ class _Node(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         scope = self._scope(config)
-        return _slim(run_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
+        return _drop_empty(run_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         scope = self._scope(config)
-        return _slim(await arun_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
+        return _drop_empty(await arun_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
 
     def _scope(self, config: RunnableConfig | None) -> NodeScope:
         try:
@@ -177,8 +177,8 @@ class _Node(Runnable[Any, Any]):
         return NodeScope(context_of(runtime.context, self.default), runtime.stream_writer, self.models.has, embedded)
 
 
-def _slim(update: Any) -> Any:
-    """The update without what adds nothing to the keys that add up: each write is a channel's update."""
+def _drop_empty(update: Any) -> Any:
+    """Drop empty values of the keys that add up: each write is a channel's update."""
     return {key: value for key, value in update.items() if value or key not in ADD_UP} if update else update
 
 
@@ -189,11 +189,11 @@ class Router(RunnableLambda[Any, Any]):
     """
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Where to go."""
+        """Return the next node."""
         return self.func(input)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Where to go."""
+        """Return the next node."""
         return self.func(input)
 
 

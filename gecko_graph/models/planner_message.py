@@ -1,4 +1,4 @@
-"""The planner's message, made fit to be kept: what no checkpoint can hold never gets into the state."""
+"""Makes the planner's message storable: what no checkpoint can hold never gets into the state."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 from langchain_core.messages.tool import invalid_tool_call
 
 from .json_text import MAX_REPLY_CHARS
-from .structured import unkeepable
+from .structured import find_storage_problem
 
 
-def readable(message: AIMessage) -> tuple[AIMessage | None, str | None]:
-    """The message as it can be kept, or why it cannot be used.
+def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
+    """Return the message as it can be stored, or why it cannot be used.
 
-    A refusal that the provider tells beside an empty text becomes the text.
+    A refusal that the provider sends beside an empty text becomes the text.
     """
-    message = mended(message)
+    message = sanitize_message(message)
     size = _size(message)
     if size > MAX_REPLY_CHARS:
         return None, f"the reply is {size:,} characters long, {MAX_REPLY_CHARS:,} are allowed"
@@ -28,8 +28,8 @@ def readable(message: AIMessage) -> tuple[AIMessage | None, str | None]:
     return message, None
 
 
-def mended(message: AIMessage) -> AIMessage:
-    """The message with nothing in it that no checkpoint can keep; an orderly one is returned as it is.
+def sanitize_message(message: AIMessage) -> AIMessage:
+    """Return the message without what no checkpoint can store; one without faults is returned as it is.
 
     A call whose arguments cannot be kept (an integer over 64 bits, half a surrogate pair, NaN) becomes an invalid
     call, for the validator to refuse.
@@ -37,7 +37,7 @@ def mended(message: AIMessage) -> AIMessage:
     calls = [_named(call) for call in message.tool_calls or ()]
     wrong = [_unusable(call.get("args")) for call in calls]
     broken = [_broken(call, why) for call, why in zip(calls, wrong, strict=True) if why]
-    orderly: dict[str, Any] = {
+    storable: dict[str, Any] = {
         "content": _content(message.content),
         "tool_calls": [call for call, why in zip(calls, wrong, strict=True) if not why],
         "invalid_tool_calls": [*(_clean(_named(call)) for call in message.invalid_tool_calls or ()), *broken],
@@ -47,7 +47,7 @@ def mended(message: AIMessage) -> AIMessage:
         "id": message.id and str(_clean(message.id)),
         "name": message.name and str(_clean(message.name)),
     }
-    changes = {key: value for key, value in orderly.items() if value != getattr(message, key)}
+    changes = {key: value for key, value in storable.items() if value != getattr(message, key)}
     return message.model_copy(update=changes) if changes else message
 
 
@@ -57,15 +57,15 @@ def _size(message: AIMessage) -> int:
 
 
 def _named(call: ToolCall | InvalidToolCall) -> ToolCall:
-    said: Any = {key: _clean(value) for key, value in call.items() if key != "args"} | {"args": call.get("args")}
+    fields: Any = {key: _clean(value) for key, value in call.items() if key != "args"} | {"args": call.get("args")}
     for key, missing in (("name", ""), ("id", None)):
-        said[key] = missing if said.get(key) is None else str(said[key])
-    kept: ToolCall = said
+        fields[key] = missing if fields.get(key) is None else str(fields[key])
+    kept: ToolCall = fields
     return kept
 
 
 def _unusable(args: Any) -> str | None:
-    return unkeepable(args) if isinstance(args, dict) else "the arguments are not an object"
+    return find_storage_problem(args) if isinstance(args, dict) else "the arguments are not an object"
 
 
 def _broken(call: ToolCall, why: str) -> InvalidToolCall:
@@ -94,7 +94,7 @@ def _packs(value: Any) -> bool:
 
 
 def _clean(value: Any) -> Any:
-    """The value with half surrogate pairs replaced, at any depth: they cannot be written as UTF-8."""
+    """Return the value with half surrogate pairs replaced, at any depth: they cannot be written as UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):

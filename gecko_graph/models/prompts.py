@@ -37,7 +37,7 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered prompt. `user` is empty where there is nothing to say."""
+    """A rendered prompt. `user` may be empty."""
 
     system: str
     user: str
@@ -73,7 +73,7 @@ class Prompts:
         given: A folder with prompts of one's own, `NAME.md` each; roles without one keep the built-in prompt.
 
     Raises:
-        GeckoError: A file that is no role's, a variable that is unknown or missing, or a template that does not render.
+        GeckoError: A file of an unknown role, an unknown or missing variable, or a template that does not render.
     """
 
     def __init__(self, given: str | Path | None = None) -> None:
@@ -84,7 +84,7 @@ class Prompts:
         """Render a role's prompt.
 
         Args:
-            role: Whose prompt.
+            role: The prompt's role.
             variables: Exactly the names that the built-in prompt uses.
 
         Raises:
@@ -96,7 +96,7 @@ class Prompts:
             raise ValueError(f"prompt {role!r}: missing {missing}, unused {unused}")
         if any(variables.values()):
             return Prompt(parts.system, parts.user.render(variables).strip())
-        if role not in self._bare:  # the planner has nothing to be told at most of its calls
+        if role not in self._bare:  # most of the planner's calls have no variables
             self._bare[role] = Prompt(parts.system, parts.user.render(variables).strip())
         return self._bare[role]
 
@@ -107,12 +107,12 @@ def render(role: Role, variables: Mapping[str, str]) -> Prompt:
 
 
 def variables_of(role: Role) -> frozenset[str]:
-    """The names that a role's prompt may use."""
+    """Return the names that a role's prompt may use."""
     return _built_in()[role].names
 
 
 def folder() -> Path:
-    """Where the prompts lie: inside the package, or beside it in a source checkout.
+    """Return the folder of the prompts: inside the package, or beside it in a source checkout.
 
     Raises:
         FileNotFoundError: Neither is there; the installation is broken.
@@ -137,11 +137,11 @@ def _own(place: Path) -> dict[Role, _Parts]:
     roles = {f"{role}.md": role for role in ROLES}
     if strange := [path for path in files if path.name not in roles]:
         raise GeckoError(f"prompts: {strange[0]} is not the prompt of a role; these are: {', '.join(roles)}")
-    return {roles[path.name]: _checked(path, roles[path.name]) for path in files}
+    return {roles[path.name]: _load_checked(path, roles[path.name]) for path in files}
 
 
-def _checked(path: Path, role: Role) -> _Parts:
-    """A prompt of a user's own, tried out with short texts and with none."""
+def _load_checked(path: Path, role: Role) -> _Parts:
+    """Load a user's own prompt, and render it with short texts and with none."""
     known = variables_of(role)
     try:
         parts = _load(path)
@@ -159,7 +159,7 @@ def _checked(path: Path, role: Role) -> _Parts:
 def _load(path: Path) -> _Parts:
     system, marker, user = path.read_text(encoding="utf-8").partition(f"\n{MARKER}\n")
     if not marker:
-        raise ValueError(f"there is no line {MARKER}")
+        raise ValueError(f"expected a line {MARKER}")
     environment = _environment()
     if meta.find_undeclared_variables(environment.parse(system)):
         raise ValueError(f"the part before {MARKER} may not change, so it holds no variables")

@@ -1,4 +1,4 @@
-"""A chat model that says what was written down for it: no key, no network, the same words each time."""
+"""A chat model with recorded replies: no key, no network, the same words each time."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class RecordedModel(BaseChatModel):
     """Replies by role, turn, attempt and question, which it reads from the call's metadata; keeps no count of its own.
 
     So it answers alike however often it is asked, in which order, by how many runs at once, before and after a resume.
-    Asked by something else than a rehearsal, it is a planner whose place is told by the conversation: the turn by the
-    human messages, the question by the assistant's messages since the last of them.
+    Called from outside a rehearsal, it replies as the planner, with its place from the conversation: the turn from the
+    human messages, the question from the assistant's messages since the last of them.
 
     Args:
         turns: One mapping of roles to replies for each turn of the thread. For the planner one list an attempt, of
@@ -68,8 +68,8 @@ class RecordedModel(BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Bind tools; `with_structured_output` works through it."""
-        told = [convert_to_openai_tool(tool) for tool in tools]
-        return self.bind(tools=told, tool_chars=len(json.dumps(told, ensure_ascii=False)), **kwargs)
+        schemas = [convert_to_openai_tool(tool) for tool in tools]
+        return self.bind(tools=schemas, tool_chars=len(json.dumps(schemas, ensure_ascii=False)), **kwargs)
 
     def _generate(
         self,
@@ -111,10 +111,10 @@ class RecordedModel(BaseChatModel):
         role, turn, attempt, question = _place((run_manager.metadata if run_manager else None) or {}, messages)
         if role == "planner":
             reply = _planner_reply(self.turns, turn, attempt, question)
-            message = planned(reply, prefix=f"call_{turn + 1}_{attempt}_{question}")
+            message = planner_message(reply, prefix=f"call_{turn + 1}_{attempt}_{question}")
         else:
             question = max(attempt - 1, 0) if role == "judge" else question
-            message = _said(_role_reply(self.turns, role, turn, question), kwargs.get("tools"))
+            message = _role_message(_role_reply(self.turns, role, turn, question), kwargs.get("tools"))
         output = _reply_tokens(message, self.reply_tokens, role, question)
         return self._counted(message, input_tokens=_prompt_tokens(messages, kwargs), output_tokens=output)
 
@@ -134,7 +134,7 @@ class RecordedModel(BaseChatModel):
 
 
 def _place(metadata: Mapping[str, Any], messages: Sequence[BaseMessage]) -> tuple[str, int, int, int]:
-    """Role, turn, attempt and question: from our asks' metadata, else from the conversation, as a plain agent's."""
+    """Return role, turn, attempt and question from our asks' metadata, else from a plain agent's conversation."""
     if "gecko_role" in metadata:
         turn, attempt, question = (int(metadata.get(f"gecko_{key}", 0)) for key in ("turn", "attempt", "question"))
         return str(metadata["gecko_role"]), turn, attempt, question
@@ -181,20 +181,20 @@ def _recorded(turns: Sequence[Mapping[str, Any]], role: str, turn: int) -> Seque
     return replies
 
 
-def planned(reply: Json, *, prefix: str) -> AIMessage:
-    """A planner's written reply as a message; call ids are `prefix` and a number.
+def planner_message(reply: Json, *, prefix: str) -> AIMessage:
+    """Return a planner's recorded reply as a message; call ids are `prefix` and a number.
 
-    Arguments that are a text stand for what a model wrote that is no JSON object.
+    Arguments that are a text stand for a model's malformed arguments.
 
     Raises:
-        NotRecorded: It is none of `{"say"}`, `{"call", "args"}` and `{"calls"}`.
+        NotRecorded: It has neither of `say`, `call` and `calls`.
     """
     if isinstance(reply, Mapping) and "say" in reply:
         return AIMessage(str(reply["say"]))
     calls, broken = [], []
     for number, each in enumerate(reply["calls"] if isinstance(reply, Mapping) and "calls" in reply else [reply]):
         if not isinstance(each, Mapping) or "call" not in each:
-            raise NotRecorded(f"a planner's recorded reply has 'call', 'calls' or 'say', this has none: {each!r}")
+            raise NotRecorded(f"expected a planner's recorded reply with 'call', 'calls' or 'say', got {each!r}")
         name, args, identifier = str(each["call"]), each.get("args") or {}, f"{prefix}_{number}"
         if isinstance(args, str):
             broken.append(invalid_tool_call(name=name, args=args, id=identifier))
@@ -203,7 +203,7 @@ def planned(reply: Json, *, prefix: str) -> AIMessage:
     return AIMessage("", tool_calls=calls, invalid_tool_calls=broken)
 
 
-def _said(reply: Json, tools: Any) -> AIMessage:
+def _role_message(reply: Json, tools: Any) -> AIMessage:
     if tools and isinstance(reply, dict):
         return AIMessage("", tool_calls=[tool_call(name=tools[0]["function"]["name"], args=reply, id="reply")])
     return AIMessage(reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False))
@@ -231,7 +231,7 @@ def _chars(message: BaseMessage) -> int:
 
 
 def _chunks(message: AIMessage, run_manager: _RunManager | None) -> Sequence[ChatGenerationChunk | None]:
-    """The message word by word, then its calls; None where nobody listens.
+    """Return the message word by word, then its calls; None without callbacks.
 
     LangChain gives `_stream` no metadata, so that it cannot know its place: tokens are sent from `_generate`.
     """

@@ -38,7 +38,7 @@ class _Reply(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _read_generously(cls, value: Any) -> Any:
-        """Leave out nulls where nothing need be said, and take the words of an enum in any letter case."""
+        """Drop nulls of optional fields, and accept the words of an enum in any letter case."""
         if not isinstance(value, Mapping):
             return value
         required, words = _shape(cls)
@@ -48,7 +48,7 @@ class _Reply(BaseModel):
 
 @cache
 def _shape(reply: type[BaseModel]) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
-    """The fields that must be there, and the words of those that are enums."""
+    """Return the required fields, and the words of those that are enums."""
     fields = reply.model_fields.items()
     words = {name: get_args(field.annotation) for name, field in fields if get_origin(field.annotation) is Literal}
     return frozenset(name for name, field in fields if field.is_required()), words
@@ -62,7 +62,7 @@ def _word(value: Any, words: tuple[str, ...]) -> Any:
 
 
 class ArgumentProblem(_Reply):
-    """An argument whose meaning does not fit. Says what is wrong, never what would be right."""
+    """An argument whose meaning does not fit. States what is wrong, never what would be right."""
 
     argument: str
     problem: str
@@ -98,7 +98,7 @@ class SimulatedResponse(_Reply):
     @model_validator(mode="before")
     @classmethod
     def _bare(cls, value: Any) -> Any:
-        """Read an object that is the result alone, or an error alone, as what it is."""
+        """Read an object that is the result alone, or an error alone."""
         if not isinstance(value, Mapping) or not value or {"status", "result", "patch"} & value.keys():
             return value
         error = [*value] == ["error"]
@@ -167,7 +167,7 @@ class Checklist(_Reply):
 
 
 class ItemJudgement(_Reply):
-    """What became of one item; a reason only where it is not a success, and before the status, as in the paper (A.6).
+    """The judgement of one item; a reason only where it is not a success, and before the status, as in the paper (A.6).
 
     Models write fields in this order, so the word follows from the reason.
     """
@@ -197,7 +197,7 @@ class Judgement(_Reply):
         context = info.context or {}
         left_out = [each for each in context.get("ids", ()) if each not in {item.id for item in self.items}]
         if left_out and context.get("whole"):
-            raise ValueError(f"items says nothing of {', '.join(left_out[:9])}")
+            raise ValueError(f"items lacks {', '.join(left_out[:9])}")
         return self
 
 
@@ -223,7 +223,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
 
 
 def match_id(given: str, ids: Sequence[str]) -> str:
-    """The id that is meant: `Item-1`, `item_1` and `1` are item-1 if no other id can be; else it is left as given."""
+    """Return the id that is meant: `Item-1`, `item_1`, `1` are item-1 if no other id can be; else the given one."""
     wanted = _bare_id(given)
     alike = [each for each in ids if _bare_id(each) == wanted]
     if wanted.isdecimal() and not alike:

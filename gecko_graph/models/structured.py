@@ -14,33 +14,33 @@ from pydantic import BaseModel, ValidationError
 from ..state import Json, JsonObject
 from .json_text import Unreadable, find_json
 
-Way = Literal["json_schema", "function_calling", "text"]
+OutputMethod = Literal["json_schema", "function_calling", "text"]
 
-OUTPUT_METHODS: tuple[Way, ...] = ("json_schema", "function_calling", "text")
+OUTPUT_METHODS: tuple[OutputMethod, ...] = ("json_schema", "function_calling", "text")
 
 _MAX_ERRORS = 3
 _WRAPPERS = frozenset(("reply", "response", "output", "arguments", "args", "parameters"))
 
 
-def read_reply(said: Any, reply: type[BaseModel], *, ids: Sequence[str] = (), whole: bool = True) -> BaseModel:
-    """Read a reply, wherever the model put it: a tool call's arguments, the text, a fenced block in the text.
+def read_reply(message: Any, reply: type[BaseModel], *, ids: Sequence[str] = (), whole: bool = True) -> BaseModel:
+    """Read a reply from wherever the model put it: a tool call's arguments, the text, a fenced block in the text.
 
     Args:
-        said: The model's message, or what a parser of its own made of it.
+        message: The model's message, or what a parser of its own made of it.
         reply: The class that is wanted.
-        ids: The ids that the reply is to speak of; other spellings of them are read.
+        ids: The ids that the reply must cover; other spellings of them are read.
         whole: All of the ids must be there.
 
     Raises:
         Unreadable: Empty, huge, not JSON, of another shape, or several different answers.
     """
-    values = [_unwrapped(value, reply) for value in _values_in(said)]
+    values = [_unwrap(value, reply) for value in _values_in(message)]
     own = [value for value in values if isinstance(value, dict) and names_of(reply) & value.keys()]
     read: list[BaseModel] = []
     problem: Unreadable | None = None
     for value in own or values:
         try:
-            fitted = _fit(value, reply, {"ids": tuple(ids), "whole": whole})
+            fitted = _validate(value, reply, {"ids": tuple(ids), "whole": whole})
         except Unreadable as wrong:
             problem = problem or wrong
         else:
@@ -52,29 +52,29 @@ def read_reply(said: Any, reply: type[BaseModel], *, ids: Sequence[str] = (), wh
     return read[0]
 
 
-def raw_text(said: Any) -> str:
-    """What the model replied, as text that can be sent back: for the repair round and for nothing else."""
-    if not isinstance(said, AIMessage):
-        return json.dumps(said.model_dump() if isinstance(said, BaseModel) else said, default=str)
-    if calls := said.tool_calls:
+def raw_text(message: Any) -> str:
+    """Return a model's reply as text that can be sent back: for the repair round only."""
+    if not isinstance(message, AIMessage):
+        return json.dumps(message.model_dump() if isinstance(message, BaseModel) else message, default=str)
+    if calls := message.tool_calls:
         return "\n".join(json.dumps(call["args"]) for call in calls)
-    text = said.invalid_tool_calls[0].get("args") if said.invalid_tool_calls else said.text
+    text = message.invalid_tool_calls[0].get("args") if message.invalid_tool_calls else message.text
     return str(text or "").encode("utf-8", "replace").decode("utf-8")
 
 
 @cache
 def schema_of(reply: type[BaseModel]) -> JsonObject:
-    """The reply's JSON Schema as providers like it: named after the class, nothing referenced, no defaults."""
+    """Return the reply's JSON Schema as providers like it: named after the class, without references and defaults."""
     source = reply.model_json_schema()
     schema = _plain(source, source.get("$defs", {}))
     if is_closed(reply):
-        _close(schema)
+        _make_strict(schema)
     return {"title": reply.__name__, "description": f"The reply: {reply.__name__}", **schema}
 
 
 @cache
 def is_closed(reply: type[BaseModel]) -> bool:
-    """True if every value's shape is known, so that a provider's strict mode can be used.
+    """Return whether every value's shape is known, so that a provider's strict mode can be used.
 
     Strict modes know no free-form JSON: a tool's result, an operation's value, a piece of state.
     """
@@ -82,14 +82,14 @@ def is_closed(reply: type[BaseModel]) -> bool:
     return not _has_free_form(_plain(source, source.get("$defs", {})))
 
 
-def _values_in(said: Any) -> list[Json]:
-    if isinstance(said, AIMessage):
-        return _values_of(said)
-    if isinstance(said, BaseModel):
-        said = said.model_dump(by_alias=True)
-    if isinstance(said, dict):
-        return [said]
-    raise Unreadable(f"the model replied with {type(said).__name__}, not with a message", kind="final")
+def _values_in(message: Any) -> list[Json]:
+    if isinstance(message, AIMessage):
+        return _values_of(message)
+    if isinstance(message, BaseModel):
+        message = message.model_dump(by_alias=True)
+    if isinstance(message, dict):
+        return [message]
+    raise Unreadable(f"the model replied with {type(message).__name__}, not with a message", kind="final")
 
 
 def _values_of(message: AIMessage) -> list[Json]:
@@ -106,7 +106,7 @@ def _values_of(message: AIMessage) -> list[Json]:
 
 @cache
 def names_of(reply: type[BaseModel]) -> frozenset[str]:
-    """The names that a reply's fields go by, old ones too."""
+    """Return the names of a reply's fields, old ones too."""
     aliases = (field.validation_alias for field in reply.model_fields.values())
     others = {
         name for alias in aliases for name in ([alias] if isinstance(alias, str) else getattr(alias, "choices", []))
@@ -114,8 +114,8 @@ def names_of(reply: type[BaseModel]) -> frozenset[str]:
     return frozenset({*reply.model_fields, *others})
 
 
-def _unwrapped(value: Json, reply: type[BaseModel]) -> Json:
-    """A reply as its class has it, of one that stands in a wrapping more or in one less."""
+def _unwrap(value: Json, reply: type[BaseModel]) -> Json:
+    """Return a reply as its class has it, if it stands in one wrapping more or less."""
     name = _only_list(reply)
     if isinstance(value, list) and name:
         return {name: value}
@@ -123,13 +123,13 @@ def _unwrapped(value: Json, reply: type[BaseModel]) -> Json:
         return value
     wrapped = [value[key] for key in value if key in _WRAPPERS or key == reply.__name__]
     if len(wrapped) == 1 and isinstance(wrapped[0], dict | list):
-        return _unwrapped(wrapped[0], reply)
+        return _unwrap(wrapped[0], reply)
     items = schema_of(reply)["properties"][name].get("items", {}) if name else {}
     return {name: [value]} if items.get("properties", {}).keys() & value.keys() else value
 
 
-def unkeepable(value: Json) -> str | None:
-    """Why no checkpoint can keep a value: an integer over 64 bits, half a surrogate pair, NaN; None if it can."""
+def find_storage_problem(value: Json) -> str | None:
+    """Return why no checkpoint can store a value: an integer over 64 bits, half a surrogate pair, NaN; else None."""
     try:
         json.dumps(value, allow_nan=False)
         ormsgpack.packb(value)
@@ -138,25 +138,25 @@ def unkeepable(value: Json) -> str | None:
     return None
 
 
-def _fit(value: Json, reply: type[BaseModel], context: Mapping[str, Any]) -> BaseModel:
+def _validate(value: Json, reply: type[BaseModel], context: Mapping[str, Any]) -> BaseModel:
     try:
         fitted = reply.model_validate(value, context=dict(context))
     except ValidationError as error:
-        raise Unreadable(f"the reply does not fit {reply.__name__}: {_told(error)}") from None
+        raise Unreadable(f"the reply does not fit {reply.__name__}: {_format_errors(error)}") from None
     except RecursionError:
         raise Unreadable("the reply is nested too deeply") from None
-    if wrong := unkeepable(value):
-        raise Unreadable(f"the reply cannot be kept: {wrong}")
+    if wrong := find_storage_problem(value):
+        raise Unreadable(f"the reply cannot be stored: {wrong}")
     return fitted
 
 
-def _told(error: ValidationError) -> str:
-    told = [
+def _format_errors(error: ValidationError) -> str:
+    problems = [
         f"{'.'.join(str(part) for part in each['loc']) or 'all of it'}: {each['msg']}"
         for each in error.errors(include_url=False, include_input=False)
     ]
-    more = f" and {len(told) - _MAX_ERRORS} more" if len(told) > _MAX_ERRORS else ""
-    return "; ".join(told[:_MAX_ERRORS]) + more
+    more = f" and {len(problems) - _MAX_ERRORS} more" if len(problems) > _MAX_ERRORS else ""
+    return "; ".join(problems[:_MAX_ERRORS]) + more
 
 
 def _only_list(reply: type[BaseModel]) -> str | None:
@@ -169,7 +169,7 @@ def _only_list(reply: type[BaseModel]) -> str | None:
 
 
 def _plain(schema: Json, definitions: JsonObject) -> Json:
-    """A copy without references, titles and defaults."""
+    """Return a copy without references, titles and defaults."""
     if isinstance(schema, list):
         return [_plain(item, definitions) for item in schema]
     if not isinstance(schema, dict):
@@ -196,13 +196,13 @@ def _has_free_form(schema: JsonObject) -> bool:
     return kind is None and "enum" not in schema
 
 
-def _close(schema: JsonObject) -> None:
-    """What strict modes ask for: every property required, no others; no length keywords, which some refuse."""
+def _make_strict(schema: JsonObject) -> None:
+    """Make a schema fit strict modes: every property required, no others, no length keywords, which some refuse."""
     for keyword in ("minLength", "minItems"):
         schema.pop(keyword, None)
     if schema.get("type") == "object":
         schema["required"], schema["additionalProperties"] = list(schema["properties"]), False
         for each in schema["properties"].values():
-            _close(each)
+            _make_strict(each)
     elif schema.get("type") == "array":
-        _close(schema["items"])
+        _make_strict(schema["items"])

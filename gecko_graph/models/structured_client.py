@@ -1,6 +1,6 @@
-"""A chat model that speaks for roles, and what has been learnt of it.
+"""A client that asks one chat model for structured replies, and remembers what its server accepts.
 
-Ways to a structured reply are tried in order: the provider's structured output, function calling, plain text. The one
+Output methods are tried in order: the provider's structured output, function calling, plain text. The one
 that the server does not refuse is remembered for the next ask. A reply that does not fit gets one repair round with
 what is wrong with it, then the ask has failed.
 """
@@ -24,9 +24,9 @@ from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
 from .failure import failure_of, is_refusal, tokens_of
 from .formatting import cut
 from .json_text import Unreadable
-from .planner_message import mended, readable
+from .planner_message import read_message, sanitize_message
 from .prompts import Prompt, Prompts
-from .structured import OUTPUT_METHODS, Way
+from .structured import OUTPUT_METHODS, OutputMethod
 from .usage import Price, add_all, count, count_tokens
 
 _REPAIR_CHARS = 4_000
@@ -37,49 +37,49 @@ _Caller: TypeAlias = Callable[[list[BaseMessage]], ModelCall]
 
 
 class StructuredClient:
-    """One chat model. Shared by all roles that it speaks for, and by all runs: it keeps no trace of any.
+    """One chat model. Shared by all its roles and by all runs: it keeps no trace of any.
 
     Args:
         model: The chat model.
         prices: Price by model name.
-        prompts: What each role is told.
+        prompts: The prompts of the roles.
     """
 
     def __init__(self, model: BaseChatModel, *, prices: Mapping[str, Price], prompts: Prompts) -> None:
         self.model = model
         self._prompts = prompts
         self._prices = prices
-        self._way: Way = OUTPUT_METHODS[0]
-        self._ways: dict[type[BaseModel], Way] = {}
+        self._method: OutputMethod = OUTPUT_METHODS[0]
+        self._methods: dict[type[BaseModel], OutputMethod] = {}
         self._plain = _caller(model)
-        self._structured: dict[tuple[Way, Same], _Caller | None] = {}
+        self._structured: dict[tuple[OutputMethod, Same], _Caller | None] = {}
         self._tools: tuple[Sequence[JsonObject], _Caller] | None = None
 
     def ask(self, ask: Ask) -> Dialogue:
-        """Ask for an object of the reply's class: down the ways until one is not refused, with one repair round."""
+        """Ask for an object of the reply's class: the first method that is not refused, with one repair round."""
         prompt = self._prompts.render(ask.role, ask.variables)
         spent: list[RoleUsage] = []
-        for way, schema in self._forms(ask):
-            call = self._by(way, schema, strict=structured.is_closed(ask.reply))
+        for method, schema in self._forms(ask):
+            call = self._by(method, schema, strict=structured.is_closed(ask.reply))
             if call is None:
                 continue
-            in_words = way == "text" or schema is not _schema_of(ask)
-            said = _orderly((yield call(_messages(prompt, ask, in_words=in_words))))
-            spent.append(self._count(said))
-            if isinstance(said, Exception) and way != "text" and is_refusal(said):
+            in_words = method == "text" or schema is not _schema_of(ask)
+            message = _sanitize((yield call(_messages(prompt, ask, in_words=in_words))))
+            spent.append(self._count(message))
+            if isinstance(message, Exception) and method != "text" and is_refusal(message):
                 if schema is ask.schema:
-                    self._structured[way, Same(schema)] = None
+                    self._structured[method, Same(schema)] = None
                 continue
-            if isinstance(said, Exception):
-                return Reply(None, failure_of(said), add_all(spent))
-            self._learn(ask.reply, way)
-            value, problem = _read(said, ask)
+            if isinstance(message, Exception):
+                return Reply(None, failure_of(message), add_all(spent))
+            self._learn(ask.reply, method)
+            value, problem = _read(message, ask)
             if problem is None or problem.final:
                 return Reply(value, str(problem) if problem else None, add_all(spent))
-            again = _orderly((yield call(_repair(prompt, ask, said, problem))))
+            again = _sanitize((yield call(_repair(prompt, ask, message, problem))))
             spent.append(self._count(again))
             return self._repaired(ask, problem, again, spent)
-        raise AssertionError("plain text is a way that is always there")
+        raise AssertionError("plain text is a method that is always there")
 
     def plan(self, ask: PlannerAsk) -> Dialogue:
         """Ask for a message, with the tools bound."""
@@ -89,13 +89,13 @@ class StructuredClient:
             return Reply(None, f"{type(self.model).__name__} has no bind_tools, so it cannot plan tool calls")
         except Exception as error:  # noqa: BLE001 - the boundary to models: a client that chokes on a tool is data
             return Reply(None, f"the tools could not be bound: {failure_of(error)}")
-        said = yield call(ask.messages)
-        usage = self._count(said)
-        if isinstance(said, Exception):
-            return Reply(None, failure_of(said), usage)
-        if not isinstance(said, AIMessage):
-            return Reply(None, f"the model replied with {type(said).__name__}, not with a message", usage)
-        message, failure = readable(said)
+        message = yield call(ask.messages)
+        usage = self._count(message)
+        if isinstance(message, Exception):
+            return Reply(None, failure_of(message), usage)
+        if not isinstance(message, AIMessage):
+            return Reply(None, f"the model replied with {type(message).__name__}, not with a message", usage)
+        message, failure = read_message(message)
         return Reply(message, failure, usage)
 
     def _repaired(self, ask: Ask, problem: Unreadable, again: Any, spent: Sequence[RoleUsage]) -> Reply:
@@ -103,31 +103,31 @@ class StructuredClient:
             return Reply(None, failure_of(again), add_all(spent))
         value, still = _read(again, ask, whole=False)
         if still is None and problem.prose:
-            self._ways[ask.reply] = self._way = (
+            self._methods[ask.reply] = self._method = (
                 "text"  # the server overlooks what it does not know: tell the schema in words
             )
         return Reply(value, str(still) if still else None, add_all(spent))
 
-    def _learn(self, reply: type[BaseModel], way: Way) -> None:
-        if not self._ways:
-            self._way = way
-        self._ways[reply] = way
+    def _learn(self, reply: type[BaseModel], method: OutputMethod) -> None:
+        if not self._methods:
+            self._method = method
+        self._methods[reply] = method
 
-    def _forms(self, ask: Ask) -> Iterator[tuple[Way, JsonObject]]:
-        """Ways with the schema to bind: the ask's own, and where the server refuses that one, the class's."""
-        for way in OUTPUT_METHODS[OUTPUT_METHODS.index(self._ways.get(ask.reply, self._way)) :]:
-            if ask.schema is not None and way != "text":
-                yield way, ask.schema
-            yield way, structured.schema_of(ask.reply)
+    def _forms(self, ask: Ask) -> Iterator[tuple[OutputMethod, JsonObject]]:
+        """Yield methods with the schema to bind: the ask's own, and where the server refuses that one, the class's."""
+        for method in OUTPUT_METHODS[OUTPUT_METHODS.index(self._methods.get(ask.reply, self._method)) :]:
+            if ask.schema is not None and method != "text":
+                yield method, ask.schema
+            yield method, structured.schema_of(ask.reply)
 
-    def _by(self, way: Way, schema: JsonObject, *, strict: bool) -> _Caller | None:
-        if way == "text":
+    def _by(self, method: OutputMethod, schema: JsonObject, *, strict: bool) -> _Caller | None:
+        if method == "text":
             return self._plain
-        key = (way, Same(schema))
+        key = (method, Same(schema))
         if key not in self._structured:
             if len(self._structured) >= _MOST_BOUND:
                 self._structured.clear()
-            made = _structured_output(self.model, schema, way, strict=strict)
+            made = _structured_output(self.model, schema, method, strict=strict)
             self._structured[key] = None if made is None else _caller(made)
         return self._structured[key]
 
@@ -139,14 +139,14 @@ class StructuredClient:
             self._tools = bound = (list(tools), _caller(self.model.bind_tools(tools)))
         return bound[1]
 
-    def _count(self, said: Any) -> RoleUsage:
-        if isinstance(said, Exception):
-            return count_tokens(*tokens_of(said), model_name=_name_of(self.model), prices=self._prices)
-        return count(said if isinstance(said, BaseMessage) else None, prices=self._prices)
+    def _count(self, message: Any) -> RoleUsage:
+        if isinstance(message, Exception):
+            return count_tokens(*tokens_of(message), model_name=_name_of(self.model), prices=self._prices)
+        return count(message if isinstance(message, BaseMessage) else None, prices=self._prices)
 
 
 def _caller(runnable: Runnable[Any, Any]) -> _Caller:
-    """What makes a call of messages. A binding is undone into its options: merging its empty config takes 0.1 ms."""
+    """Return what makes a call of messages. A binding becomes its options: merging its empty config takes 0.1 ms."""
     options: dict[str, Any] = {}
     while (
         isinstance(runnable, RunnableBinding)
@@ -164,13 +164,13 @@ def _caller(runnable: Runnable[Any, Any]) -> _Caller:
 
 
 def _structured_output(
-    model: BaseChatModel, schema: JsonObject, way: Way, *, strict: bool
+    model: BaseChatModel, schema: JsonObject, method: OutputMethod, *, strict: bool
 ) -> Runnable[Any, Any] | None:
-    """The model with the reply's schema bound, without the parser behind it: replies are read in one place, `_read`.
+    """Return the model with the reply's schema bound, without the parser behind it: `_read` reads all replies.
 
     Besides, the raw message is what tokens are counted from, and LangChain's own `include_raw` costs a thread a call.
     """
-    for options in ({"method": way, "strict": strict}, {"method": way}):
+    for options in ({"method": method, "strict": strict}, {"method": method}):
         try:
             made = model.with_structured_output(schema, **options)
         except (NotImplementedError, AttributeError):
@@ -196,8 +196,8 @@ def _instructions(ask: Ask) -> str:
     return f"Reply with one JSON object and nothing else. Its JSON Schema:\n{schema}"
 
 
-def _repair(prompt: Prompt, ask: Ask, said: Any, problem: Unreadable) -> list[BaseMessage]:
-    wrote = cut(structured.raw_text(said), budget=_REPAIR_CHARS)
+def _repair(prompt: Prompt, ask: Ask, message: Any, problem: Unreadable) -> list[BaseMessage]:
+    wrote = cut(structured.raw_text(message), budget=_REPAIR_CHARS)
     return [
         *_messages(prompt, ask, in_words=True),
         AIMessage(wrote if wrote.strip() else "(nothing)"),  # two human messages in a row are refused by some models
@@ -207,13 +207,13 @@ def _repair(prompt: Prompt, ask: Ask, said: Any, problem: Unreadable) -> list[Ba
     ]
 
 
-def _orderly(said: Any) -> Any:
-    return mended(said) if isinstance(said, AIMessage) else said
+def _sanitize(message: Any) -> Any:
+    return sanitize_message(message) if isinstance(message, AIMessage) else message
 
 
-def _read(said: Any, ask: Ask, *, whole: bool = True) -> tuple[BaseModel | None, Unreadable | None]:
+def _read(message: Any, ask: Ask, *, whole: bool = True) -> tuple[BaseModel | None, Unreadable | None]:
     try:
-        return structured.read_reply(said, ask.reply, ids=ask.ids, whole=whole), None
+        return structured.read_reply(message, ask.reply, ids=ask.ids, whole=whole), None
     except Unreadable as problem:
         return None, problem
 

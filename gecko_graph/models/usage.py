@@ -35,8 +35,8 @@ PRICES: Mapping[str, Price] = {
 }
 
 
-def nothing() -> RoleUsage:
-    """What a role has cost that was never asked."""
+def no_usage() -> RoleUsage:
+    """Return the usage of a role that was never asked."""
     return {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
 
 
@@ -50,23 +50,23 @@ def count(message: BaseMessage | None, *, prices: Mapping[str, Price] = PRICES) 
     """Count one model call that was replied to.
 
     Args:
-        message: The reply; None where there is one that is no message.
+        message: The reply; None where it is not a message.
         prices: Price by model name. A dated name (`gpt-4o-2024-08-06`) has the price of the name it begins with.
 
     Returns:
-        One call with its tokens, 0 where the provider does not tell or tells nonsense. The cost is None where the
+        One call with its tokens, 0 where the provider sends none or nonsense. The cost is None where the
         model's price or the tokens are unknown.
     """
-    told = message.usage_metadata if isinstance(message, AIMessage) else None
-    given, made = (told.get(key) if isinstance(told, Mapping) else None for key in ("input_tokens", "output_tokens"))
-    if message is None or not (is_count(given) and is_count(made)):
+    usage: Any = message.usage_metadata if isinstance(message, AIMessage) else None
+    given, generated = map((usage if isinstance(usage, Mapping) else {}).get, ("input_tokens", "output_tokens"))
+    if message is None or not (is_count(given) and is_count(generated)):
         return {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
     name = str((message.response_metadata or {}).get("model_name", ""))
-    return count_tokens(given, made, model_name=name, prices=prices)
+    return count_tokens(given, generated, model_name=name, prices=prices)
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """True for a number of tokens that one call can have used."""
+    """Return whether a value is a number of tokens that one call can have used."""
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
@@ -82,7 +82,7 @@ def count_tokens(
 
 
 def price_of(model_name: str, *, prices: Mapping[str, Price] = PRICES) -> Price | None:
-    """Price of a model by its own name, or by the name that its dated name begins with."""
+    """Return the price of a model by its own name, or by the name that its dated name begins with."""
     if model_name in prices:
         return prices[model_name]
     known = [name for name in prices if model_name.startswith(f"{name}-") and model_name[len(name) + 1 :][:2] == "20"]
@@ -91,7 +91,7 @@ def price_of(model_name: str, *, prices: Mapping[str, Price] = PRICES) -> Price 
 
 def add_usage(a: Usage, b: Usage) -> Usage:
     """Sum by role. Commutative and associative; `{}` adds nothing; a cost of None makes the sum None."""
-    return {role: _add(a.get(role) or nothing(), b.get(role) or nothing()) for role in sorted(a.keys() | b.keys())}
+    return {role: _add(a.get(role) or no_usage(), b.get(role) or no_usage()) for role in sorted(a.keys() | b.keys())}
 
 
 def total(usage: Usage) -> RoleUsage:
@@ -101,7 +101,7 @@ def total(usage: Usage) -> RoleUsage:
 
 def add_all(parts: Iterable[RoleUsage]) -> RoleUsage:
     """Sum of some roles' or calls' usage."""
-    whole = nothing()
+    whole = no_usage()
     for part in parts:
         whole = _add(whole, part)
     return whole

@@ -58,7 +58,7 @@ def perform(work: Work) -> Done:
 
 
 async def aperform(work: Work) -> Done:
-    """As `perform`, without blocking the event loop; a coroutine function runs on it."""
+    """Perform as `perform` does, without blocking the event loop; a coroutine function runs on it."""
     if _is_async(work.function):
         return await _await(work)
     future = asyncio.wrap_future(_start(work))
@@ -80,7 +80,7 @@ def _start(work: Work) -> Future[Done]:
     def run() -> None:
         try:
             done = context.run(_call, work)
-        except BaseException as error:  # noqa: BLE001 - control flow of LangGraph travels on to whoever waits
+        except BaseException as error:  # noqa: BLE001 - LangGraph's control flow goes on to the caller
             _finish(future, error=error)
         else:
             _finish(future, done=done)
@@ -133,7 +133,7 @@ async def _acall(work: Work) -> Done:
 
 
 def _is_cancelled(error: BaseException) -> bool:
-    """True where somebody cancels the work from outside; a tool may raise the same error by itself."""
+    """Return whether the work is cancelled from outside; a tool may raise the same error by itself."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
@@ -151,10 +151,10 @@ def _failed(error: BaseException) -> Done:
 
 
 def error_text(error: BaseException) -> str:
-    """An error in one text: its class and what it says, without secrets."""
+    """Return an error in one text: its class and message, without secrets."""
     try:
         text = mask(str(error).strip())
-    except Exception:  # noqa: BLE001 - the boundary to users' tools: an error that cannot even be told
+    except Exception:  # noqa: BLE001 - the boundary to users' tools: an error without a readable message
         text = ""
-    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text that can be kept
+    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be stored
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -19,7 +19,7 @@ from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..events import event
 from ..models.formatting import cut
-from ..models.memory import recalled
+from ..models.memory import recall_calls
 from ..models.node import NodeScope
 from ..models.usage import total
 from ..simulation.ladder import RUNGS, Rungs, ladder_of
@@ -170,7 +170,7 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
         "task": cut(task_of(messages), budget=context.view_chars),
         "start_digest": state["start_digest"],
         "before": before,
-        "conversation": recalled(messages),
+        "conversation": recall_calls(messages),
         "lesson": state["lesson"],
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
         "width": state["width"],

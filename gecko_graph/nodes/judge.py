@@ -17,7 +17,7 @@ from ..checks import judge_by_rule, unasked_changes
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut, format_change, format_conversation, format_json, format_policy, format_steps
-from ..models.memory import recalled
+from ..models.memory import recall_calls
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
@@ -160,7 +160,7 @@ def trace_origins(
     lesson = state.get("lesson")
     shown = [each for each in state.get("attempts") or [] if lesson and each["number"] == lesson["number"]]
     sources = Sources(
-        conversation=recalled(evidence.messages),
+        conversation=recall_calls(evidence.messages),
         state=evidence.before,
         supposed=state.get("supposed") or (),
         lesson=shown[0] if shown else None,

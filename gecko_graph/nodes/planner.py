@@ -17,7 +17,7 @@ from ..context import GeckoContext
 from ..errors import ModelError
 from ..events import event
 from ..models.ask import PlannerAsk, Reply, Where
-from ..models.conversation import alternating, under, with_calls
+from ..models.conversation import build_conversation, merge_neighbours, replace_calls
 from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence
@@ -85,7 +85,7 @@ def planner(
     pending: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls[:room]]
     for call in pending:
         scope.emit(event("gecko.call", attempt=state["number"], call=call))
-    return {"trace": [with_calls(message, message.tool_calls[:room])], "pending": pending}
+    return {"trace": [replace_calls(message, message.tool_calls[:room])], "pending": pending}
 
 
 def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:
@@ -101,11 +101,12 @@ def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts)
     instructions, note = render_prompt(prompts, **taught)
     if now:
         instructions += "\n\nNow:\n" + fence(cut(now, budget=NOW_CHARS), "now")
-    conversation = under(instructions, state["conversation"], budget=CONVERSATION_VIEWS * context.view_chars)
-    seen = [*alternating([*conversation, *note]), *collapse_refused(state.get("trace", []))]
+    budget = CONVERSATION_VIEWS * context.view_chars
+    messages = [*build_conversation(instructions, state["conversation"], budget=budget), *note]
+    seen = [*merge_neighbours(messages), *collapse_refused(state.get("trace", []))]
     if context.planner_view == "summary":
         summary = view(state["task_state"], focus=focus_words(state["task"]), budget=context.view_chars)
-        seen = alternating([*seen, *render_prompt(prompts, summary=summary)[1]])
+        seen = merge_neighbours([*seen, *render_prompt(prompts, summary=summary)[1]])
     return seen
 
 
@@ -193,7 +194,7 @@ def read_calls(message: AIMessage, *, taken: TakenIds) -> tuple[AIMessage, list[
         {"id": call["id"], "name": valid_name(call["name"]), "args": call["args"], "type": "tool_call"}
         for call in calls
     ]
-    return with_calls(message, sent), calls
+    return replace_calls(message, sent), calls
 
 
 def assign_id(given: str | None, taken: TakenIds) -> str:

@@ -20,11 +20,11 @@ from ..models.ask import Ask, Reply, Where
 from ..models.formatting import format_conversation, format_json, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
-from ..schemas.complaints import complaints, malformed, unknown_tool
+from ..schemas.complaints import find_complaints, malformed, unknown_tool
 from ..schemas.findings import excerpt, json_path, value_at
 from ..schemas.hints import without_hints
-from ..schemas.undecided import chosen, leads_into, prescribes_format, undecided
-from ..schemas.verbatim import leaves_of, stands
+from ..schemas.undecided import find_chosen, find_undecided, leads_into, prescribes_format
+from ..schemas.verbatim import leaves_of, occurs_verbatim
 from ..simulation.rung import clock
 from ..state import VERSION, Call, Complaint, JsonObject, Step
 from ..toolkit.spec import ToolSpec
@@ -110,7 +110,7 @@ def _check_by_rule(call: Call, toolkit: Tools) -> _Checked:
     tool = toolkit.get(call["name"])
     if tool is None:
         return _Checked(call, [unknown_tool(call)], None)
-    return _Checked(call, [malformed(call)] if "malformed" in call else complaints(tool, call["args"]), tool)
+    return _Checked(call, [malformed(call)] if "malformed" in call else find_complaints(tool, call["args"]), tool)
 
 
 class _Sources:
@@ -133,10 +133,13 @@ class _Sources:
         if tool is None or checked.complaints:
             return None
         schema = tool.parameters
-        open_ = undecided(schema, args)
-        places = [*open_, *chosen(schema, args, open_)]
-        places = [place for place in places if not stands(value_at(args, place), self._results)]
-        if all(stands(value_at(args, each), self._words) and not prescribes_format(schema, each) for each in places):
+        open_ = find_undecided(schema, args)
+        places = [*open_, *find_chosen(schema, args, open_)]
+        places = [place for place in places if not occurs_verbatim(value_at(args, place), self._results)]
+        if all(
+            occurs_verbatim(value_at(args, each), self._words) and not prescribes_format(schema, each)
+            for each in places
+        ):
             return None
         return _Question(tool, args, places)
 

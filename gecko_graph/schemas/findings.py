@@ -1,6 +1,6 @@
-"""What is wrong with a value, in words: where, what was expected, what was there. Never what would be right.
+"""Validation errors in words: the path, what was expected, what was there. Never the correct value.
 
-The words say how many values a schema lists, not which; a pattern that only spells out its values is not shown, nor are
+They name how many values a schema lists, not which; a pattern that only spells out its values is not shown, nor are
 bounds that leave one value (paper, appendix A.3: error messages do not contain or suggest the correct value).
 """
 
@@ -21,7 +21,7 @@ from .pattern import compile_pattern
 
 EXCERPT_CHARS = 80
 MAX_DEPTH = 64
-"""Levels of nesting that a value may have: deeper ones cannot be checked safely, and no real tool takes them."""
+"""Levels of nesting that a value may have: deeper ones cannot be checked safely, and real tools do not take them."""
 
 KINDS: Mapping[str, str] = {
     "string": "a string", "integer": "an integer", "number": "a number", "boolean": "a boolean", "null": "null",
@@ -32,7 +32,7 @@ _PATH_STEPS = re.compile(r'\.([^.\[]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong with a value."""
+    """One error in a value."""
 
     path: str
     expected: str
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 
 def json_path(tokens: Sequence[str | int]) -> str:
-    """The JSON path of a place: `$.items[0].name`, `$["odd name"]`."""
+    """Return the JSON path of a place: `$.items[0].name`, `$["odd name"]`."""
     return "$" + "".join(_step(token) for token in tokens)
 
 
@@ -53,7 +53,7 @@ def _step(token: str | int) -> str:
 
 
 def value_at(value: Json, path: str) -> Json:
-    """What stands at a JSON path that `json_path` has made; None where nothing does."""
+    """Return the value at a JSON path made by `json_path`; None where there is none."""
     for name, index, text in _PATH_STEPS.findall(path):
         token: str | int = int(index) if index else name or json.loads(text)
         try:
@@ -64,9 +64,11 @@ def value_at(value: Json, path: str) -> Json:
 
 
 def excerpt(value: Json) -> str:
-    """The beginning of a value as JSON, at most `EXCERPT_CHARS` characters."""
+    """Return the beginning of a value as JSON, at most `EXCERPT_CHARS` characters."""
     text = ""
-    for chunk in json.JSONEncoder(ensure_ascii=False, default=_foreign, check_circular=False).iterencode(_head(value)):
+    for chunk in json.JSONEncoder(ensure_ascii=False, default=_name_type, check_circular=False).iterencode(
+        _head(value)
+    ):
         text += chunk
         if len(text) > EXCERPT_CHARS:
             return text[: EXCERPT_CHARS - 1] + "…"
@@ -79,16 +81,16 @@ def _head(value: Json) -> Json:
     return value[:EXCERPT_CHARS] + "…" if isinstance(value, str) and len(value) > EXCERPT_CHARS else value
 
 
-def _foreign(value: object) -> str:
+def _name_type(value: object) -> str:
     return f"({type(value).__name__})"
 
 
-def first_foreign(value: Json) -> Finding | None:
-    """The first thing that no JSON document may hold, or that no checkpoint can keep."""
+def find_non_json(value: Json) -> Finding | None:
+    """Return the first part that is not JSON or that a checkpoint cannot store."""
     stack: list[tuple[Json, tuple[str | int, ...]]] = [(value, ())]
     while stack:
         item, path = stack.pop()
-        if (expected := _foreign_because(item, len(path))) is not None:
+        if (expected := _why_not_json(item, len(path))) is not None:
             return Finding(json_path(path), expected, "…" if isinstance(item, dict | list) else excerpt(item))
         if isinstance(item, dict):
             stack += ((inner, (*path, key)) for key, inner in item.items())
@@ -97,7 +99,7 @@ def first_foreign(value: Json) -> Finding | None:
     return None
 
 
-def _foreign_because(item: object, depth: int) -> str | None:
+def _why_not_json(item: object, depth: int) -> str | None:
     if depth > MAX_DEPTH:
         return f"at most {MAX_DEPTH} levels of nesting"
     if isinstance(item, dict):
@@ -110,21 +112,23 @@ def _foreign_because(item: object, depth: int) -> str | None:
 
 
 def findings(error: ValidationError) -> Iterator[Finding]:
-    """An error in words; of alternatives none of which fits, the one that fits best."""
+    """Yield an error in words; where no alternative fits, the errors of the one that fits best."""
     if error.validator in ("anyOf", "oneOf") and error.context:
-        options = branches(error)
+        options = group_by_branch(error)
         if all(_wrong_kind(branch) for branch in options):
-            kinds = [_kinds(each.validator_value) for branch in options for each in branch if each.validator == "type"]
+            kinds = [
+                _kinds(inner.validator_value) for branch in options for inner in branch if inner.validator == "type"
+            ]
             yield _finding(error, " or ".join(dict.fromkeys(kinds)) or "one of the kinds that the schema allows")
             return
         for inner in min(options, key=_distance):
             yield from findings(inner)
         return
-    yield _finding(error, _EXPECTED.get(str(error.validator), _something)(error))
+    yield _finding(error, _EXPECTED.get(str(error.validator), _any_allowed)(error))
 
 
-def branches(error: ValidationError) -> list[list[ValidationError]]:
-    """The errors of an anyOf or oneOf, alternative by alternative."""
+def group_by_branch(error: ValidationError) -> list[list[ValidationError]]:
+    """Group the errors of an anyOf or oneOf by alternative."""
     found: dict[Any, list[ValidationError]] = {}
     for number, inner in enumerate(error.context or ()):
         # jsonschema gives no path for a branch that is `false`
@@ -138,7 +142,7 @@ def _wrong_kind(branch: list[ValidationError]) -> bool:
 
 
 def _distance(branch: list[ValidationError]) -> tuple[bool, int, int]:
-    """How far a branch is from fitting: another kind of value, a tag that differs, more errors."""
+    """Return a branch's distance from fitting: another kind of value, a tag that differs, more errors."""
     tags = sum(len(error.relative_path) <= 1 and error.validator in ("const", "enum") for error in branch)
     return _wrong_kind(branch), tags, len(branch)
 
@@ -154,7 +158,7 @@ def _kinds(types: Any) -> str:
 
 
 def kind_of(schema: Any) -> str:
-    """The kind of value that a schema wants, as far as it says so itself."""
+    """Return the kind of value that a schema asks for, as far as it states one itself."""
     types = schema.get("type") if isinstance(schema, dict) else None
     return _kinds(types) if types else "a value"
 
@@ -181,7 +185,7 @@ def _pattern(error: ValidationError) -> str:
     return f"a string that matches the pattern {error.validator_value}"
 
 
-def _something(error: ValidationError) -> str:
+def _any_allowed(error: ValidationError) -> str:
     return "a value that the schema allows here"
 
 
@@ -191,7 +195,7 @@ def _count(noun: str, word: str) -> Callable[[ValidationError], str]:
 
 def _at_most(noun: str, kind: str) -> Callable[[ValidationError], str]:
     counted = _count(noun, f"{kind} of at most")
-    # "at most 0 items" would be another way to write []
+    # "at most 0 items" would give away []
     return lambda error: counted(error) if error.validator_value else f"{kind} of the size that the schema prescribes"
 
 
@@ -214,7 +218,7 @@ _LAST: Mapping[str, Callable[[Fraction], int]] = {
 
 
 def _leaves_one_number(schema: Any) -> bool:
-    """True if bounds and steps of this very schema leave one number: to name one of them would be to name it."""
+    """Return True if bounds and steps of this schema leave one number: naming one of them would name it."""
     if schema.get("type") != "integer" and "multipleOf" not in schema:
         return "minimum" in schema and schema["minimum"] == schema.get("maximum")
     step = Fraction(str(schema.get("multipleOf", 1)))
@@ -225,7 +229,7 @@ def _leaves_one_number(schema: Any) -> bool:
     return bool(firsts and lasts) and max(firsts) == min(lasts)
 
 
-def _always(text: str) -> Callable[[ValidationError], str]:
+def _fixed_text(text: str) -> Callable[[ValidationError], str]:
     return lambda error: text
 
 
@@ -234,7 +238,7 @@ _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
     "required": _required,
     "dependentRequired": _dependent,
     "enum": _enum,
-    "const": _always("the one value that the schema fixes"),
+    "const": _fixed_text("the one value that the schema fixes"),
     "minimum": _bound("of at least"),
     "maximum": _bound("of at most"),
     "exclusiveMinimum": _bound("greater than"),
@@ -246,20 +250,20 @@ _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
     "format": lambda error: EXPECTED.get(str(error.validator_value), "a value of the prescribed format"),
     "minItems": _count("item", "an array of at least"),
     "maxItems": _at_most("item", "an array"),
-    "uniqueItems": _always("an array whose items all differ"),
-    "contains": _always("an array with an item of the kind that the schema asks for"),
+    "uniqueItems": _fixed_text("an array whose items all differ"),
+    "contains": _fixed_text("an array with an item of the kind that the schema asks for"),
     "minContains": _count("item", "of the kind that the schema asks for, at least"),
     "maxContains": _count("item", "of the kind that the schema asks for, at most"),
-    "items": _always("an array without further items"),
-    "unevaluatedItems": _always("an array without further items"),
+    "items": _fixed_text("an array without further items"),
+    "unevaluatedItems": _fixed_text("an array without further items"),
     "minProperties": _count("member", "an object of at least"),
     "maxProperties": _at_most("member", "an object"),
-    "additionalProperties": _always("nothing of this name"),
-    "unevaluatedProperties": _always("an object without members that the schema does not define"),
-    "oneOf": _always("a value that fits exactly one of the alternatives, not several"),
+    "additionalProperties": _fixed_text("nothing of this name"),
+    "unevaluatedProperties": _fixed_text("an object without members that the schema does not define"),
+    "oneOf": _fixed_text("a value that fits exactly one of the alternatives, not several"),
     "not": lambda error: (
         "a value other than those that the schema excludes" if error.validator_value else "nothing here"
     ),
-    "None": _always("nothing here"),
-    "unfinished": _always("a value that can be checked to the end; this check stopped at its limit"),
+    "None": _fixed_text("nothing here"),
+    "unfinished": _fixed_text("a value that can be checked to the end; this check stopped at its limit"),
 }

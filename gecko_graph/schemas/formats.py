@@ -1,6 +1,6 @@
-"""Formats of JSON Schema that rules check. Small and exact; none of them reaches out to anything.
+"""Formats of JSON Schema that are checked; small, exact and offline.
 
-Each check takes a text and says whether it has the format (RFC 3339 for dates and times, as JSON Schema asks).
+Each check takes a text and returns whether it has the format (RFC 3339 for dates and times, as JSON Schema asks).
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ _DURATION = re.compile(
 )
 
 
-def is_date(text: str) -> bool:
-    """`2024-02-29`, a day that exists."""
+def _is_date(text: str) -> bool:
     found = _DATE.fullmatch(text)
     if not found:
         return False
@@ -40,8 +39,8 @@ def is_date(text: str) -> bool:
     return True
 
 
-def is_time(text: str) -> bool:
-    """`09:30:00Z`, with an offset from UTC; a leap second only where there can be one."""
+def _is_time(text: str) -> bool:
+    # with an offset from UTC; a leap second only where there can be one
     found = _TIME.fullmatch(text)
     if not found:
         return False
@@ -53,18 +52,15 @@ def is_time(text: str) -> bool:
     return second < 60 or (hour * 60 + minute + shift) % 1440 == 1439
 
 
-def is_date_time(text: str) -> bool:
-    """`2024-02-29T09:30:00Z`."""
-    return len(text) > 11 and text[10] in "Tt" and is_date(text[:10]) and is_time(text[11:])
+def _is_date_time(text: str) -> bool:
+    return len(text) > 11 and text[10] in "Tt" and _is_date(text[:10]) and _is_time(text[11:])
 
 
-def is_hostname(text: str) -> bool:
-    """`shop.example.com`."""
+def _is_hostname(text: str) -> bool:
     return len(text) <= 253 and all(_LABEL.fullmatch(label) for label in text.split("."))
 
 
-def is_ipv4(text: str) -> bool:
-    """`192.0.2.1`."""
+def _is_ipv4(text: str) -> bool:
     try:
         IPv4Address(text)
     except AddressValueError:
@@ -72,8 +68,7 @@ def is_ipv4(text: str) -> bool:
     return True
 
 
-def is_ipv6(text: str) -> bool:
-    """`2001:db8::1`, without a zone."""
+def _is_ipv6(text: str) -> bool:
     try:
         IPv6Address(text)
     except AddressValueError:
@@ -81,24 +76,22 @@ def is_ipv6(text: str) -> bool:
     return "%" not in text
 
 
-def is_email(text: str) -> bool:
-    """`ann@example.com`; the part before the sign may be quoted, the part behind may be an address in brackets."""
+def _is_email(text: str) -> bool:
+    # the local part may be quoted, the domain an address in brackets
     local, sign, domain = text.rpartition("@")
     if not sign or len(local) > 64 or not (_LOCAL.fullmatch(local) or _QUOTED.fullmatch(local)):
         return False
     if domain.startswith("[") and domain.endswith("]"):
         inside = domain[1:-1]
-        return is_ipv6(inside[5:]) if inside.startswith("IPv6:") else is_ipv4(inside)
-    return is_hostname(domain)
+        return _is_ipv6(inside[5:]) if inside.startswith("IPv6:") else _is_ipv4(inside)
+    return _is_hostname(domain)
 
 
-def is_uri(text: str) -> bool:
-    """`https://example.com/a?b#c`: begins with a scheme."""
-    return bool(_SCHEME.match(text)) and is_uri_reference(text)
+def _is_uri(text: str) -> bool:
+    return bool(_SCHEME.match(text)) and _is_uri_reference(text)
 
 
-def is_uri_reference(text: str) -> bool:
-    """A URI, or one relative to another."""
+def _is_uri_reference(text: str) -> bool:
     if not _URI_TEXT.fullmatch(text) or text.count("#") > 1:
         return False
     scheme = _SCHEME.match(text)
@@ -115,7 +108,7 @@ def _is_authority(text: str) -> bool:
         return False
     if place.startswith("["):
         inside, closed, port = place[1:].partition("]")
-        address = is_ipv6(inside) or _FUTURE_ADDRESS.fullmatch(inside) is not None
+        address = _is_ipv6(inside) or _FUTURE_ADDRESS.fullmatch(inside) is not None
         return bool(closed) and address and (not port or (port[0] == ":" and _is_port(port[1:])))
     host, _, port = place.partition(":")
     return "[" not in host and "]" not in host and _is_port(port)
@@ -125,30 +118,29 @@ def _is_port(text: str) -> bool:
     return not text or (text.isascii() and text.isdigit())
 
 
-def is_uuid(text: str) -> bool:
-    """`2eb8aa08-aa98-11ea-b4aa-73b441d16380`."""
+def _is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
-def is_duration(text: str) -> bool:
-    """`P3DT4H`: ISO 8601, as RFC 3339 gives it in appendix A."""
+def _is_duration(text: str) -> bool:
+    # ISO 8601, as RFC 3339 gives it in appendix A
     return len(text) > 2 and _DURATION.fullmatch(text) is not None
 
 
 FORMATS: Mapping[str, Callable[[str], bool]] = {
-    "date": is_date,
-    "date-time": is_date_time,
-    "time": is_time,
-    "email": is_email,
-    "uri": is_uri,
-    "uri-reference": is_uri_reference,
-    "uuid": is_uuid,
-    "hostname": is_hostname,
-    "ipv4": is_ipv4,
-    "ipv6": is_ipv6,
-    "duration": is_duration,
+    "date": _is_date,
+    "date-time": _is_date_time,
+    "time": _is_time,
+    "email": _is_email,
+    "uri": _is_uri,
+    "uri-reference": _is_uri_reference,
+    "uuid": _is_uuid,
+    "hostname": _is_hostname,
+    "ipv4": _is_ipv4,
+    "ipv6": _is_ipv6,
+    "duration": _is_duration,
 }
-"""Name of a format to its check. A format that is not here is no rule."""
+"""Name of a format to its check. Other formats are ignored."""
 
 LENGTHS: Mapping[str, tuple[int, int]] = {
     "uuid": (36, 36),
@@ -176,11 +168,11 @@ EXPECTED: Mapping[str, str] = {
     "int32": "a whole number of 32 bits",
     "int64": "a whole number of 64 bits",
 }
-"""What a complaint says of each format."""
+"""The words for each format in a complaint."""
 
 
 def fits_format(name: str, value: object) -> bool:
-    """True if the value has the format, if the format does not speak of such values, or if it is unknown."""
+    """Return whether the value has the format; True if the format is unknown or does not apply to such values."""
     if isinstance(value, str) and name in FORMATS:
         return FORMATS[name](value)
     if isinstance(value, int) and not isinstance(value, bool) and name in INTEGER_BITS:
@@ -190,7 +182,7 @@ def fits_format(name: str, value: object) -> bool:
 
 
 def contradicts_format(schema: Mapping[str, Any]) -> bool:
-    """True if a schema's own example, default, constant or length shows that it does not mean its format."""
+    """Return whether a schema's own example, default, constant or length contradicts its format."""
     name = str(schema["format"])
     lists = [value for key in ("examples", "enum") if isinstance(value := schema.get(key), list)]
     given = [*(schema[key] for key in ("default", "const", "example") if key in schema), *chain(*lists)]

@@ -1,4 +1,4 @@
-"""What a model says against a value, without what it says would be right (paper, appendix A.3)."""
+"""Remove corrections from a model's complaint about a value (paper, appendix A.3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 MAX_CHARS = 300
 KNOWN_CHARS = 8_000
 LEAST_WORDS = 4
-"""Words of a clause below which nothing is left of it once its advice is gone."""
+"""Words that a clause must keep, once its advice is removed, to be kept itself."""
 
 _ADVICE = re.compile(
     r"""\b(?:use|try|meant?|such\ as|for\ (?:example|instance)|e\.?g\b|i\.?e\b|like\ (?=["'`\u2018\u201cA-Z])|instead
@@ -32,15 +32,15 @@ _DATE_LETTERS = re.compile(r"[YMDHSymdhs:/. -]{2,20}")
 
 
 def without_hints(problem: str, *, known: str) -> str:
-    """A problem in one line without advice, and without values that the call does not hold itself.
+    """Return a problem in one line without advice, and without values that the call does not contain.
 
     Args:
-        problem: What a model says is wrong.
-        known: The call's arguments as text: what the planner has written may be named.
+        problem: The model's description of what is wrong.
+        known: The call's arguments as text: values in them may be named.
     """
     known = known[:KNOWN_CHARS].casefold()
 
-    def masked(found: re.Match[str]) -> str:
+    def mask_unknown(found: re.Match[str]) -> str:
         value = found["quoted"] or found["bare"]
         plain = value.casefold().strip("., ")
         written = plain and re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", known)
@@ -48,7 +48,7 @@ def without_hints(problem: str, *, known: str) -> str:
 
     kept = []
     for clause in re.split(r"(?<=[.;!?]) ", " ".join(problem.split())[:MAX_CHARS]):
-        said, advised = _ADVICE.subn("", clause)
-        if not advised or len(said.split()) >= LEAST_WORDS:
-            kept.append(_VALUE.sub(masked, said).strip(" ,;:(-"))
+        rest, advised = _ADVICE.subn("", clause)
+        if not advised or len(rest.split()) >= LEAST_WORDS:
+            kept.append(_VALUE.sub(mask_unknown, rest).strip(" ,;:(-"))
     return " ".join(filter(None, kept)) or "it does not fit its description"

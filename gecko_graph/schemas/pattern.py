@@ -1,8 +1,8 @@
 """Regular expressions of JSON Schema, matched in linear time.
 
 JSON Schema means ECMA-262 expressions. Python's `re` reads another dialect, and can take years over a hostile pattern
-without a way to stop it. A pattern here becomes an automaton that is in several states at once: no backtracking, and a
-count of steps that is the same on every machine. Backreferences and lookbehind are not read; such a pattern is no rule.
+without a way to stop it. A pattern becomes an automaton that is in several states at once: no backtracking, and a
+count of steps that is the same on every machine. Backreferences and lookbehind are not read; such a pattern is ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Pattern:
         self._machine = _Machine(tree)
 
     def matches(self, text: str, steps: Steps | None = None) -> bool | None:
-        """True if the pattern occurs in `text`; None where that takes more than `steps` to find out."""
+        """Return True if the pattern occurs in `text`; None where finding out takes more than `steps`."""
         try:
             return self._machine.search(text, 0, steps or Steps(text), anywhere=True)
         except _TooLong:
@@ -41,16 +41,16 @@ class Pattern:
     @property
     def spells_out(self) -> bool:
         """True if the pattern is a list of the allowed values in disguise, as in `^(red|blue)$`."""
-        return _spelled(self.tree)
+        return _is_spelled_out(self.tree)
 
 
-def _spelled(node: Node) -> bool:
+def _is_spelled_out(node: Node) -> bool:
     if isinstance(node, Chars):
         return not (node.negated or node.categories) and sum(high - low + 1 for low, high in node.ranges) <= 2
     if isinstance(node, Sequence | Choice):
-        return all(_spelled(part) for part in (node.parts if isinstance(node, Sequence) else node.options))
+        return all(_is_spelled_out(part) for part in (node.parts if isinstance(node, Sequence) else node.options))
     if isinstance(node, Repeat):
-        return node.most is not None and _spelled(node.part)
+        return node.most is not None and _is_spelled_out(node.part)
     return isinstance(node, Edge)
 
 
@@ -68,7 +68,7 @@ class Steps:
         self.taken = 0
 
     def spend(self, count: int) -> None:
-        """Count steps. Raises _TooLong when there are none left."""
+        """Count steps. Raises _TooLong when they are used up."""
         self.left -= count
         self.taken += count
         if self.left < 0:
@@ -76,7 +76,7 @@ class Steps:
 
 
 State: TypeAlias = tuple[Chars | Edge | Look | None, int, int]
-"""What to pass (None: nothing), and the one or two states behind it (-1: none)."""
+"""What to match (None: nothing), and the one or two states after it (-1: none)."""
 
 
 class _Machine:
@@ -125,10 +125,10 @@ class _Machine:
         return start
 
     def search(self, text: str, at: int, steps: Steps, *, anywhere: bool) -> bool:
-        """True if a match begins at `at`, or anywhere behind it."""
+        """Return True if a match begins at `at`, or anywhere behind it."""
         heads = [self.start]
         for index in range(at, len(text) + 1):
-            states = self._settle(heads, text, index, steps)
+            states = self._follow_empty(heads, text, index, steps)
             if 0 in states:
                 return True
             if index == len(text):
@@ -141,8 +141,8 @@ class _Machine:
                 return False
         return False
 
-    def _settle(self, heads: list[int], text: str, index: int, steps: Steps) -> list[int]:
-        """The states that wait for a character, or the end (0), reached from `heads` without one."""
+    def _follow_empty(self, heads: list[int], text: str, index: int, steps: Steps) -> list[int]:
+        """Return the states that wait for a character, or the end (0), reached from `heads` without one."""
         seen: set[int] = set()
         waiting: list[int] = []
         stack = heads
@@ -179,7 +179,7 @@ def _is_word(char: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def compile_pattern(source: str) -> Pattern | None:
-    """Read a pattern; None where it cannot be read, and so is no rule."""
+    """Read a pattern; None where it cannot be read, and so is ignored."""
     try:
         return Pattern(source, read_pattern(source))
     except (PatternError, RecursionError):

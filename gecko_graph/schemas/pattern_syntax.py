@@ -35,7 +35,7 @@ class Chars:
     fold: bool = False
 
     def __contains__(self, char: str) -> bool:
-        """True if the character fits."""
+        """Return True if the character fits."""
         found = any(map(self._has, {char, *_one(char.lower()), *_one(char.upper())})) if self.fold else self._has(char)
         return found != self.negated
 
@@ -73,7 +73,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part `least` to `most` times; `most` is None where there is no end."""
+    """A part `least` to `most` times; `most` is None without an upper limit."""
 
     part: Node
     least: int
@@ -92,12 +92,12 @@ Node: TypeAlias = Chars | Edge | Sequence | Choice | Repeat | Look
 
 
 def single(code: int) -> Chars:
-    """Exactly one character."""
+    """Return exactly one character."""
     return Chars(((code, code),))
 
 
 def merged(ranges: list[tuple[int, int]]) -> Ranges:
-    """Ranges sorted and without overlaps."""
+    """Return ranges sorted and without overlaps."""
     out: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if out and low <= out[-1][1] + 1:
@@ -108,7 +108,7 @@ def merged(ranges: list[tuple[int, int]]) -> Ranges:
 
 
 def inverted(ranges: Ranges) -> Ranges:
-    """Everything outside the ranges."""
+    """Return everything outside the ranges."""
     out, start = [], 0
     for low, high in ranges:
         if low > start:
@@ -168,14 +168,14 @@ class _Reader:
         return found
 
     def take(self) -> str:
-        """The next character."""
+        """Return the next character."""
         if self.at >= len(self.source):
             raise PatternError("the pattern ends too early")
         self.at += 1
         return self.source[self.at - 1]
 
     def until(self, end: str) -> str:
-        """Everything up to `end`, which is stepped over."""
+        """Return everything up to `end`, which is stepped over."""
         stop = self.source.find(end, self.at)
         if stop < 0:
             raise PatternError(f"{end} is missing")
@@ -183,21 +183,21 @@ class _Reader:
         return text
 
     def choice(self) -> Node:
-        """Options between `|`."""
+        """Return options between `|`."""
         options = [self.sequence()]
         while self.next_is("|"):
             options.append(self.sequence())
         return options[0] if len(options) == 1 else Choice(tuple(options))
 
     def sequence(self) -> Node:
-        """Parts up to `|`, `)` or the end."""
+        """Return parts up to `|`, `)` or the end."""
         parts: list[Node] = []
         while self.at < len(self.source) and self.source[self.at] not in "|)":
             parts.append(self.quantified(self.atom()))
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def quantified(self, part: Node) -> Node:
-        """The part with the quantifier behind it, if there is one."""
+        """Return the part with the quantifier behind it, if there is one."""
         span = self.span()
         if span is None:
             return part
@@ -211,7 +211,7 @@ class _Reader:
         return _EMPTY if part == _EMPTY else Repeat(part, least, most)
 
     def span(self) -> tuple[int, int | None] | None:
-        """What a quantifier says; None where none comes next."""
+        """Read a quantifier as its least and most repetitions; None if the next character is not one."""
         mark = self.source[self.at : self.at + 1]
         if mark in _QUANTIFIERS:
             self.at += 1
@@ -225,7 +225,7 @@ class _Reader:
         return int(least), (int(most) if most else None) if comma else int(least)
 
     def atom(self) -> Node:
-        """One character, set, edge or group."""
+        """Return one character, set, edge or group."""
         char = self.take()
         if char == "(":
             return self.group()
@@ -242,11 +242,11 @@ class _Reader:
         return self.chars(((ord(char), ord(char)),))
 
     def chars(self, ranges: Ranges, categories: Categories = (), *, negated: bool = False) -> Chars:
-        """A set that knows whether letter case counts."""
+        """Return a set that knows whether letter case counts."""
         return Chars(ranges, categories, negated, self.fold)
 
     def group(self) -> Node:
-        """What stands between brackets; the opening one is behind us."""
+        """Return what stands between brackets; the opening one is behind us."""
         kind = next((kind for kind in _GROUPS if self.next_is(kind)), "")
         if not kind and self.next_is("?"):
             self.next_is("P")
@@ -259,7 +259,7 @@ class _Reader:
         return Look(inside, kind == "?!") if kind in ("?=", "?!") else inside
 
     def escape(self) -> Node:
-        """What stands behind a backslash, outside of a set."""
+        """Return what stands behind a backslash, outside of a set."""
         char = self.take()
         if char in _EDGES:
             return Edge(_EDGES[char])
@@ -268,7 +268,7 @@ class _Reader:
         return self.chars(*self.meaning(char))
 
     def meaning(self, char: str) -> tuple[Ranges, Categories]:
-        """The characters that an escape stands for."""
+        """Return the characters that an escape stands for."""
         if char.lower() in _SETS:
             ranges = _SETS[char.lower()]
             return (ranges if char.islower() else inverted(ranges)), ()
@@ -285,7 +285,7 @@ class _Reader:
         return ((code, code),), ()
 
     def category(self, *, wanted: bool) -> tuple[str, bool]:
-        """The Unicode category behind `p`: `{L}`, `{Letter}`, `{gc=L}`, or a bare `L`."""
+        """Return the Unicode category behind `p`: `{L}`, `{Letter}`, `{gc=L}`, or a bare `L`."""
         name = self.until("}") if self.next_is("{") else self.take()
         name = name.rpartition("=")[2]
         name = _CATEGORIES.get(name, name)
@@ -294,16 +294,16 @@ class _Reader:
         return name, wanted
 
     def code(self, kind: str) -> int:
-        """The code point behind `x` or `u`."""
+        """Return the code point behind `x` or `u`."""
         digits = self.until("}") if self.next_is("{") else "".join(self.take() for _ in range(2 if kind == "x" else 4))
         if not digits or not set(digits) <= set(hexdigits) or len(digits) > 6:
-            raise PatternError("a code that is no hexadecimal number")
+            raise PatternError("a code that is not a hexadecimal number")
         if int(digits, 16) > _LAST:
             raise PatternError("a code beyond Unicode")
         return int(digits, 16)
 
     def set(self) -> Chars:
-        """What stands between square brackets; the opening one is behind us."""
+        """Return what stands between square brackets; the opening one is behind us."""
         negated = self.next_is("^")
         ranges: list[tuple[int, int]] = []
         categories: list[tuple[str, bool]] = []
@@ -324,7 +324,7 @@ class _Reader:
         return alone and self.source[self.at : self.at + 1] == "-" and self.source[self.at + 1 : self.at + 2] != "]"
 
     def member(self) -> tuple[Ranges, Categories]:
-        """One member of a set."""
+        """Return one member of a set."""
         char = self.take()
         if char != "\\":
             return ((ord(char), ord(char)),), ()

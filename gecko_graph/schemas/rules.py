@@ -1,8 +1,8 @@
-"""JSON Schema 2020-12 as rules: `jsonschema`, with what it lacks for calls from models.
+"""JSON Schema 2020-12 validation: `jsonschema`, adapted to calls from models.
 
-Integers are strict, floats are multiples when their decimal digits say so, patterns run in linear time, formats are our
-own, references stay inside the document. What is malformed in a schema is no rule. One check does a bounded amount of
-work; what was not checked to the end has an error that says so, and never passes.
+Integers are strict, multiples are computed in decimal, patterns run in linear time, formats are our
+own, references stay inside the document. Malformed parts of a schema are ignored. One check does a bounded amount of
+work; a value that was not checked to the end gets the error `UNFINISHED` and never passes.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _STOCK = Draft202012Validator.VALIDATORS
 _work = threading.local()
 
 
-class TooMuch(Exception):
-    """A check that has used up its budget."""
+class BudgetSpent(Exception):
+    """A check has used up its budget."""
 
 
 def _spend(checks: int = 1) -> None:
@@ -54,11 +54,11 @@ def _spend(checks: int = 1) -> None:
     if _work.left < 0:
         _work.left, _work.value = _work.left + CHECKS_PER_PART * _parts(_work.value), None
     if _work.left < 0:
-        raise TooMuch
+        raise BudgetSpent
 
 
 def _parts(value: Json) -> int:
-    """How many values a value holds."""
+    """Count the values inside a value."""
     count, waiting = 0, [value]
     while waiting:
         inner = waiting.pop()
@@ -69,18 +69,18 @@ def _parts(value: Json) -> int:
 
 
 def check(rules: Validator, value: Json) -> Errors:
-    """The errors of `value`, as they are found; the last is `UNFINISHED` where it costs too much or nests too deep."""
+    """Yield the errors of `value`; the last is `UNFINISHED` where it costs too much or nests too deep."""
     _work.left, _work.value, _work.open = MAX_CHECKS, value, set()
     try:
         yield from rules.iter_errors(value)
-    except (TooMuch, RecursionError):
+    except (BudgetSpent, RecursionError):
         yield ValidationError(UNFINISHED, validator=UNFINISHED, instance=value)
     except (Unresolvable, ValueError, TypeError, AttributeError, LookupError):
-        return  # a schema that is malformed in a way `tidy` does not know
+        return  # a schema that is malformed in a way that `tidy` misses
 
 
 def accepts(rules: Validator, value: Json) -> bool:
-    """True if no error is found, and all was checked."""
+    """Return whether the whole value was checked without an error."""
     return next(check(rules, value), None) is None
 
 
@@ -94,7 +94,7 @@ def _is_number(_: Any, value: object) -> bool:
 
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
     _spend()
-    if not any(validator.is_type(instance, each) for each in ([types] if isinstance(types, str) else types)):
+    if not any(validator.is_type(instance, kind) for kind in ([types] if isinstance(types, str) else types)):
         yield ValidationError("type")
 
 
@@ -102,7 +102,7 @@ def _ref(validator: Any, ref: str, instance: Json, schema: Any) -> Errors:
     _spend(REFERENCE_COST)
     here = (id(schema), id(instance))
     if here in _work.open:
-        return  # it leads back to itself on the same value, and so says nothing
+        return  # it refers to itself on the same value, and so adds nothing
     _work.open.add(here)
     try:
         yield from _STOCK["$ref"](validator, ref, instance, schema) or ()
@@ -128,7 +128,7 @@ def _one_of(validator: Any, options: list[Any], instance: Json, schema: Any) -> 
 
 def _failures(validator: Any, options: list[Any], instance: Json) -> list[list[ValidationError]]:
     _spend(len(options))
-    tried = (list(validator.descend(instance, each, schema_path=index)) for index, each in enumerate(options))
+    tried = (list(validator.descend(instance, option, schema_path=index)) for index, option in enumerate(options))
     return [errors for errors in tried if errors]
 
 
@@ -155,7 +155,7 @@ def _matches(pattern: Pattern, text: str) -> bool:
     found = pattern.matches(text, steps)
     _spend(steps.taken // STEPS_PER_CHECK)
     if found is None:
-        raise TooMuch
+        raise BudgetSpent
     return found
 
 
@@ -180,13 +180,13 @@ def _additional_properties(validator: Any, rule: Any, instance: Json, schema: An
 
 
 def extra_names(instance: Mapping[str, Json], schema: Mapping[str, Any]) -> list[str]:
-    """The names in an object that neither `properties` nor `patternProperties` beside it speak of."""
+    """Return the names in an object that neither `properties` nor `patternProperties` covers."""
     known = schema.get("properties", {})
     patterns = [compile_pattern(source) for source in schema.get("patternProperties", {})]
     return [
         name
         for name in instance
-        if name not in known and not any(each is None or each.matches(name) for each in patterns)
+        if name not in known and not any(pattern is None or pattern.matches(name) for pattern in patterns)
     ]
 
 
@@ -196,7 +196,7 @@ def _multiple_of(validator: Any, step: float, instance: Json, schema: Any) -> Er
 
 
 def is_multiple(value: float, step: float) -> bool:
-    """True if `value` is a whole number of steps, by their decimal digits: 0.3 is three times 0.1."""
+    """Return True if `value` is a whole number of steps, by their decimal digits: 0.3 is three times 0.1."""
     if isinstance(value, int) and isinstance(step, int):
         return value % step == 0
     return (Fraction(str(value)) / Fraction(str(step))).denominator == 1
@@ -209,9 +209,9 @@ def _enum(validator: Any, values: list[Json], instance: Json, schema: Any) -> Er
 
 
 def _short(instance: Json, values: list[Json]) -> Json:
-    # the stock rule prints the value; a text longer than all that are listed is as wrong as its beginning
+    # the stock rule prints the value; a text longer than all listed ones is as wrong as its beginning
     if isinstance(instance, str):
-        return instance[: 1 + max((len(each) for each in values if isinstance(each, str)), default=0)]
+        return instance[: 1 + max((len(text) for text in values if isinstance(text, str)), default=0)]
     return instance
 
 
@@ -221,7 +221,7 @@ def _unique_items(validator: Any, wanted: bool, instance: Json, schema: Any) -> 
 
 
 def canonical(value: Json) -> str:
-    """A text that is the same for values that JSON Schema holds equal: 1 and 1.0 are, 1 and true are not."""
+    """Return a text that is the same for values equal in JSON Schema: 1 and 1.0 are, 1 and true are not."""
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
 
 
@@ -255,7 +255,7 @@ _WithoutUnevaluated: Any = validators.extend(  # type: ignore[no-untyped-call]
 
 
 class Same:
-    """A schema as a cache key: the same object, whatever it holds. Kept by the cache, so its id is not used again."""
+    """A schema as a cache key: the same object, whatever its content. The cache keeps it, so its id is not reused."""
 
     __slots__ = ("schema",)
 
@@ -270,7 +270,7 @@ class Same:
 
 
 def rules_of(schema: Any) -> Validator:
-    """The compiled rules of a schema. Cached by the object itself, so never change a schema in place."""
+    """Return the compiled rules of a schema. Cached by the object itself, so never change a schema in place."""
     return _compile(Same(schema))
 
 

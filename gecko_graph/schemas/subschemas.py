@@ -1,4 +1,4 @@
-"""Where a JSON Schema holds other schemas, and where it refers to them: what every walk over schemas uses."""
+"""Subschemas and references of a JSON Schema, for every walk over schemas."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ ANNOTATIONS = frozenset(
 
 
 def rebuild(schema: JsonObject, change: Callable[[Any], Any]) -> JsonObject:
-    """A copy of a schema with `change` applied to each schema that it holds directly."""
-    return {key: _rebuilt(key, value, change) for key, value in schema.items()}
+    """Return a copy of a schema with `change` applied to each direct subschema."""
+    return {key: _rebuild_value(key, value, change) for key, value in schema.items()}
 
 
-def _rebuilt(key: str, value: Any, change: Callable[[Any], Any]) -> Any:
+def _rebuild_value(key: str, value: Any, change: Callable[[Any], Any]) -> Any:
     if key in MAPS and isinstance(value, dict):
         return {name: change(one) for name, one in value.items()}
     if key in LISTS and isinstance(value, list):
@@ -43,7 +43,7 @@ def _rebuilt(key: str, value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def children(schema: JsonObject) -> Iterator[Any]:
-    """Each schema that a schema holds directly."""
+    """Yield the direct subschemas of a schema."""
     for key, value in schema.items():
         if key in MAPS and isinstance(value, dict):
             yield from value.values()
@@ -54,7 +54,7 @@ def children(schema: JsonObject) -> Iterator[Any]:
 
 
 def walk(schema: Any) -> Iterator[JsonObject]:
-    """Each schema object in a schema, itself first, in the order in which they are written."""
+    """Yield each schema object in a schema, itself first, in written order."""
     waiting = [schema]
     while waiting:
         one = waiting.pop()
@@ -64,14 +64,14 @@ def walk(schema: Any) -> Iterator[JsonObject]:
 
 
 def mentions(schema: Any, key: str) -> bool:
-    """True if an object anywhere in `schema` has the key."""
+    """Return True if an object anywhere in `schema` has the key."""
     if isinstance(schema, dict):
         return key in schema or any(mentions(value, key) for value in schema.values())
     return isinstance(schema, list) and any(mentions(value, key) for value in schema)
 
 
 def follow(root: Any, reference: str) -> Any:
-    """What a reference inside the document `root` points to; None where it points outside or nowhere."""
+    """Resolve a reference inside the document `root`; None where it points outside or nowhere."""
     place = root
     pointer = unquote(reference)
     if pointer not in ("", "#") and not pointer.startswith("#/"):

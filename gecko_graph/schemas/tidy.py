@@ -1,4 +1,4 @@
-"""Tidying schemas: what is malformed in a schema is taken out of it, so that it is no rule and breaks no run."""
+"""Remove malformed parts from schemas, so that validation ignores them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ COUNTS = (
 _DATA = frozenset({"enum", "const", "default", "example", "examples"})
 
 _TURNING = frozenset({"not", "oneOf", "if", "contains"})
-"""Where less of a rule inside can mean more of it outside: these stay whole or go."""
+"""Keywords where a weaker rule inside can mean a stronger one outside: they are kept whole or removed."""
 
 
 def is_number(value: Any) -> bool:
-    """True for a number to calculate with: files can hold whole numbers that are larger than any float."""
+    """Return whether a value is a number within the range of floats: whole numbers in files can be larger."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def is_count(value: Any) -> bool:
-    """True for a whole number from 0, also where it is written `3.0`."""
+    """Return True for a whole number from 0, also where it is written `3.0`."""
     return is_number(value) and value >= 0 and value == int(value)
 
 
 def are_names(value: Any) -> bool:
-    """True for a list of texts."""
+    """Return True for a list of texts."""
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
@@ -63,26 +63,26 @@ _SHAPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 def tidy(schema: Any) -> Any:
-    """A copy of a schema without what is malformed in it.
+    """Return a copy of a schema without its malformed parts.
 
     `$schema` goes too: everything is read as 2020-12. Places that no keyword names (`components`) are tidied as well,
     because references point there.
     """
     if not isinstance(schema, dict):
         return schema if isinstance(schema, bool) else True
-    clean = {key: _tidy_value(key, value) for key, value in schema.items() if _keeps(key, value)}
+    clean = {key: _tidy_value(key, value) for key, value in schema.items() if _is_well_formed(key, value)}
     if "format" in clean and contradicts_format(clean):
-        del clean["format"]  # it is wrong about its own values, so that it is no rule for others
+        del clean["format"]  # its own values contradict it, so that validation ignores it
     return {key: value for key, value in clean.items() if key not in _TURNING or value == schema[key]}
 
 
-def _keeps(key: object, value: Any) -> bool:
+def _is_well_formed(key: object, value: Any) -> bool:
     if not isinstance(key, str) or key == "$schema":
         return False
     if key in SINGLES and not isinstance(value, dict | bool):
         return False
     if key in LISTS:
-        return isinstance(value, list) and bool(value) and all(isinstance(each, dict | bool) for each in value)
+        return isinstance(value, list) and bool(value) and all(isinstance(part, dict | bool) for part in value)
     if key in MAPS:
         return isinstance(value, dict)
     shape = _SHAPES.get(key)
@@ -95,24 +95,24 @@ def _tidy_value(key: str, value: Any) -> Any:
     if key in COUNTS:
         return int(value)
     if key in LISTS:
-        return [tidy(each) for each in value]
+        return [tidy(part) for part in value]
     if key in MAPS:
-        return {name: _member(each) for name, each in value.items() if _names(key, name)}
+        return {name: _tidy_member(part) for name, part in value.items() if _is_name(key, name)}
     if key in SINGLES:
         return tidy(value)
-    return _elsewhere(value)
+    return _tidy_unknown(value)
 
 
-def _member(schema: Any) -> Any:
-    # `false` says the same, but jsonschema's error about it does not know the place
+def _tidy_member(schema: Any) -> Any:
+    # the same as `false`, but jsonschema's error about that has no path
     return {"not": {}} if schema is False else tidy(schema)
 
 
-def _names(key: str, name: object) -> bool:
+def _is_name(key: str, name: object) -> bool:
     return isinstance(name, str) and (key != "patternProperties" or compile_pattern(name) is not None)
 
 
-def _elsewhere(value: Any) -> Any:
+def _tidy_unknown(value: Any) -> Any:
     if isinstance(value, dict):
         return tidy(value)
-    return [_elsewhere(each) for each in value] if isinstance(value, list) else value
+    return [_tidy_unknown(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Undecided arguments: those whose meaning no rule decides, so that a model is asked (paper, section 3.1)."""
+"""Arguments whose meaning rules cannot decide, so that a model is asked (paper, section 3.1)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .rules import accepts, canonical, extra_names, rules_of
 from .subschemas import follow
 
 MAX_LISTED = 8
-"""Undecided places inside one argument that are listed one by one; more are named by the path of the whole."""
+"""Undecided paths listed inside one argument; more of them are replaced by the path of the whole argument."""
 
 _FORMAT = re.compile(r"\bformat|\bform of\b|\babbreviat|\biso\b|yyyy|\bcode\b", re.IGNORECASE)
 
 
-def undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
-    """JSON paths of the arguments whose meaning no rule decides: free text, unbounded numbers, what no schema names.
+def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
+    """Return JSON paths of the arguments that rules cannot decide: free text, unbounded numbers, unknown names.
 
     Decided are booleans, null, enum, const, checked formats, numbers between two bounds, and a schema's own default.
 
@@ -35,13 +35,13 @@ def undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
     return _Meaning(rules).open(args, (), [rules.schema])
 
 
-def chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> list[str]:
-    """JSON paths of optional arguments whose values rules decide, but not that they are given at all.
+def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> list[str]:
+    """Return JSON paths of optional arguments whose values rules decide, but not whether they should be given.
 
     Args:
         parameters: JSON Schema of the argument object.
         args: Arguments that passed `complaints`.
-        places: What `undecided` has found.
+        places: The paths that `find_undecided` returned.
     """
     rules = parameters.get("properties", {})
     free = [name for name in args if args[name] is not None and name not in parameters.get("required", ())]
@@ -51,7 +51,7 @@ def chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> l
 
 
 def prescribes_format(parameters: JsonObject, place: str) -> bool:
-    """True if what a schema says of an argument prescribes how its value is to be written.
+    """Return whether the schema of an argument prescribes how its value is written.
 
     Args:
         parameters: JSON Schema of the argument object.
@@ -63,18 +63,18 @@ def prescribes_format(parameters: JsonObject, place: str) -> bool:
 
 
 def leads_into(place: str, outer: str) -> bool:
-    """True if a JSON path is the other, or leads into it."""
+    """Return whether a JSON path equals another or leads into it."""
     return place.startswith(outer) and place[len(outer) : len(outer) + 1] in ("", ".", "[")
 
 
 class _Meaning:
-    """Looks for values whose meaning is open, along a schema."""
+    """Finds values whose meaning is open, along a schema."""
 
     def __init__(self, rules: Validator) -> None:
         self._rules = rules
 
     def open(self, value: Json, path: tuple[str | int, ...], schemas: list[Any]) -> list[str]:
-        """The undecided places in `value`, of which `schemas` speak."""
+        """Return the undecided paths in `value`, to which `schemas` apply."""
         parts = list(self._applying(schemas, value))
         if any(_decides(part, value) for part in parts) or value is None or isinstance(value, bool):
             return []
@@ -83,15 +83,17 @@ class _Meaning:
         return [] if isinstance(value, int | float) and _bounded(parts) else [json_path(path)]
 
     def _inside(self, value: Json, path: tuple[str | int, ...], parts: list[JsonObject]) -> list[str]:
-        """The undecided places among the members or items; where they are many, the path of the whole."""
+        """Return the undecided paths among the members or items; where they are many, the path of the whole."""
         found: list[str] = []
         members: Iterable[tuple[str | int, Json]] = value.items() if isinstance(value, dict) else enumerate(value)
         for token, item in members:
-            found += self.open(item, (*path, token), [inner for part in parts for inner in _speaks_of(part, token)])
+            found += self.open(
+                item, (*path, token), [inner for part in parts for inner in _member_schemas(part, token)]
+            )
         return found if len(found) <= MAX_LISTED or not path else [json_path(path)]
 
     def _applying(self, schemas: list[Any], value: Json) -> Iterator[JsonObject]:
-        """The schemas and what they lead to: references, allOf, and those alternatives that accept the value."""
+        """Yield the schemas with their references, allOf, and those alternatives that accept the value."""
         stack, seen = list(reversed(schemas)), set[int]()
         while stack:
             schema = stack.pop()
@@ -101,8 +103,8 @@ class _Meaning:
             yield schema
             stack += schema.get("allOf", ())
             stack += (follow(self._rules.schema, schema[key]) for key in ("$ref", "$dynamicRef") if key in schema)
-            options = [each for key in ("anyOf", "oneOf") for each in schema.get(key, ())]
-            stack += (each for each in options if accepts(self._rules.evolve(schema=each), value))
+            options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())]
+            stack += (option for option in options if accepts(self._rules.evolve(schema=option), value))
 
 
 def _decides(schema: JsonObject, value: Json) -> bool:
@@ -118,8 +120,8 @@ def _bounded(schemas: list[JsonObject]) -> bool:
     return below and any(key in schema for schema in schemas for key in ("maximum", "exclusiveMaximum"))
 
 
-def _speaks_of(schema: JsonObject, token: str | int) -> Iterator[Any]:
-    """What a schema says of one member or item."""
+def _member_schemas(schema: JsonObject, token: str | int) -> Iterator[Any]:
+    """Yield the subschemas for one member or item."""
     if isinstance(token, int):
         prefix = schema.get("prefixItems", [])
         yield prefix[token] if token < len(prefix) else schema.get("items", True)

@@ -1,7 +1,7 @@
-"""Whether a value stands verbatim in a tool's result or in what somebody has written.
+"""Whether a value occurs verbatim in a tool's result or in a text.
 
-Verbatim means as whole words and numbers: letter case, white space and the form of quotes do not count, 1,240.50 is
-1240.5. A rule can tell that much; whether a value follows from others only a model can.
+Verbatim means as whole words and numbers: letter case, white space and the form of quotes are ignored, 1,240.50 is
+1240.5. Whether a value follows from others is left to a model.
 """
 
 from __future__ import annotations
@@ -14,51 +14,51 @@ from itertools import islice
 from ..state import Json
 
 MAX_VALUES = 5_000
-"""Values of one document that are looked at."""
+"""Values read of one document."""
 
 MAX_TEXT = 50_000
-"""Characters of one text that are looked at."""
+"""Characters read of one text."""
 
 SHORT_TEXT = 200
-"""Characters of a text whose folded form is kept."""
+"""Characters of a text whose folded form is cached."""
 
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]{0,20}(?:\.\d{1,20})?(?!\w)")
 
 
-def stands(value: Json, documents: Iterable[Json]) -> bool:
-    """True if every scalar in a value stands verbatim in one of the documents: in a text, a number or a key of it.
+def occurs_verbatim(value: Json, documents: Iterable[Json]) -> bool:
+    """Return whether every scalar in a value occurs verbatim in one of the documents: in a text, a number or a key.
 
-    Booleans, null and texts without a letter or digit stand nowhere: that they are found says nothing.
+    Booleans, null and texts without a letter or digit never occur: finding them would prove nothing.
     """
     scalars = list(islice(_scalars(value), MAX_VALUES))
     leaves = [leaf for each in documents for leaf in leaves_of(each)] if scalars else []
-    return bool(scalars) and all(_stands(each, leaves) for each in scalars)
+    return bool(scalars) and all(_occurs(each, leaves) for each in scalars)
 
 
 def leaves_of(document: Json) -> list[Json]:
-    """The values and keys of a document in which something can stand, as a document of their own."""
+    """Return the values and keys of a document in which something can occur, as a document of their own."""
     if isinstance(document, dict | list):
         return [leaf for leaf in islice(_scalars(document, keys=True), MAX_VALUES) if leaf is not None]
     return [] if document is None else [document]
 
 
-def _stands(value: Json, leaves: Iterable[Json]) -> bool:
+def _occurs(value: Json, leaves: Iterable[Json]) -> bool:
     if value is None or isinstance(value, bool):
         return False
     if not isinstance(value, str):
         return any(_is_number(value, leaf) for leaf in leaves)
-    part = _folded(value)
-    return any(map(str.isalnum, part)) and any(_holds(_folded(str(leaf)), part) for leaf in leaves)
+    part = _fold(value)
+    return any(map(str.isalnum, part)) and any(_contains_words(_fold(str(leaf)), part) for leaf in leaves)
 
 
-def _folded(text: str) -> str:
-    return _folded_short(text) if len(text) <= SHORT_TEXT else _folded_short.__wrapped__(text[:MAX_TEXT])
+def _fold(text: str) -> str:
+    return _fold_short(text) if len(text) <= SHORT_TEXT else _fold_short.__wrapped__(text[:MAX_TEXT])
 
 
 @lru_cache(maxsize=4096)
-def _folded_short(text: str) -> str:
-    """Kept, as each call is held against the same results as the call before."""
+def _fold_short(text: str) -> str:
+    """Fold a short text; cached, because successive calls are compared with the same results."""
     return " ".join(text.translate(_QUOTES).casefold().split())
 
 
@@ -74,12 +74,12 @@ def _scalars(value: Json, *, keys: bool = False) -> Iterator[Json]:
 
 def _is_number(value: float, leaf: Json) -> bool:
     if isinstance(leaf, str):
-        return any(float(each.replace(",", "")) == value for each in _NUMBER.findall(leaf[:MAX_TEXT]))
+        return any(float(number.replace(",", "")) == value for number in _NUMBER.findall(leaf[:MAX_TEXT]))
     return leaf is not None and not isinstance(leaf, bool) and bool(leaf == value)
 
 
-def _holds(whole: str, part: str) -> bool:
-    """True if a text holds another as whole words."""
+def _contains_words(whole: str, part: str) -> bool:
+    """Return whether a text contains another as whole words."""
     start = whole.find(part)
     while start >= 0:
         before, after = whole[:start][-1:], whole[start + len(part) :][:1]

@@ -13,7 +13,7 @@ from ..context import GeckoContext
 from ..errors import GeckoError, StateError
 from ..models.ask import AnyAsk, Ask, Reply
 from ..models.work import error_text
-from ..schemas.complaints import faults
+from ..schemas.complaints import find_faults
 from ..schemas.error_bodies import is_error_body
 from ..state import Outcome, PassedRung
 from ..task_state.digest import check_json, clone, digest, pack
@@ -191,7 +191,7 @@ def check_result_schema(request: RungRequest, answer: Answer) -> str | None:
     """Return how a result breaks the tool's result schema. Errors have their own form."""
     if answer.status == "error" or request.tool.result is None:
         return None
-    found = faults(request.tool.result, answer.result)
+    found = find_faults(request.tool.result, answer.result)
     return "the result breaks its schema: " + "; ".join(found[:3]) if found else None
 
 

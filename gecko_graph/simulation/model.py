@@ -12,7 +12,7 @@ from ..errors import PatchConflict, StateError
 from ..models.ask import Ask, Reply
 from ..models.formatting import cut, format_json
 from ..models.roles import SimulatedEffect, SimulatedResponse
-from ..schemas.complaints import faults
+from ..schemas.complaints import find_faults
 from ..state import Json
 from ..task_state.digest import check_json
 from ..toolkit.spec import ToolSpec
@@ -118,4 +118,4 @@ def result_problem(tool: ToolSpec, status: str, result: Json) -> str:
         check_json(result, what="the result")
     except StateError as problem:
         return str(problem)
-    return "" if status == "error" or tool.result is None else "\n".join(faults(tool.result, result))
+    return "" if status == "error" or tool.result is None else "\n".join(find_faults(tool.result, result))

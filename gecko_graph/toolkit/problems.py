@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ..contracts.contract import Contract
 from ..contracts.language.syntax import did_you_mean
-from ..schemas.complaints import faults
+from ..schemas.complaints import find_faults
 from ..schemas.partial import Partial, sure_findings
 from ..schemas.pattern import compile_pattern
 from ..schemas.subschemas import walk
@@ -96,12 +96,12 @@ def _patterns(schema: JsonObject) -> Iterator[str]:
 
 def _example_problems(tool: ToolSpec) -> Iterator[Problem]:
     for number, example in enumerate(tool.examples, 1):
-        wrong = faults(tool.parameters, example.args)
+        wrong = find_faults(tool.parameters, example.args)
         if wrong:
             yield Problem(
                 tool.name, "example", f"the arguments of example {number} do not fit the parameters: {wrong[0]}"
             )
-        wrong = faults(tool.result, example.result) if tool.result is not None else []
+        wrong = find_faults(tool.result, example.result) if tool.result is not None else []
         if wrong:
             yield Problem(tool.name, "example", f"the result of example {number} does not fit its schema: {wrong[0]}")
 

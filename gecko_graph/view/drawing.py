@@ -1,7 +1,7 @@
-"""The text of a view: JSON with marks for what is left out.
+"""The text of a view: JSON with marks for omitted parts.
 
-Every text and every key of the state stands in JSON quotes; a mark begins with "…" outside of quotes. So nothing in a
-state can pass for a mark, and marks never hide how much they stand for.
+Every text and every key of the state is in JSON quotes; a mark begins with "…" outside of quotes. So nothing in a
+state can pass for a mark, and each mark states how much it omits.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _GAP = 40
 """Characters that the mark of a gap in a list may take, besides the indent."""
 
 _CLOSING = 70
-"""Characters that the mark of what is left out of a container may take, without the names in it."""
+"""Characters that the mark for a container's omitted part may take, without the names in it."""
 
 _ODD = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """Characters that break lines or cannot be sent as UTF-8."""
 
 
 def quoted(text: str) -> str:
-    """The text as JSON has it, on one line whatever it holds."""
-    return _escaped(encode_basestring(text))
+    """Return the text as JSON, always on one line."""
+    return _escape(encode_basestring(text))
 
 
 def compact(value: Json) -> str:
-    """All of a value, in as few characters as can be."""
-    return _escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    """Return the whole value in as few characters as possible."""
+    return _escape(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def cut(text: str, limit: int) -> str:
-    """The text in quotes; of a longer one about `limit` characters, from its start and its end."""
+    """Return the text in quotes; about `limit` characters of a longer one, from its start and its end."""
     if len(text) <= limit:
         return quoted(text)
     head, tail = limit * 2 // 3, limit // 3
@@ -49,12 +49,12 @@ def cut(text: str, limit: int) -> str:
 
 
 def scalar(value: Json, limit: int) -> str:
-    """What is no container, or an empty one."""
+    """Format a scalar or an empty container."""
     return cut(value, limit) if isinstance(value, str) else json.dumps(value)
 
 
 def whole(value: Json, indent: int = 0) -> str:
-    """All of a value; what is short stands on one line."""
+    """Return the whole value, short parts on one line."""
     if not isinstance(value, (dict, list)):
         return scalar(value, len(value) if isinstance(value, str) else 0)
     if not value:
@@ -63,24 +63,24 @@ def whole(value: Json, indent: int = 0) -> str:
         parts = [f"{quoted(key)}: {whole(value[key], indent + 1)}" for key in value]
     else:
         parts = [whole(item, indent + 1) for item in value]
-    return _joined(parts, value, indent)
+    return _join_parts(parts, value, indent)
 
 
 def folded(value: Json) -> str:
-    """A container that is not empty, in a few words: how much it holds, its first names or what its items are like."""
+    """Summarize a non-empty container: its size, its first names or the shape of its items."""
     if isinstance(value, dict):
-        return f"{{… {_count(len(value), 'key')}{_named(value, _NAMES)}}}"
-    first = _named(value[0], _NAMES) if isinstance(value[0], dict) else ""
+        return f"{{… {_count(len(value), 'key')}{_list_names(value, _NAMES)}}}"
+    first = _list_names(value[0], _NAMES) if isinstance(value[0], dict) else ""
     return f"[… {_count(len(value), 'item')}{first.replace(':', ', the first with', 1)}]"
 
 
 class Drawing:
-    """What of a state is shown, kept within a number of characters.
+    """The shown parts of a state, within a number of characters.
 
     Attributes:
         room: Characters that are left.
-        floor: Characters of these that must not be used yet.
-        refused: How often there was no room for something.
+        floor: Characters of these that are reserved.
+        refused: How often something did not fit.
     """
 
     def __init__(self, root: Node, room: int) -> None:
@@ -93,11 +93,11 @@ class Drawing:
         self._names: dict[int, int] = {}
 
     def is_open(self, node: Node) -> bool:
-        """True where entries of the container are shown, if not all of it."""
+        """Return True where entries of the container are shown, if not all of it."""
         return node.index in self._entries or self.is_whole(node)
 
     def is_whole(self, node: Node) -> bool:
-        """True where all of the container is shown."""
+        """Return True where all of the container is shown."""
         above: Node | None = node
         while above and self._whole:
             if above.index in self._whole:
@@ -106,7 +106,7 @@ class Drawing:
         return False
 
     def open(self, node: Node, *, names: int = _NAMES) -> bool:
-        """Show the container, with the names of what is left out of it; False if there is no room."""
+        """Show the container, with the names of its omitted parts; False if it does not fit."""
         if self.is_whole(node):
             return True
         names = _names_size(node, names)
@@ -120,7 +120,7 @@ class Drawing:
         return True
 
     def show(self, node: Node, key: Any, *, limit: int) -> bool:
-        """Show one entry: a container folded, of a text about `limit` characters; False if there is no room."""
+        """Show one entry: a container folded, about `limit` characters of a text; False if it does not fit."""
         if key in self._entries.get(node.index, ()):
             return True
         if not self.open(node, names=0):
@@ -135,7 +135,7 @@ class Drawing:
         return True
 
     def lengthen(self, node: Node) -> None:
-        """Give what room there is to those texts of the container that are shown cut."""
+        """Use the remaining room for those texts of the container that are shown cut."""
         for key, shown in list(self._entries.get(node.index, {}).items()):
             value = None if key in node.kids else node.value[key]
             if isinstance(value, str) and len(shown) < len(value):
@@ -145,7 +145,7 @@ class Drawing:
                     self._entries[node.index][key] = more
 
     def show_whole(self, node: Node) -> bool:
-        """Show all of the container; False if there is no room."""
+        """Show all of the container; False if it does not fit."""
         if self.is_whole(node):
             return True
         text = whole(node.value, node.depth)
@@ -159,11 +159,11 @@ class Drawing:
         return True
 
     def text(self) -> str:
-        """The view."""
+        """Return the view."""
         return self._draw(self._root)
 
     def shows(self, path: Sequence[str]) -> bool:
-        """True where all of the value at a path that exists is shown."""
+        """Return True where all of the value at a path that exists is shown."""
         node = self._root
         for token in path:
             key = int(token) if isinstance(node.value, list) else token
@@ -207,8 +207,10 @@ class Drawing:
         if isinstance(node.value, dict):
             parts = [f"{quoted(key)}: {self._part(node, key)}" for key in node.keys if key in shown]
             left = [key for key in node.keys if key not in shown]
-            return _joined(parts + _rest(left, len(node.keys), self._names.get(node.index, 0)), node.value, node.depth)
-        return _joined(self._items(node, sorted(shown)), node.value, node.depth)
+            return _join_parts(
+                parts + _rest(left, len(node.keys), self._names.get(node.index, 0)), node.value, node.depth
+            )
+        return _join_parts(self._items(node, sorted(shown)), node.value, node.depth)
 
     def _items(self, node: Node, shown: list[int]) -> list[str]:
         parts, count = [], len(node.keys)
@@ -224,7 +226,7 @@ class Drawing:
 
 
 def _names_size(node: Node, limit: int) -> int:
-    """What the names in a container take in a mark, at most."""
+    """Return the most characters that the names in a container take in a mark."""
     if not limit or not isinstance(node.value, dict):
         return 0
     size = 0
@@ -235,31 +237,31 @@ def _names_size(node: Node, limit: int) -> int:
     return size
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _ODD.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text) if not text.isascii() or "\x7f" in text else text
 
 
 def _line(node: Node, key: Any) -> int:
-    """What a line costs beside its value: the indent, the key or index, a comma."""
+    """Return a line's characters besides its value: the indent, the key or index, a comma."""
     return 2 * node.depth + 6 + len(quoted(key) if isinstance(key, str) else str(key))
 
 
 def _entry(node: Node) -> int:
-    """What a container's line costs in the one that it is in."""
+    """Return the characters of a container's line in its parent."""
     return _line(node.parent, node.key) + 2 * node.depth + _GAP if node.parent else 0
 
 
-def _joined(parts: list[str], value: Json, indent: int) -> str:
+def _join_parts(parts: list[str], value: Json, indent: int) -> str:
     left, right = ("{", "}") if isinstance(value, dict) else ("[", "]")
     if sum(map(len, parts)) + 2 * len(parts) <= _ONE_LINE and not any("\n" in part for part in parts):
         return left + ", ".join(parts) + right
     space = "  " * (indent + 1)
-    lines = parts if isinstance(value, dict) else _packed(parts)
+    lines = parts if isinstance(value, dict) else _pack_items(parts)
     return f"{left}\n{space}" + f",\n{space}".join(lines) + f"\n{space[2:]}{right}"
 
 
-def _packed(parts: list[str]) -> list[str]:
-    """Short items of a list, several to a line."""
+def _pack_items(parts: list[str]) -> list[str]:
+    """Return short items of a list, several to a line."""
     lines: list[str] = []
     packing = False
     for part in parts:
@@ -276,8 +278,8 @@ def _rest(left: list[str], count: int, names: int) -> list[str]:
     if not left:
         return []
     if len(left) == count:
-        return [f"… {_count(count, 'key')}{_named(left, names)}"]
-    return [f"… {len(left):,} more {'key' if len(left) == 1 else 'keys'} (of {count:,}){_named(left, names)}"]
+        return [f"… {_count(count, 'key')}{_list_names(left, names)}"]
+    return [f"… {len(left):,} more {'key' if len(left) == 1 else 'keys'} (of {count:,}){_list_names(left, names)}"]
 
 
 def _gap(first: int, last: int, count: int) -> str:
@@ -285,16 +287,16 @@ def _gap(first: int, last: int, count: int) -> str:
     return f"… {span} (of {count})"
 
 
-def _named(names: Iterable[str], limit: int) -> str:
-    """The first names, as many as the limit allows."""
-    said: list[str] = []
+def _list_names(names: Iterable[str], limit: int) -> str:
+    """Return the first names, as many as the limit allows."""
+    shown: list[str] = []
     for name in islice(names, limit // 3):
         text = cut(name, _NAME)
         limit -= len(text) + 2
         if limit < 5:
-            return f": {', '.join(said)}, …" if said else ""
-        said.append(text)
-    return f": {', '.join(said)}" if said else ""
+            return f": {', '.join(shown)}, …" if shown else ""
+        shown.append(text)
+    return f": {', '.join(shown)}" if shown else ""
 
 
 def _count(number: int, what: str) -> str:

@@ -1,6 +1,6 @@
-"""An index of a large state: its containers from the root outwards, and where words stand in it.
+"""An index of a large state: its containers from the root outwards, and where words occur in it.
 
-What is done per value runs at the speed of C: each container's keys and scalars are joined to one text, and words are
+Work per value runs at the speed of C: each container's keys and scalars are joined to one text, and words are
 looked for in the texts of all containers at once.
 """
 
@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from ..state import Json
 
 _MARGIN = "\x1f"
-"""Stands around every key and scalar in the text. One inside a value can make that more or less relevant, no more."""
+"""Separates keys and scalars in the text. One inside a value only changes how relevant the value is."""
 
 _CONTAINERS = frozenset((dict, list))
 
 _FEW, _MANY = 80, 400
-"""Places up to which a word is looked for, and those where it is all of a key or scalar; beyond that it says little."""
+"""Occurrences read of a word, and of those where it is a whole key or scalar; more of them add little."""
 
 
 class Node:
-    """A container that is not empty.
+    """A non-empty container.
 
     Attributes:
         value: The container itself.
@@ -32,13 +32,13 @@ class Node:
         index: Its number among all containers of the state, breadth first.
         depth: How far from the root it is.
         kids: Those of its entries that are such containers.
-        size: About how many characters of JSON it takes, with all that it holds.
+        size: About how many characters of JSON it takes, with all its content.
         marks: Entries that were found, with their weight.
         score: How much its own entries concern the focus.
         named: How much its name does.
     """
 
-    # A large state has many of these, and few are ever looked at: what most of them never need costs nothing.
+    # a large state has many nodes, of which few are used: rarely needed attributes are class attributes
     score = 0.0
     named = 0.0
     kids: Mapping[Any, Node] = {}
@@ -58,7 +58,7 @@ class Node:
         return list(self.value) if isinstance(self.value, dict) else range(len(self.value))
 
     def way(self) -> list[Node]:
-        """The containers from the root to this one."""
+        """Return the containers from the root to this one."""
         way: list[Node] = []
         node: Node | None = self
         while node:
@@ -74,13 +74,13 @@ class Node:
 
 
 class Found(NamedTuple):
-    """A place where a word stands: in a key or in a scalar, as the whole of it or how else."""
+    """An occurrence of a word in a key or a scalar."""
 
     node: Node
     key: Any
     in_key: bool
     fit: float
-    """1 for the whole of it, 0.5 for a word in it, less for a part of a word."""
+    """1 for the whole key or scalar, 0.5 for a word in it, less for a part of a word."""
 
 
 class Outline:
@@ -104,7 +104,7 @@ class Outline:
         self._starts = list(accumulate((len(text) + 1 for text in texts), initial=1))
 
     def _read(self, node: Node) -> str:
-        """The container's text; its containers join the queue."""
+        """Return the container's text; its containers join the queue."""
         value = node.value
         items = value.values() if isinstance(value, dict) else value
         branches = not _CONTAINERS.isdisjoint(map(type, items))
@@ -120,12 +120,12 @@ class Outline:
         return ("" if type(item) in _CONTAINERS else str(item) for item in items)
 
     def find(self, word: str) -> list[Found]:
-        """Where a word in small letters stands, from the root outwards; of very many places the first and the last."""
+        """Find a lower-case word, from the root outwards; of very many occurrences the first and the last."""
         places, all_seen = self._places(word, 0, _FEW)
         return places if all_seen else list(dict.fromkeys(places + self.find_whole(word)))
 
     def find_whole(self, word: str) -> list[Found]:
-        """Where a word in small letters is all of a key or scalar; of very many places the first and the last."""
+        """Find a lower-case word as a whole key or scalar; of very many occurrences the first and the last."""
         return self._places(f"{_MARGIN}{word}{_MARGIN}", 1, _MANY)[0]
 
     def _places(self, needle: str, margin: int, most: int) -> tuple[list[Found], bool]:
@@ -145,7 +145,7 @@ class Outline:
         return places, all_seen
 
     def _positions(self, needle: str, most: int) -> tuple[list[int], bool]:
-        """Where a text stands: of very many places the first and the last, which are the latest of a list."""
+        """Find a text: of very many occurrences the first and the last, which are the latest of a list."""
         text, at = self._text, -1
         first: list[int] = []
         for _ in range(most // 2):
@@ -188,13 +188,13 @@ class Outline:
 
 
 def _lowered(texts: list[str]) -> str:
-    """All texts in small letters, a margin around each; every letter stays at its place."""
+    """Return all texts in lower case, a margin around each; every letter keeps its position."""
     joined = f"{_MARGIN}{_MARGIN.join(texts)}{_MARGIN}"
     small = joined.lower()
     return small if len(small) == len(joined) else "".join(map(_small, joined))
 
 
 def _small(letter: str) -> str:
-    """The small letter, where it is one: of a dotted capital I it would be two."""
+    """Return the lower-case letter, unless it is several: a dotted capital I becomes two."""
     small = letter.lower()
     return small if len(small) == 1 else letter

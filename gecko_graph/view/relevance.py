@@ -1,4 +1,4 @@
-"""Which parts of a state concern a focus: those found by its words, and those that these lead to."""
+"""The parts of a state that concern a focus: those found by its words, and those that they refer to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .outline import Found, Node, Outline
 from .words import split_term
 
 _ALONE = 20
-"""Places up to which a reference is followed: what stands in more of them identifies nothing."""
+"""Occurrences up to which a reference is followed: a value that occurs more often does not identify anything."""
 
 _REFERRERS = 6
 _REFERENCES = 40
@@ -28,26 +28,26 @@ _IDENTITY = re.compile(r"user|account|owner|login|session|name|_id\b|\bid\b|acti
 _STEP = re.compile(r"[^/\\]+")
 _LONGEST_WAY = 30
 _CLOSE = (3.0, 3.0, 2.5, 2.0)
-"""What a container counts for more, by how far above it an addressed one is; the first: it is one itself."""
+"""Factors for containers below an addressed one, by distance; the first is for the addressed one itself."""
 
 _MANY = 1_000
 _FIELDS = 100
 
 
 def is_circumstance(key: object) -> bool:
-    """True for a key that reads like a runtime variable: current folder, user, session, counter."""
+    """Return whether a key looks like a runtime variable: current folder, user, session, counter."""
     return isinstance(key, str) and bool(_CIRCUMSTANCE.search(_CAMEL.sub("_", key).lower()))
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What of a state concerns a focus.
+    """The parts of a state that concern a focus.
 
     Attributes:
-        ranked: The containers that were found, with their weight; the heaviest first.
-        addressed: Those to which a path at the root or below it leads (current folder), and in each the one that holds
+        ranked: The found containers with their weight, the heaviest first.
+        addressed: Those to which a path at the root or below it leads (current folder), and in each the container of
             its things, such as `contents`.
-        branches: The containers in the root, those with the heaviest finds first.
+        branches: The containers in the root, those with the most relevant content first.
     """
 
     ranked: list[tuple[float, Node]]
@@ -55,12 +55,12 @@ class Findings:
     branches: list[Node]
 
 
-def findings(outline: Outline, words: Sequence[str]) -> Findings:
-    """What of a state concerns a focus. Gives the outline's nodes their `marks`, `score` and `named`.
+def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
+    """Find the parts of a state that concern a focus; sets `marks`, `score` and `named` of the outline's nodes.
 
     A word counts for more the earlier it comes, the longer it is, the fewer places it stands in, and if it is a whole
     key or a whole value. What is found leads on by one step: the values of a record that was found, and those at the
-    root that say who acts, are looked for as the keys and identifiers of others.
+    root that identify the user, are looked up as the keys and identifiers of others.
     """
     wanted = list(dict.fromkeys(word.lower() for word in words if word))
     for rank, word in enumerate(wanted):
@@ -105,7 +105,7 @@ def _branches(outline: Outline) -> list[Node]:
 
 
 def _relevance(node: Node, near: set[int]) -> float:
-    """How much a container concerns the focus; `near` has the indices of addressed containers.
+    """Return a container's relevance to the focus; `near` has the indices of addressed containers.
 
     Of things of one name, as a file in many folders, the one in the current folder is meant rather than one below it.
     """
@@ -133,7 +133,7 @@ def _weigh_word(outline: Outline, word: str, weight: float) -> None:
 
 
 def _kind(place: Found) -> str:
-    """What a word is where it stands: a name tells things apart, a field is the same in all things of a kind."""
+    """Classify an occurrence: a name identifies a record, a field is the same in all records of a kind."""
     if place.fit < 1:
         return "part"
     if place.in_key:
@@ -142,12 +142,12 @@ def _kind(place: Found) -> str:
 
 
 def _is_name(place: Found) -> bool:
-    """True where the word is the key of something, or the value by which it is told from others."""
+    """Return whether the word is a key or an identifying value."""
     return place.fit == 1 and (place.in_key or (isinstance(place.key, str) and bool(_NAMING.search(place.key))))
 
 
 def _weigh_names(outline: Outline, words: Sequence[str]) -> None:
-    """Names near the root count without regard to how often their words occur further down.
+    """Return names near the root count without regard to how often their words occur further down.
 
     They are found by their single words, too (door in `doorStatus`), and with other joints (watchlist is `watch_list`).
     """
@@ -162,13 +162,13 @@ def _weigh_names(outline: Outline, words: Sequence[str]) -> None:
 
 
 def _upper(outline: Outline) -> list[Node]:
-    """The root and the first containers in it."""
+    """Return the root and the first containers in it."""
     root = outline.nodes[0]
     return [root, *islice(root.kids.values(), _REFERENCES)]
 
 
 def _mark(outline: Outline, places: Sequence[Found], weight: float) -> None:
-    """A container that holds a word several times is not more relevant for it."""
+    """Add weights; several occurrences of a word in one container count once."""
     best: dict[int, float] = {}
     for place in places:
         node, value = place.node, weight * _worth(place)
@@ -189,7 +189,7 @@ def _worth(place: Found) -> float:
 
 
 def _references(outline: Outline) -> Iterator[tuple[str, float]]:
-    """Values that may name other things, in small letters: of the records found first, and of the one who acts."""
+    """Yield lower-case values that may refer to other records: those of the first records and of the user."""
     records = [node for node in outline.found.values() if _is_record(node)]
     for node in sorted(records, key=lambda node: -(node.score + node.named))[:_REFERRERS]:
         values = node.value.values() if isinstance(node.value, dict) else node.value
@@ -222,7 +222,7 @@ def _follow(outline: Outline, reference: str, weight: float) -> None:
 
 
 def _ways(outline: Outline) -> Iterator[tuple[Node, list[str]]]:
-    """Lists of names and paths at the root and in its containers."""
+    """Yield lists of names and paths at the root and in its containers."""
     for node in _upper(outline):
         for key in list(node.keys)[:_REFERENCES] if isinstance(node.value, dict) else ():
             value = node.value[key]
@@ -233,7 +233,7 @@ def _ways(outline: Outline) -> Iterator[tuple[Node, list[str]]]:
 
 
 def _walk(node: Node, steps: Sequence[str]) -> Node | None:
-    """Where the steps lead from a container; what only holds, such as `contents`, may lie between two of them."""
+    """Return where the steps lead from a container; wrappers such as `contents` may lie between two of them."""
     here: Node | None = node
     for step in steps:
         here = _enter(here, step, 2) if here else None

@@ -1,4 +1,4 @@
-"""What a prompt shows of a task state: an outline, and the parts that matter, within a budget of characters."""
+"""The view of a task state in a prompt: an outline and the relevant parts, within a budget of characters."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from typing import Any, NamedTuple
 from ..state import Json
 from .drawing import Drawing, compact, folded, scalar, whole
 from .outline import Node, Outline
-from .relevance import Findings, findings, is_circumstance
+from .relevance import Findings, find_relevant, is_circumstance
 from .words import MAX_WORDS, focus_words
 
 __all__ = ["View", "draw_view", "focus_words", "view"]
 
 _SHORT = 200
-"""Characters of a text that is shown without a reason."""
+"""Characters up to which a text is always shown."""
 
 _SMALL = 300
-"""Characters of a container near the root that is shown without a reason: a current folder, a list of doors."""
+"""Characters up to which a container near the root is always shown: a current folder, a list of doors."""
 
 _LEAST = 60
-"""Characters below which nothing more is tried."""
+"""Characters below which the search for more to show stops."""
 
 _MISSES = 20
-"""Finds in a row for which there was no room, after which nothing more is tried."""
+"""Successive parts that did not fit, after which the search stops."""
 
 _RECORD = 800
-"""Characters of a container that is shown as one thing with what was found in it."""
+"""Characters up to which a container is shown whole, together with the match in it."""
 
 _SEVERAL = 10
-"""Containers in a container up to which it is a thing with parts, not a collection."""
+"""Child containers up to which a container counts as a record, not as a collection."""
 
 _NAMED = 2.0
-"""Weight of a name from which on a container is taken to be the one that is meant."""
+"""Weight of a name from which a container counts as the one that is meant."""
 
 _LENGTHENED = 5
-"""Containers whose texts may have what room is left."""
+"""Containers whose texts may use the remaining room."""
 
 _MANY, _VERY_MANY = 200, 5_000
-"""Entries of one container that are thought of, and those among which something special is looked for."""
+"""Entries of one container that may be shown, and those that are searched for relevant ones."""
 
 
 class View(NamedTuple):
-    """What a prompt shows of a state.
+    """The part of a state that a prompt shows.
 
     Attributes:
         text: The view.
-        shows: Says of the path of a value in the state (its keys, and indices as text) whether all of it is shown.
+        shows: Whether all of the value at a path in the state (keys, and indices as text) is shown.
     """
 
     text: str
@@ -55,50 +55,50 @@ class View(NamedTuple):
 
 
 def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
-    """The state as text of at most `budget` characters: all of it if it fits, else the parts that matter in an outline.
+    """Return the state as text of at most `budget` characters: all of it if it fits, else an outline of relevant parts.
 
-    It is JSON, with marks where something is left out: `{… 12 keys: "a", "b", …}`, `… 214 more keys (of 220)`,
+    It is JSON, with marks for omitted parts: `{… 12 keys: "a", "b", …}`, `… 214 more keys (of 220)`,
     `… items 3 to 40 (of 44)`, `"start" … 900 of 1,200 characters left out … "end"`. Items of a list that is not whole
-    bear their index. What comes from the state stands in JSON quotes, so that no text in it can pass for a mark.
+    bear their index. Texts from the state are in JSON quotes, so that none can pass for a mark.
 
-    Shown are, in this order and as far as the budget goes: short values at the root and in its containers (user,
+    In this order and as far as the budget allows, it shows: short values at the root and in its containers (user,
     session, counters); the containers that a path among these leads to (current folder); what the focus finds, with
     the record it is in and the records that it refers to; and, up to a third of the budget, an outline of the rest.
 
     Args:
         state: A JSON document.
-        focus: Words to look for, the most telling first: see `focus_words`.
+        focus: Words to look for, the most specific first: see `focus_words`.
         budget: Characters, at least 500.
     """
     return draw_view(state, focus=focus, budget=budget).text
 
 
 def draw_view(state: Json, *, focus: Sequence[str] = (), budget: int) -> View:
-    """The `view` of a state, with what of the state it shows."""
+    """Return the `view` of a state, with a test for what it shows."""
     text = _entire(state, budget)
     if text is not None:
         return View(text, lambda path: True)
     if not isinstance(state, (dict, list)):
         return View(_clipped(state, budget), lambda path: False)
     outline = Outline(state)
-    found = findings(outline, focus[:MAX_WORDS])
+    found = find_relevant(outline, focus[:MAX_WORDS])
     return _fitting(outline.nodes[0], found, budget) or View(folded(state)[:budget], lambda path: False)
 
 
 def _fitting(root: Node, found: Findings, budget: int) -> View | None:
-    """What is shown, and the room that is then left filled with more of its texts."""
+    """Return the selection; its texts are lengthened to fill the remaining room."""
     selection = _selected(root, found, budget)
     if selection is None:
         return None
     text = selection.text()
     longer = selection.lengthened(budget - len(text))
-    if len(longer) > budget:  # what was shown before
+    if len(longer) > budget:  # fall back to the shorter text
         selection, longer = _selected(root, found, budget) or selection, text
     return View(longer, selection.drawing.shows)
 
 
 def _selected(root: Node, found: Findings, budget: int) -> _Selection | None:
-    """What things cost is estimated, and rather too high: where that left something out, more is tried."""
+    """Select within the budget; sizes are overestimated, so try a larger budget where something was refused."""
     selection = _Selection(root, found, budget)
     length = len(selection.text())
     if length > budget:
@@ -124,7 +124,7 @@ def _entire(state: Json, budget: int) -> str | None:
 
 
 def _outgrows(value: Json, room: int) -> int:
-    """What is left of the room, at most; below zero as soon as the value cannot fit."""
+    """Return an upper bound of the remaining room; negative as soon as the value cannot fit."""
     if isinstance(value, str):
         return room - len(value) - 2
     if not isinstance(value, (dict, list)):
@@ -146,7 +146,7 @@ def _clipped(value: Json, budget: int) -> str:
 
 
 class _Selection:
-    """What is shown of a state that is too large."""
+    """The selected parts of a state that is too large."""
 
     def __init__(self, root: Node, found: Findings, budget: int) -> None:
         self.root = root
@@ -167,7 +167,7 @@ class _Selection:
         return self.drawing.text()
 
     def lengthened(self, room: int) -> str:
-        """The text with so many characters more of the texts of what is meant: a file that is to be read."""
+        """Return the text with `room` more characters for the most relevant texts, such as a file to be read."""
         self.drawing.room, self.drawing.floor = room, 0
         for weight, node in self.found.ranked[:_LENGTHENED]:
             if weight < 0.5 * self.found.ranked[0][0]:
@@ -234,7 +234,7 @@ class _Selection:
                 self.drawing.show(node, kid.key, limit=_SHORT)
 
     def _outline_rest(self) -> None:
-        """From the root outwards, but what lies beside the things found first."""
+        """Outline the rest from the root outwards, branches with relevant content first."""
         self._show_scalars(self.root, limit=_SHORT)
         self._show_kids(self.root)
         for branch in self.found.branches:
@@ -257,7 +257,7 @@ class _Selection:
 
 
 def _near_root(root: Node) -> Iterator[tuple[tuple[bool, bool, int, int], Node, Any]]:
-    """Entries of the root and of its containers, with what they are ordered by."""
+    """Yield entries of the root and of its containers, with their sort keys."""
     count = 0
     for node in [root, *islice(root.kids.values(), _MANY)]:
         for key in _first_keys(node):
@@ -268,12 +268,12 @@ def _near_root(root: Node) -> Iterator[tuple[tuple[bool, bool, int, int], Node, 
 
 
 def _first_keys(node: Node) -> Iterator[Any]:
-    """The first keys, and of those after them what was found and what reads like a runtime variable."""
+    """Yield the first keys, and later ones that were found or look like runtime variables."""
     for place, key in enumerate(islice(node.keys, _VERY_MANY)):
         if place < _MANY or key in node.marks or is_circumstance(key):
             yield key
 
 
 def _ends(keys: list[Any], count: int) -> list[Any]:
-    """The first and the last ones, `count` in all."""
+    """Return the first and the last ones, `count` in all."""
     return keys if len(keys) <= count else keys[: count - count // 2] + keys[-(count // 2) :]

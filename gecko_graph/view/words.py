@@ -1,4 +1,4 @@
-"""The words by which the parts of a state that a call or a text concerns are found."""
+"""Words that find the parts of a state that a call or a text concerns."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import islice
 from ..state import Json
 
 MAX_WORDS = 120
-"""Words that are looked for; the first ones count most."""
+"""Words of a focus; the first ones count most."""
 
 _LONGEST = 80
-"""Characters of a text that is looked for as a whole: a name, an identifier, a title, not a message."""
+"""Characters up to which a text is searched as a whole: a name, an identifier, a title, not a message."""
 
 _START, _FIRST = 4_000, 400
-"""Characters of a text, and texts of a part, that are looked at: a result can be as large as a state."""
+"""Characters read of a text, and texts read of a part: a result can be as large as a state."""
 
 _TERM = re.compile(r"\w+(?:[-.:@#&'+]+\w+)*")
-"""A term as it stands in a text: `final_report.pdf`, `2024-05-01`, `o'neil`; of a path each step."""
+"""A term in a text: `final_report.pdf`, `2024-05-01`, `o'neil`; of a path each step."""
 
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
@@ -33,29 +33,29 @@ _IDLE = frozenset(
     than thank thanks that the their them then there these they this those through to too two under until up us use
     using ve very via want was we well were what when where whether which while who whom why will with within
     without would yes yet you your
-    """.split()  # noqa: SIM905 - two hundred quoted words are no list that a person reads
+    """.split()  # noqa: SIM905 - easier to read than two hundred quoted words
 )
 
 
 def focus_words(*parts: Json) -> list[str]:
-    """The words to look for in a state, the most telling first; for `view`.
+    """Return the words to look for in a state, the most specific first; for `view`.
 
     Args:
-        parts: What the view is for, the most telling first: a call's name and arguments, a result, the task, the items
-            of a checklist. Values come before the names they stand under, whole texts before their words.
+        parts: What the view is for, the most specific first: a call's name and arguments, a result, the task, the items
+            of a checklist. Values come before their keys, whole texts before their words.
 
     Returns:
         At most `MAX_WORDS` different words in small letters, at most half of them of one part.
     """
     words: dict[str, None] = {}
     for part in parts:
-        told = (word for word in (*_whole(part), *_words(part), *_names(part)) if word not in _IDLE)
-        words.update(dict.fromkeys(islice(dict.fromkeys(told), MAX_WORDS // 2)))
+        terms = (word for word in (*_whole(part), *_words(part), *_names(part)) if word not in _IDLE)
+        words.update(dict.fromkeys(islice(dict.fromkeys(terms), MAX_WORDS // 2)))
     return list(words)[:MAX_WORDS]
 
 
 def _texts(part: Json) -> list[str]:
-    """The start of each of the part's first texts and numbers."""
+    """Return the start of each of the part's first texts and numbers."""
     return [text[:_START] for text in islice(_scalars(part), _FIRST)]
 
 
@@ -71,7 +71,7 @@ def _scalars(part: Json) -> Iterator[str]:
 
 
 def _whole(part: Json) -> Iterator[str]:
-    """Short texts and numbers as they are, then the terms in all of them."""
+    """Yield short texts and numbers as they are, then the terms in all of them."""
     texts = _texts(part)
     for text in texts:
         plain = text.strip().lower()
@@ -88,7 +88,7 @@ def _words(part: Json) -> Iterator[str]:
 
 
 def _names(part: Json) -> Iterator[str]:
-    """The words of the first keys, such as `card_id`."""
+    """Yield the words of the first keys, such as `card_id`."""
     for key in islice(_keys(part), _FIRST):
         yield from split_term(key)
 
@@ -104,7 +104,7 @@ def _keys(part: Json) -> Iterator[str]:
 
 
 def split_term(term: str) -> Iterator[str]:
-    """The words that a term is made of, in the singular too: `lockDoors` gives lock, doors, door."""
+    """Yield the words in a term, in the singular too: `lockDoors` gives lock, doors, door."""
     for piece in _PART.findall(_CAMEL.sub(" ", term)):
         word = piece.lower()
         if not 3 <= len(word) <= _LONGEST:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gecko_graph import Toolkit
 from gecko_graph.errors import ToolkitError
 from gecko_graph.generator.maker import Impossible, make_value
-from gecko_graph.schemas.complaints import complaints, faults
+from gecko_graph.schemas.complaints import find_complaints, find_faults
 from tests.any_schema import PATTERNS, SCHEMAS
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
@@ -86,7 +86,7 @@ def obj(**properties):
 )
 def test_every_kind_of_rule_is_met(schema):
     for key in ("a", "b", "c"):
-        assert faults(schema, make_value(schema, seed=0, key=key, subject="get_thing")) == []
+        assert find_faults(schema, make_value(schema, seed=0, key=key, subject="get_thing")) == []
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_cannot_be_met_is_impossible_and_costs_little(schema, count_steps):
 @given(SCHEMAS, st.text(max_size=4), st.integers(0, 3))
 def test_any_schema_that_can_be_met_is_met(schema, key, seed):
     made = make_value(schema, seed=seed, key=key)
-    assert faults(schema, made) == []
+    assert find_faults(schema, made) == []
     assert json.loads(json.dumps(made)) == made
     assert made == make_value(schema, seed=seed, key=key)
 
@@ -135,7 +135,7 @@ STRANGE = [
 @given(st.sampled_from([*PATTERNS, *STRANGE]), st.text(max_size=4))
 def test_texts_match_patterns(source, key):
     schema = {"type": "string", "pattern": source}
-    assert faults(schema, make_value(schema, seed=0, key=key)) == []
+    assert find_faults(schema, make_value(schema, seed=0, key=key)) == []
 
 
 @pytest.fixture(scope="module")
@@ -154,11 +154,11 @@ def test_every_real_result_schema_is_met(real_tools):
     assert len(with_result) > 150
     for document, tool in with_result:
         made = make_value(tool.result, seed=1, key=tool.name, subject=tool.name)
-        assert faults(tool.result, made) == [], (document, tool.name)
+        assert find_faults(tool.result, made) == [], (document, tool.name)
 
 
 def test_every_real_argument_schema_is_met(real_tools):
     for document, tool in real_tools:
         made = make_value(tool.parameters, seed=1, key=tool.name, subject=tool.name)
-        assert faults(tool.parameters, made) == [], (document, tool.name)
-        assert complaints(tool, made) == [], (document, tool.name)
+        assert find_faults(tool.parameters, made) == [], (document, tool.name)
+        assert find_complaints(tool, made) == [], (document, tool.name)

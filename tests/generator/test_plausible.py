@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.generator.maker import make_value
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
@@ -32,7 +32,7 @@ def listed(**properties):
 
 def result(name, schema, args):
     made = make_value(schema, seed=0, key=f"{name} {json.dumps(args)}", hints=args, subject=name)
-    assert faults(schema, made) == []
+    assert find_faults(schema, made) == []
     return made
 
 

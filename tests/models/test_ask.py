@@ -77,7 +77,7 @@ async def test_work_that_raises_or_hangs_is_a_reply(answer_all):
 async def test_a_role_without_a_model_is_absent(ask_for, plan_for, answer_all):
     for reply in await answer_all([ask_for("judge"), plan_for()], Models.bind()):
         assert reply.absent
-        assert reply.failure.startswith("no model for the role ")
+        assert reply.failure.startswith("no model configured for role ")
         assert reply.usage["calls"] == 0
 
 

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from gecko_graph.models.conversation import alternating, paired, recent, under, with_calls
+from gecko_graph.models.conversation import (
+    build_conversation,
+    drop_unpaired,
+    keep_recent,
+    merge_neighbours,
+    replace_calls,
+)
 
 
 def called(*ids, text="", **more):
@@ -32,7 +38,7 @@ def test_several_system_messages_become_one_with_our_instructions_last():
         SystemMessage("second"),
         HumanMessage("c"),
     ]
-    seen = under("ours", conversation, budget=1_000)
+    seen = build_conversation("ours", conversation, budget=1_000)
     assert kinds(seen) == ["system", "human", "ai", "human"]
     assert seen[0].text == "first\n\nsecond\n\nours"
 
@@ -50,7 +56,7 @@ spoken = st.one_of(
 @given(conversation=st.lists(spoken, max_size=12), budget=st.sampled_from([0, 5, 1_000]))
 @settings(max_examples=400, deadline=None)
 def test_whatever_comes_speakers_alternate_and_results_follow_their_calls(conversation, budget):
-    seen = alternating([*under("ours", conversation, budget=budget), HumanMessage("note")])
+    seen = merge_neighbours([*build_conversation("ours", conversation, budget=budget), HumanMessage("note")])
     assert kinds(seen)[0] == "system"
     assert "system" not in kinds(seen)[1:]
     due = []
@@ -73,7 +79,9 @@ def test_no_word_is_lost_when_neighbours_become_one(conversation):
     said = [
         message for message in conversation if message.type in ("human", "ai") and not getattr(message, "tool_calls", 0)
     ]
-    assert "".join(each.text for each in alternating(said)).replace("\n\n", "") == "".join(each.text for each in said)
+    assert "".join(each.text for each in merge_neighbours(said)).replace("\n\n", "") == "".join(
+        each.text for each in said
+    )
 
 
 def test_a_long_conversation_begins_at_a_human_turn_and_says_what_is_left_out():
@@ -82,7 +90,7 @@ def test_a_long_conversation_begins_at_a_human_turn_and_says_what_is_left_out():
         for n in range(9)
         for message in (HumanMessage(f"ask {n}"), called(f"c{n}"), result(f"c{n}"), AIMessage("x" * 90))
     ]
-    seen = under("ours", [SystemMessage("policy"), *turns, HumanMessage("now")], budget=700)
+    seen = build_conversation("ours", [SystemMessage("policy"), *turns, HumanMessage("now")], budget=700)
     assert seen[1].type == "human"
     assert seen[-1].text == "now"
     left_out = len(turns) + 1 - (len(seen) - 1)
@@ -93,20 +101,20 @@ def test_a_long_conversation_begins_at_a_human_turn_and_says_what_is_left_out():
 def test_what_fits_exactly_is_kept():
     messages = [HumanMessage("x" * 10), AIMessage("y" * 10), HumanMessage("z" * 10)]
     size = 30 + len("[]")
-    assert recent(messages, budget=size) == messages
-    assert recent(messages, budget=size - 1) == messages[2:]
+    assert keep_recent(messages, budget=size) == messages
+    assert keep_recent(messages, budget=size - 1) == messages[2:]
 
 
 def test_the_task_is_never_left_out_however_long():
     task = HumanMessage("t" * 9_000)
-    assert recent([HumanMessage("x"), AIMessage("y"), task], budget=100) == [task]
-    assert recent([AIMessage("y" * 200)], budget=100) == [AIMessage("y" * 200)]
-    assert recent([], budget=100) == []
+    assert keep_recent([HumanMessage("x"), AIMessage("y"), task], budget=100) == [task]
+    assert keep_recent([AIMessage("y" * 200)], budget=100) == [AIMessage("y" * 200)]
+    assert keep_recent([], budget=100) == []
 
 
 def test_calls_without_results_and_results_without_calls_are_not_shown():
     messages = [HumanMessage("a"), result("lost"), called("1", "2", text="both"), result("1"), called("3")]
-    seen = paired(messages)
+    seen = drop_unpaired(messages)
     assert kinds(seen) == ["human", "ai", "tool"]
     assert [call["id"] for call in seen[1].tool_calls] == ["1"]
     assert seen[1].text == "both"
@@ -115,14 +123,14 @@ def test_calls_without_results_and_results_without_calls_are_not_shown():
 
 def test_whole_exchanges_are_handed_over_as_they_are():
     messages = [HumanMessage("a"), called("1"), result("1"), AIMessage("done")]
-    assert all(a is b for a, b in zip(paired(messages), messages, strict=True))
+    assert all(a is b for a, b in zip(drop_unpaired(messages), messages, strict=True))
 
 
 def test_the_provider_s_raw_calls_go_with_the_calls():
     raw = {"tool_calls": [{"id": "1", "function": {"name": "look", "arguments": "{}"}}], "other": 1}
     blocks = [{"type": "text", "text": "so"}, {"type": "tool_use", "id": "1", "name": "look", "input": {}}]
     message = called("1", "2").model_copy(update={"content": blocks, "additional_kwargs": raw})
-    kept = with_calls(message, message.tool_calls[1:])
+    kept = replace_calls(message, message.tool_calls[1:])
     assert kept.content == [{"type": "text", "text": "so"}]
     assert kept.additional_kwargs == {"other": 1}
     assert [call["id"] for call in kept.tool_calls] == ["2"]
@@ -130,5 +138,5 @@ def test_the_provider_s_raw_calls_go_with_the_calls():
 
 def test_invalid_calls_go_too():
     broken = AIMessage("x", invalid_tool_calls=[invalid_tool_call(name="look", args="{", id="1")])
-    assert with_calls(broken, []).invalid_tool_calls == []
-    assert with_calls(AIMessage("same"), []).text == "same"
+    assert replace_calls(broken, []).invalid_tool_calls == []
+    assert replace_calls(AIMessage("same"), []).text == "same"

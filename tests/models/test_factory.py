@@ -28,9 +28,9 @@ def no_key(monkeypatch):
         ("", "write 'provider:name'"),
         ("openai:gpt-5-mini", "set OPENAI_API_KEY"),
         ("mistral:large", "pip install langchain langchain-mistral"),
-        (3, "not int"),
-        (object(), "not object"),
-        (recorded().with_retry(), r"not RunnableRetry: give the chat model without \.bind"),
+        (3, "got int"),
+        (object(), "got object"),
+        (recorded().with_retry(), r"got RunnableRetry: give the chat model without \.bind"),
     ],
 )
 def test_a_users_mistake_is_told_with_what_to_do(model, words):

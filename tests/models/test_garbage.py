@@ -17,7 +17,7 @@ from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import PlannerAsk, Where
 from gecko_graph.models.factory import Models
 from gecko_graph.models.failure import failure_of, is_refusal, tokens_of
-from gecko_graph.models.planner_message import mended
+from gecko_graph.models.planner_message import sanitize_message
 from gecko_graph.models.usage import count
 from tests import desk
 
@@ -99,8 +99,8 @@ def test_no_error_makes_a_run_raise():
 @given(said=garbage())
 @settings(max_examples=300, deadline=None)
 def test_a_mended_message_stays_as_it_is_and_can_be_written(said):
-    kept = mended(said)
-    assert mended(kept) is kept
+    kept = sanitize_message(said)
+    assert sanitize_message(kept) is kept
     told = {"content": kept.content, "calls": kept.tool_calls, "broken": kept.invalid_tool_calls, "id": kept.id}
     json.dumps(told, ensure_ascii=False, default=str).encode("utf-8")
     assert all(isinstance(part["name"], str) for part in (*kept.tool_calls, *kept.invalid_tool_calls))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph.models.memory import answer_message, recalled, rung_of, supposed_places
+from gecko_graph.models.memory import answer_message, recall_calls, rung_of, supposed_places
 from tests.any_schema import JUNK
 
 
@@ -67,13 +67,13 @@ def test_what_is_remembered_stays_within_the_budget_the_latest_first(budget):
 
 def test_later_turns_read_calls_and_results_where_they_were_made():
     conversation = [HumanMessage("Find one"), said([FIND, step("look")]), HumanMessage("Book it")]
-    told = recalled(conversation)
+    told = recall_calls(conversation)
     assert [message.type for message in told] == ["human", "ai", "tool", "tool", "ai", "human"]
     assert [call["args"] for call in told[1].tool_calls] == [{"to": "Rome"}, {}]
     assert [call["id"] for call in told[1].tool_calls] == [each.tool_call_id for each in told[2:4]]
     assert "F-7731" in told[2].text
     assert [rung_of(message) for message in told] == [None, "", "model", "contract", None, None]
-    assert recalled(told) == told
+    assert recall_calls(told) == told
     assert conversation[1].response_metadata["gecko"]["calls"]
 
 
@@ -88,7 +88,7 @@ METADATA = JUNK | PLACES | st.fixed_dictionaries({"calls": JUNK | st.lists(JUNK 
 
 @given(METADATA)
 def test_changed_metadata_crash_nothing(metadata):
-    told = recalled([HumanMessage("a"), AIMessage("b", response_metadata={"gecko": metadata}), HumanMessage("c")])
+    told = recall_calls([HumanMessage("a"), AIMessage("b", response_metadata={"gecko": metadata}), HumanMessage("c")])
     assert [message.text for message in told if message.type == "human"] == ["a", "c"]
     made = [call["id"] for message in told if message.type == "ai" for call in message.tool_calls]
     assert made == [message.tool_call_id for message in told if message.type == "tool"]

@@ -82,7 +82,7 @@ async def test_what_is_not_recorded_is_a_clear_failure(models, ask_for, plan_for
 async def test_a_reply_that_was_written_down_wrongly_is_a_clear_failure(plan_for, answer_all):
     models = Models.bind(recorded(planner=[[{"tool": "mkdir"}]]))
     (reply,) = await answer_all([plan_for()], models)
-    assert reply.failure == "a planner's recorded reply has 'call', 'calls' or 'say', this has none: {'tool': 'mkdir'}"
+    assert reply.failure == "expected a planner's recorded reply with 'call', 'calls' or 'say', got {'tool': 'mkdir'}"
 
 
 async def test_arguments_written_as_text_are_what_a_model_wrote_instead_of_json(plan_for, answer_all):

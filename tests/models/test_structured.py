@@ -22,7 +22,7 @@ from gecko_graph.models.roles import (
     StateChange,
     ToolSchema,
 )
-from gecko_graph.models.structured import is_closed, read_reply, schema_of, unkeepable
+from gecko_graph.models.structured import find_storage_problem, is_closed, read_reply, schema_of
 
 ALL = (SemanticVerdict, SimulatedEffect, SimulatedResponse, StateChange, InitialState, Checklist, Judgement, ToolSchema)
 
@@ -114,7 +114,7 @@ def test_every_json_value_survives_as_a_result(value):
     text = json.dumps({"status": "ok", "result": value}, ensure_ascii=False)
     for wrapped in (text, f"```json\n{text}\n```", f"So: {text}"):
         assert read(wrapped, SimulatedResponse).result == value
-    assert unkeepable(value) is None
+    assert find_storage_problem(value) is None
 
 
 @given(text=st.text(max_size=300))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph.models.usage import Price, add_all, add_usage, count, count_tokens, nothing, price_of, total
+from gecko_graph.models.usage import Price, add_all, add_usage, count, count_tokens, no_usage, price_of, total
 
 costs = st.none() | st.integers(0, 10**12).map(lambda nano: round(nano / 1e9, 9))
 parts = st.fixed_dictionaries(
@@ -31,11 +31,11 @@ def test_sums_are_commutative_and_associative(a, b, c):
 @given(a=usages, b=usages)
 def test_totals_add_up(a, b):
     assert total(add_usage(a, b)) == add_all([total(a), total(b)])
-    assert total({}) == nothing()
+    assert total({}) == no_usage()
 
 
 def test_an_unknown_price_makes_the_sum_unknown():
-    known, unknown = {**nothing(), "cost": 0.5}, {**nothing(), "cost": None}
+    known, unknown = {**no_usage(), "cost": 0.5}, {**no_usage(), "cost": None}
     assert total({"planner": known, "judge": unknown})["cost"] is None
 
 

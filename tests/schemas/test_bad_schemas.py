@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.schemas.complaints import complaints, faults
-from gecko_graph.schemas.undecided import undecided
+from gecko_graph.schemas.complaints import find_complaints, find_faults
+from gecko_graph.schemas.undecided import find_undecided
 from gecko_graph.toolkit.spec import ToolSpec
 from tests.any_schema import JSON, JUNK
 
@@ -55,22 +55,22 @@ def taking(rule):
 )
 @pytest.mark.parametrize("value", [5, "abc", {"a": 1}, ["abc"], None])
 def test_what_is_malformed_is_no_rule(rule, value):
-    assert complaints(taking(rule), {"x": value}) == []
-    assert faults(rule, value) == []
+    assert find_complaints(taking(rule), {"x": value}) == []
+    assert find_faults(rule, value) == []
 
 
 @given(JUNK, st.one_of(JSON, JUNK))
 def test_no_schema_breaks_a_run(schema, value):
-    for each in faults(schema, value):
+    for each in find_faults(schema, value):
         assert each.startswith("at $")
     spec = ToolSpec(name="t", parameters=schema)
     args = {"a": value, "b": 1}
-    if not complaints(spec, args):
-        undecided(schema, args)
+    if not find_complaints(spec, args):
+        find_undecided(schema, args)
 
 
 def test_the_rest_of_a_malformed_schema_still_rules():
-    assert faults({"type": "string", "minLength": "three", "maxLength": 2}, "abc") != []
+    assert find_faults({"type": "string", "minLength": "three", "maxLength": 2}, "abc") != []
 
 
 def test_another_dialect_is_read_as_2020_12():
@@ -79,12 +79,12 @@ def test_another_dialect_is_read_as_2020_12():
         "type": "object",
         "properties": {"n": {"type": "integer"}, "again": {"$ref": "#"}},
     }
-    assert faults(schema, {"again": {"n": 10.0}}) == ["at $.again.n: expected an integer, got 10.0"]
+    assert find_faults(schema, {"again": {"n": 10.0}}) == ["at $.again.n: expected an integer, got 10.0"]
 
 
 def test_a_property_may_be_called_like_a_keyword():
     schema = {"properties": {"$schema": {"type": "string"}, "required": {"type": "integer"}, "enum": {"type": "null"}}}
-    assert faults(schema, {"$schema": 1, "required": "a", "enum": 1}) == [
+    assert find_faults(schema, {"$schema": 1, "required": "a", "enum": 1}) == [
         'at $["$schema"]: expected a string, got 1',
         'at $.required: expected an integer, got "a"',
         "at $.enum: expected null, got 1",
@@ -111,10 +111,10 @@ def test_nothing_hangs(schema, count_steps):
     for _ in range(30):
         deep = [deep, deep] if len(str(deep)) < 500 else [deep]
     for value in ("a" * 3_000 + "!", deep, {"x" * 3_000: 1}):
-        assert count_steps(functools.partial(faults, schema, value)) < 3_000_000
+        assert count_steps(functools.partial(find_faults, schema, value)) < 3_000_000
 
 
 def test_a_schema_that_contains_itself():
     schema: dict = {"type": "object"}
     schema["properties"] = {"again": schema}
-    assert faults(schema, {"again": 1}) == []
+    assert find_faults(schema, {"again": 1}) == []

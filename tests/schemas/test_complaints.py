@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gecko_graph.schemas.complaints import complaints, faults, malformed, unknown_tool
+from gecko_graph.schemas.complaints import find_complaints, find_faults, malformed, unknown_tool
 from gecko_graph.schemas.findings import json_path, value_at
 from gecko_graph.toolkit.spec import ToolSpec
 from tests.any_schema import JSON, PARAMETERS, SCHEMAS, fitting, spoiled
@@ -21,7 +21,7 @@ def tool(**properties):
 
 
 def told(spec, args):
-    return [(each["path"], each["expected"], each["got"]) for each in complaints(spec, args)]
+    return [(each["path"], each["expected"], each["got"]) for each in find_complaints(spec, args)]
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_a_rule_says_what_it_expects(rule, value, expected):
     ],
 )
 def test_what_a_rule_lets_pass(rule, value):
-    assert complaints(tool(x=rule), {"x": value}) == []
+    assert find_complaints(tool(x=rule), {"x": value}) == []
 
 
 def test_defaults_are_not_filled_in():
-    assert complaints(tool(x={"type": "string", "enum": ["a"], "default": "outside"}), {}) == []
+    assert find_complaints(tool(x={"type": "string", "enum": ["a"], "default": "outside"}), {}) == []
 
 
 def test_missing_arguments_are_told_with_their_kind():
@@ -134,7 +134,7 @@ class TestUnknownArguments:
         ],
     )
     def test_what_opens_it(self, parameters):
-        assert complaints(ToolSpec(name="t", parameters=parameters), {"y": 1}) == []
+        assert find_complaints(ToolSpec(name="t", parameters=parameters), {"y": 1}) == []
 
     def test_allof_does_not_open_it(self):
         parameters = {"allOf": [{"properties": {"x": {}}}, {"properties": {"y": {}}}]}
@@ -145,21 +145,21 @@ class TestUnknownArguments:
         assert told(ToolSpec(name="t", parameters=parameters), {"y": [1]}) == [("$.y", "nothing of this name", "[1]")]
 
     def test_nested_objects_are_open_as_json_schema_has_them(self):
-        assert complaints(tool(x={"type": "object", "properties": {"a": {}}}), {"x": {"b": 1}}) == []
+        assert find_complaints(tool(x={"type": "object", "properties": {"a": {}}}), {"x": {"b": 1}}) == []
 
     def test_no_name_is_suggested(self):
-        assert "user_name" not in str(complaints(tool(user_name={}), {"username": 1}))
+        assert "user_name" not in str(find_complaints(tool(user_name={}), {"username": 1}))
 
 
 def test_an_unknown_tool_and_malformed_arguments():
     call = {"id": "1", "name": "mkdri", "args": {}}
     assert unknown_tool(call)["got"] == '"mkdri"'
     assert malformed({**call, "malformed": '{"a": '})["got"] == json.dumps('{"a": ')
-    assert complaints(tool(), ["not", "an", "object"])[0]["path"] == "$"
+    assert find_complaints(tool(), ["not", "an", "object"])[0]["path"] == "$"
 
 
 def test_what_was_got_is_cut():
-    (complaint,) = complaints(tool(x={"type": "integer"}), {"x": {"k": ["v" * 500] * 1000}})
+    (complaint,) = find_complaints(tool(x={"type": "integer"}), {"x": {"k": ["v" * 500] * 1000}})
     assert len(complaint["got"]) == 80
     assert complaint["got"].endswith("…")
 
@@ -197,30 +197,30 @@ def nested(depth, value=1):
 class TestBadArguments:
     def test_deep(self):
         spec = ToolSpec(name="t", parameters=REF)
-        assert complaints(spec, {"tree": nested(25, {"value": 1})}) == []
-        (complaint,) = complaints(spec, {"tree": nested(5_000)})
+        assert find_complaints(spec, {"tree": nested(25, {"value": 1})}) == []
+        (complaint,) = find_complaints(spec, {"tree": nested(5_000)})
         assert complaint["expected"] == "at most 64 levels of nesting"
 
     def test_every_allowed_depth_is_really_checked(self):
-        (complaint,) = complaints(ToolSpec(name="t", parameters=REF), {"tree": nested(30, {"value": "wrong"})})
+        (complaint,) = find_complaints(ToolSpec(name="t", parameters=REF), {"tree": nested(30, {"value": "wrong"})})
         assert complaint["path"].endswith(".children[0].value")
 
     def test_circular(self):
         args: dict = {"x": []}
         args["x"].append(args)
-        assert complaints(tool(x={}), args)[0]["expected"] == "at most 64 levels of nesting"
+        assert find_complaints(tool(x={}), args)[0]["expected"] == "at most 64 levels of nesting"
 
     @pytest.mark.parametrize(
         "value", [float("nan"), float("inf"), 1 << 70, pytest.param(10**6000, id="huge"), {1: 2}, (1,), {1}, object()]
     )
     def test_what_no_json_document_holds(self, value):
-        assert len(complaints(tool(x={}), {"x": [value]})) == 1
+        assert len(find_complaints(tool(x={}), {"x": [value]})) == 1
 
     def test_big(self):
         args = {"x": [{"value": index} for index in range(30_000)]}
-        assert complaints(tool(x={"type": "array", "items": {"type": "object"}}), args) == []
-        assert len(complaints(tool(x={"items": {"type": "string"}}), args)) == 20
-        assert complaints(tool(x={"uniqueItems": True}), args) == []
+        assert find_complaints(tool(x={"type": "array", "items": {"type": "object"}}), args) == []
+        assert len(find_complaints(tool(x={"items": {"type": "string"}}), args)) == 20
+        assert find_complaints(tool(x={"uniqueItems": True}), args) == []
 
 
 @given(st.data())
@@ -228,9 +228,9 @@ def test_arguments_that_fit_pass_and_spoiled_ones_do_not(data):
     parameters = data.draw(PARAMETERS)
     args = data.draw(fitting(parameters))
     spec = ToolSpec(name="t", parameters=parameters)
-    assert complaints(spec, args) == []
+    assert find_complaints(spec, args) == []
     wrong, name = data.draw(spoiled(parameters, args))
-    found = complaints(spec, wrong)
+    found = find_complaints(spec, wrong)
     assert found
     assert any(complaint["path"].startswith(json_path((name,))) for complaint in found)
 
@@ -238,7 +238,7 @@ def test_arguments_that_fit_pass_and_spoiled_ones_do_not(data):
 @given(SCHEMAS, JSON)
 def test_the_rules_agree_with_the_reference(schema, value):
     plain = json.loads(json.dumps(schema).replace('"format"', '"title"').replace('"multipleOf": 0.1', '"minimum": 0'))
-    assert (faults(plain, value) == []) == Draft202012Validator(plain).is_valid(value)
+    assert (find_faults(plain, value) == []) == Draft202012Validator(plain).is_valid(value)
 
 
 @given(st.data())
@@ -258,7 +258,7 @@ def test_no_complaint_holds_a_right_value(data):
             ]
         )
     )
-    found = complaints(tool(x=rule), {"x": "Other"})
+    found = find_complaints(tool(x=rule), {"x": "Other"})
     assert found
     assert not any(secret in json.dumps(found) for secret in secrets)
 
@@ -315,14 +315,14 @@ def test_a_call_takes_few_steps(count_steps):
         **rules, when={"type": "string", "format": "date-time"}, items={"type": "array", "items": {"$ref": "#/x"}}
     )
     args = {name: "some text" for name in rules} | {"when": "2024-05-01T10:00:00Z", "items": [1, 2, 3]}
-    complaints(spec, args)
-    assert count_steps(lambda: complaints(spec, args)) < 2_000
+    find_complaints(spec, args)
+    assert count_steps(lambda: find_complaints(spec, args)) < 2_000
 
 
 def test_faults_are_one_line_each():
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}, "required": ["b"]}
-    assert faults(schema, {"a": ["x"]}) == [
+    assert find_faults(schema, {"a": ["x"]}) == [
         'at $.a[0]: expected an integer, got "x"',
         "at $.b: expected a value; it is required, got nothing",
     ]
-    assert faults(schema, {"b": 1, "further": 2}) == []
+    assert find_faults(schema, {"b": 1, "further": 2}) == []

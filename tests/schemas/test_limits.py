@@ -8,10 +8,10 @@ import pytest
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.schemas import rules
-from gecko_graph.schemas.complaints import complaints, faults
+from gecko_graph.schemas.complaints import find_complaints, find_faults
 from gecko_graph.schemas.pattern import STEPS_PER_CHAR, compile_pattern
 from gecko_graph.schemas.rules import accepts, rules_of
-from gecko_graph.schemas.undecided import undecided
+from gecko_graph.schemas.undecided import find_undecided
 from gecko_graph.testing import recorded
 from gecko_graph.toolkit.spec import ToolSpec
 from tests import desk
@@ -29,45 +29,45 @@ def taking(rule):
 
 @pytest.mark.parametrize("leaf", [{"type": "integer"}, {"const": 1}, {"pattern": "^a+$"}, {"enum": [1, 2]}])
 def test_alternatives_nested_too_deep_are_refused_in_words(leaf):
-    (complaint,) = complaints(taking(nested(15, leaf)), {"x": "wrong"})
+    (complaint,) = find_complaints(taking(nested(15, leaf)), {"x": "wrong"})
     assert (complaint["path"], complaint["expected"], complaint["source"]) == ("$", STOPPED, "rule")
-    assert faults(nested(15, leaf), "wrong") == [f'at $: expected {STOPPED}, got "wrong"']
-    assert faults(nested(8, leaf), 1 if "pattern" not in leaf else "aa") == []
+    assert find_faults(nested(15, leaf), "wrong") == [f'at $: expected {STOPPED}, got "wrong"']
+    assert find_faults(nested(8, leaf), 1 if "pattern" not in leaf else "aa") == []
 
 
 @pytest.mark.parametrize("leaf", [{"type": "integer"}, {"not": {"type": "integer"}}, {"$ref": "#/$defs/leaf"}])
 def test_what_was_not_checked_is_never_turned_into_a_pass(leaf):
     schema = {"not": nested(16, leaf), "$defs": {"leaf": {"type": "integer"}}}
-    assert faults(schema, "wrong") != []
+    assert find_faults(schema, "wrong") != []
     assert not accepts(rules_of(schema), "wrong")
 
 
 def test_a_long_array_is_checked_to_its_end():
     items = {"type": "array", "items": {"type": "integer"}}
     long = list(range(60_000))
-    assert faults(items, [*long, 1]) == []
-    assert faults(items, [*long, "wrong"]) == ['at $[60000]: expected an integer, got "wrong"']
-    (complaint,) = complaints(taking(items), {"x": [*long, "wrong"]})
+    assert find_faults(items, [*long, 1]) == []
+    assert find_faults(items, [*long, "wrong"]) == ['at $[60000]: expected an integer, got "wrong"']
+    (complaint,) = find_complaints(taking(items), {"x": [*long, "wrong"]})
     assert complaint["path"] == "$.x[60000]"
 
 
 def test_work_grows_no_faster_than_the_value(count_steps):
     schema = {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/text"}]}}
     schema["$defs"] = {"text": {"type": "string", "pattern": "^(a|b)+$"}}
-    few, many = (count_steps(functools.partial(faults, schema, ["ab"] * size)) for size in (300, 600))
+    few, many = (count_steps(functools.partial(find_faults, schema, ["ab"] * size)) for size in (300, 600))
     assert many < 2.1 * few
 
 
 def test_too_long_a_match_is_not_a_match(monkeypatch):
     schema, text = {"pattern": "(a|b|c|aa|bb|cc)+$"}, "abc" * 20
-    assert faults(schema, text) == []
+    assert find_faults(schema, text) == []
     monkeypatch.setattr("gecko_graph.schemas.pattern.MAX_STEPS", -STEPS_PER_CHAR * len(text))
     assert compile_pattern(schema["pattern"]).matches(text) is None
-    assert faults(schema, text) == [f'at $: expected {STOPPED}, got "{text}"']
-    assert faults({"not": schema}, text) == [f'at $: expected {STOPPED}, got "{text}"']
-    assert faults({"patternProperties": {schema["pattern"]: {}}}, {text: 1}) != []
+    assert find_faults(schema, text) == [f'at $: expected {STOPPED}, got "{text}"']
+    assert find_faults({"not": schema}, text) == [f'at $: expected {STOPPED}, got "{text}"']
+    assert find_faults({"patternProperties": {schema["pattern"]: {}}}, {text: 1}) != []
     tool = ToolSpec(name="t", parameters={"type": "object", "patternProperties": {schema["pattern"]: {}}})
-    assert complaints(tool, {text: 1}) != []
+    assert find_complaints(tool, {text: 1}) != []
 
 
 def test_a_value_nested_too_deep_for_its_schema_is_refused():
@@ -75,7 +75,7 @@ def test_a_value_nested_too_deep_for_its_schema_is_refused():
     value: list = []
     for _ in range(60):
         value = [value]
-    assert faults(schema, value) in ([], [f"at $: expected {STOPPED}, got {str(value).replace(' ', '')[:79]}"])
+    assert find_faults(schema, value) in ([], [f"at $: expected {STOPPED}, got {str(value).replace(' ', '')[:79]}"])
 
 
 @pytest.mark.parametrize(
@@ -87,15 +87,15 @@ def test_a_value_nested_too_deep_for_its_schema_is_refused():
     ],
 )
 def test_a_reference_that_leads_back_to_itself_says_nothing(schema):
-    assert faults(schema, 5) == []
-    assert faults({**schema, "type": "string"}, 5) != []
+    assert find_faults(schema, 5) == []
+    assert find_faults({**schema, "type": "string"}, 5) != []
 
 
 def test_undecided_arguments_of_what_cannot_be_checked_stay_undecided(monkeypatch):
     schema = {"type": "object", "properties": {"x": {"anyOf": [{"enum": ["a", "b"]}, {"type": "integer"}]}}}
-    assert undecided(schema, {"x": "a"}) == []
+    assert find_undecided(schema, {"x": "a"}) == []
     monkeypatch.setattr(rules, "MAX_CHECKS", -100)
-    assert undecided(schema, {"x": "a"}) == ["$.x"]
+    assert find_undecided(schema, {"x": "a"}) == ["$.x"]
 
 
 def test_a_call_that_cannot_be_checked_never_runs():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.schemas.findings import Finding
 from gecko_graph.schemas.partial import Partial, sure_findings
 from tests.any_schema import JSON, SCHEMAS
@@ -89,5 +89,5 @@ def without(value, path):
 def test_a_value_that_fits_has_no_sure_fault_whatever_is_hidden_of_it(data):
     schema, value = data.draw(SCHEMAS), data.draw(JSON)
     hidden = data.draw(st.sampled_from(list(places(value))))
-    if faults(schema, value) == []:
+    if find_faults(schema, value) == []:
         assert sure_findings(schema, known(without(value, hidden), hidden)) == []

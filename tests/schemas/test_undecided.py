@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.schemas.findings import value_at
-from gecko_graph.schemas.undecided import undecided
+from gecko_graph.schemas.undecided import find_undecided
 from tests.any_schema import PARAMETERS, fitting
 
 
@@ -31,7 +31,7 @@ from tests.any_schema import PARAMETERS, fitting
 )
 def test_what_a_rule_decides(rule, value):
     parameters = {"type": "object", "properties": {"x": rule}, "$defs": {"mode": {"enum": ["fast"]}}}
-    assert undecided(parameters, {"x": value}) == []
+    assert find_undecided(parameters, {"x": value}) == []
 
 
 @pytest.mark.parametrize(
@@ -46,23 +46,23 @@ def test_what_a_rule_decides(rule, value):
     ],
 )
 def test_what_none_decides(rule, value):
-    assert undecided({"type": "object", "properties": {"x": rule}}, {"x": value}) == ["$.x"]
+    assert find_undecided({"type": "object", "properties": {"x": rule}}, {"x": value}) == ["$.x"]
 
 
 def test_places_inside():
     item = {"type": "object", "properties": {"name": {"type": "string"}, "ok": {"type": "boolean"}}}
     parameters = {"properties": {"people": {"type": "array", "items": item}, "odd name": {}}}
     args = {"people": [{"name": "Ann", "ok": True, "more": "x"}, {"ok": False}], "odd name": 1}
-    assert undecided(parameters, args) == ["$.people[0].name", "$.people[0].more", '$["odd name"]']
+    assert find_undecided(parameters, args) == ["$.people[0].name", "$.people[0].more", '$["odd name"]']
 
 
 def test_many_places_are_named_by_the_whole():
-    assert undecided({"properties": {"x": {"items": {"type": "string"}}}}, {"x": ["a"] * 100}) == ["$.x"]
+    assert find_undecided({"properties": {"x": {"items": {"type": "string"}}}}, {"x": ["a"] * 100}) == ["$.x"]
 
 
 @given(st.data())
 def test_every_place_is_there(data):
     parameters = data.draw(PARAMETERS)
     args = data.draw(fitting(parameters))
-    for place in undecided(parameters, args):
+    for place in find_undecided(parameters, args):
         assert value_at(args, place) is not None

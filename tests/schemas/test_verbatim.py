@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from gecko_graph.schemas.verbatim import stands
+from gecko_graph.schemas.verbatim import occurs_verbatim
 from tests.any_schema import JSON
 
 
@@ -29,7 +29,7 @@ from tests.any_schema import JSON
     ],
 )
 def test_it_stands(value, document):
-    assert stands(value, [None, document])
+    assert occurs_verbatim(value, [None, document])
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_it_stands(value, document):
     ],
 )
 def test_it_does_not(value, document):
-    assert not stands(value, [document])
+    assert not occurs_verbatim(value, [document])
 
 
 @given(document=JSON)
@@ -61,10 +61,10 @@ def test_every_text_with_letters_and_every_number_of_a_document_stands_in_it(doc
         if isinstance(value, dict | list):
             stack += value.values() if isinstance(value, dict) else value
         elif isinstance(value, str):
-            assert stands(value, [document]) == any(map(str.isalnum, " ".join(value.casefold().split())))
+            assert occurs_verbatim(value, [document]) == any(map(str.isalnum, " ".join(value.casefold().split())))
         else:
-            assert stands(value, [document]) == (value is not None and not isinstance(value, bool))
+            assert occurs_verbatim(value, [document]) == (value is not None and not isinstance(value, bool))
 
 
 def test_a_text_in_a_huge_document_is_looked_for_in_bounded_time():
-    assert not stands("needle", ["hay " * 1_000_000 + "needle", json.loads("[" * 900 + "]" * 900)])
+    assert not occurs_verbatim("needle", ["hay " * 1_000_000 + "needle", json.loads("[" * 900 + "]" * 900)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.ask import Where
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.simulation.rung import Answer, Pass, RungRequest
 from gecko_graph.simulation.schema import schema_rung
 from gecko_graph.toolkit.spec import ToolSpec
@@ -35,7 +35,7 @@ def result(name, schema, args, **more):
     said = answer(name, schema, args, **more)
     assert isinstance(said, Answer)
     assert said.status == "ok"
-    assert faults(schema, said.result) == []
+    assert find_faults(schema, said.result) == []
     return said.result
 
 
@@ -65,7 +65,7 @@ def test_no_schema_breaks_a_run(schema, key):
     said = answer("get_thing", schema, {"a": key})
     assert isinstance(said, Answer | Pass)
     if isinstance(said, Answer) and schema is not None:
-        assert faults(schema, said.result) == []
+        assert find_faults(schema, said.result) == []
 
 
 INNER = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8))
@@ -113,4 +113,4 @@ def test_every_response_of_the_benchmark_tools_is_met(shared_data):
     for tool in with_result:
         said = answer(tool.name, tool.result, {"name": "a"})
         assert isinstance(said, Answer), tool.name
-        assert faults(tool.result, said.result) == [], tool.name
+        assert find_faults(tool.result, said.result) == [], tool.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.toolkit import Toolkit
 from tests.toolkit.small_documents import answering, body, document, read_one
 
@@ -117,10 +117,10 @@ def test_json_is_preferred_to_other_media_types():
 def test_a_body_that_may_be_left_out_asks_for_all_or_nothing():
     schema = {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "required": ["a", "b"]}
     tool = read_one(body(schema, required=False), method="post")
-    assert faults(tool.parameters, {}) == []
-    assert faults(tool.parameters, {"c": 1})
-    assert faults(tool.parameters, {"a": 1})
-    assert faults(tool.parameters, {"a": 1, "b": 1}) == []
+    assert find_faults(tool.parameters, {}) == []
+    assert find_faults(tool.parameters, {"c": 1})
+    assert find_faults(tool.parameters, {"a": 1})
+    assert find_faults(tool.parameters, {"a": 1, "b": 1}) == []
 
 
 def test_a_body_without_a_word_on_itself_asks_for_what_it_requires():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.generator.maker import make_value
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.toolkit import Toolkit
 from tests.toolkit.small_documents import answering, document
 
@@ -50,23 +50,23 @@ def broken(toolkit):
 def test_a_branch_that_names_itself_needs_no_mapping(names):
     toolkit = union(*names)
     result = toolkit["say"].result
-    assert faults(result, {"role": "user", "content": "hi"}) == []
-    assert faults(result, {"role": "tool", "call": "c"}) == []
-    assert faults(result, {"role": "UserMessage", "content": "hi"})
+    assert find_faults(result, {"role": "user", "content": "hi"}) == []
+    assert find_faults(result, {"role": "tool", "call": "c"}) == []
+    assert find_faults(result, {"role": "UserMessage", "content": "hi"})
     assert broken(toolkit) == []
 
 
 def test_a_mapping_chooses_among_the_values_of_the_branch():
     schemas = {**SCHEMAS, "UserMessage": {**USER, "properties": {"role": {"enum": ["user", "guest"]}}}}
     result = union("UserMessage", mapping={"guest": "UserMessage"}, schemas=schemas)["say"].result
-    assert faults(result, {"role": "guest"}) == []
-    assert faults(result, {"role": "user"})
+    assert find_faults(result, {"role": "guest"}) == []
+    assert find_faults(result, {"role": "user"})
 
 
 def test_a_mapping_that_contradicts_its_branch_is_a_problem():
     toolkit = union("UserMessage", "Free", mapping={"person": "#/components/schemas/UserMessage"})
-    assert faults(toolkit["say"].result, {"role": "user", "content": "hi"}) == []
-    assert faults(toolkit["say"].result, {"role": "person"})
+    assert find_faults(toolkit["say"].result, {"role": "user", "content": "hi"}) == []
+    assert find_faults(toolkit["say"].result, {"role": "person"})
     ((tool, message),) = broken(toolkit)
     assert tool == "say"
     assert "schema/discriminator: maps 'person' to a schema that allows other values for 'role'" in message
@@ -90,7 +90,7 @@ def test_what_a_branch_takes(own, mapped, value):
     toolkit = union("One", mapping=dict.fromkeys(mapped, "One"), schemas={"One": one})
     names = mapped or ["One"]
     takes = names if own is None else [name for name in names if name in own] or own
-    assert (faults(toolkit["say"].result, {"role": value}) == []) == (value in takes)
+    assert (find_faults(toolkit["say"].result, {"role": value}) == []) == (value in takes)
     assert bool(broken(toolkit)) == (own is not None and bool(mapped) and not {*own} & {*mapped})
 
 
@@ -102,4 +102,4 @@ def test_a_real_document_without_its_mapping(shared_data):
     unmapped = Toolkit.from_openapi(source)["GetService"].result
     values = [make_value(mapped, seed=seed, key="") for seed in range(20)]
     assert any('"type": "reqRespPair"' in json.dumps(value) for value in values)
-    assert [fault for value in values for fault in faults(unmapped, value)] == []
+    assert [fault for value in values for fault in find_faults(unmapped, value)] == []

@@ -17,7 +17,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from gecko_graph.errors import ToolkitError
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.toolkit import Toolkit, ToolSpec
 from gecko_graph.toolkit.docstrings import read_docstring
 from gecko_graph.toolkit.functions import spec_of
@@ -116,8 +116,8 @@ def test_models_enums_and_circles_in_a_signature():
     assert properties["n"]["minimum"] == 1
     assert properties["how"]["enum"] == ["air", "sea"]
     good = {"home": {"street": "a", "zip_code": "1"}, "at": {"x": 1.5}, "tree": {"value": 1, "kids": [{"value": 2}]}}
-    assert faults(read.parameters, good) == []
-    assert faults(read.parameters, {**good, "tree": {"value": 1, "kids": [{"value": "2"}]}})
+    assert find_faults(read.parameters, good) == []
+    assert find_faults(read.parameters, {**good, "tree": {"value": 1, "kids": [{"value": "2"}]}})
     assert read.result["items"]["required"] == ["street", "zip_code"]
 
 

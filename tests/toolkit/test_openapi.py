@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from gecko_graph.errors import ContractError, ToolkitError
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.toolkit import ToolExample, Toolkit
 from tests.toolkit.small_documents import answering, document, read_one
 
@@ -88,9 +88,9 @@ def test_circular_schemas_of_a_real_document_can_be_checked(shared_data):
     parameters = toolkit["addPet"].parameters
     assert "$defs" in parameters
     pet = {"name": "Rex", "photoUrls": []}
-    assert faults(parameters, pet) == []
+    assert find_faults(parameters, pet) == []
     inner = next(name for name, one in parameters["properties"].items() if "$ref" in json.dumps(one))
-    assert faults(parameters, {**pet, inner: 7})
+    assert find_faults(parameters, {**pet, inner: 7})
 
 
 def test_credentials_of_a_real_document_are_no_arguments(shared_data):

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from gecko_graph.errors import ToolkitError
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.toolkit import Toolkit
 from gecko_graph.toolkit.openapi import remote as web
 
@@ -131,8 +131,8 @@ def test_recursive_anchors_of_an_older_draft():
         }
     }
     read = result(document({"$ref": "#/components/schemas/Filter"}, components={"schemas": schemas}))
-    assert faults(read, {"all": [{"n": 1, "all": [{"n": 2}]}]}) == []
-    assert faults(read, {"all": [{"n": 1, "all": [{"n": "2"}]}]})
+    assert find_faults(read, {"all": [{"n": 1, "all": [{"n": 2}]}]}) == []
+    assert find_faults(read, {"all": [{"n": 1, "all": [{"n": "2"}]}]})
 
 
 def test_whole_operations_and_property_maps_may_be_references(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gecko_graph.errors import ToolkitError
-from gecko_graph.schemas.complaints import faults
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.toolkit.openapi.references import Documents
 from gecko_graph.toolkit.openapi.schema_reader import SchemaReader
 from gecko_graph.toolkit.openapi.simplify import SMALL, simplify
@@ -100,8 +100,8 @@ def test_circles_stay_and_everything_else_small_is_written_out():
         "kids": {"type": "array", "items": {"$ref": "#/$defs/Node"}},
         "name": {"type": "string"},
     }
-    assert faults(schema, [{"kids": [{"name": "a", "kids": []}]}]) == []
-    assert faults(schema, [{"kids": [{"name": 1}]}])
+    assert find_faults(schema, [{"kids": [{"name": "a", "kids": []}]}]) == []
+    assert find_faults(schema, [{"kids": [{"name": 1}]}])
 
 
 def test_what_is_large_and_used_twice_stays_shared():
@@ -117,7 +117,7 @@ def test_very_long_chains_of_references():
     value = 1
     for _ in range(40):
         value = {"next": value}
-    assert faults(schema, value) == ["at $" + ".next" * 40 + ": expected an object, got 1"]
+    assert find_faults(schema, value) == ["at $" + ".next" * 40 + ": expected an object, got 1"]
     short = read(ref("c2900"), **chain, c3000={"type": "integer"})
     assert 1 < len(short["$defs"]) < 10, "written out, but not too deep"
 
@@ -133,7 +133,7 @@ def test_a_web_of_very_many_definitions_is_left_as_it_is():
     schema = read(ref("w1"), **web)
     assert len(schema["$defs"]) == 400
     assert schema["$ref"] == "#/$defs/w1"
-    assert faults(schema, {"p0": {"p1": 3}}) == ["at $.p0.p1: expected an object, got 3"]
+    assert find_faults(schema, {"p0": {"p1": 3}}) == ["at $.p0.p1: expected an object, got 3"]
 
 
 # discriminators ------------------------------------------------------------------------------------------------------
@@ -156,11 +156,11 @@ def test_a_discriminator_decides_the_branch(mapping, names, key):
     discriminator = {"propertyName": "kind", **({"mapping": mapping} if mapping else {})}
     schema = read({key: [ref("Cat"), ref("Dog")], "discriminator": discriminator}, Cat=CAT, Dog=DOG)
     cat, dog = names
-    assert faults(schema, {"kind": cat, "claws": 4}) == []
-    assert faults(schema, {"kind": dog, "bark": "loud"}) == []
-    assert faults(schema, {"kind": cat, "claws": "4"})
-    assert faults(schema, {"kind": "fish"})
-    assert faults(schema, {"claws": 4})
+    assert find_faults(schema, {"kind": cat, "claws": 4}) == []
+    assert find_faults(schema, {"kind": dog, "bark": "loud"}) == []
+    assert find_faults(schema, {"kind": cat, "claws": "4"})
+    assert find_faults(schema, {"kind": "fish"})
+    assert find_faults(schema, {"claws": 4})
     assert [one["properties"]["kind"]["enum"] for one in schema[key]] == [[cat], [dog]]
 
 
@@ -176,10 +176,10 @@ def test_children_that_extend_a_parent_that_lists_them():
     dog = {"allOf": [ref("Pet"), {"type": "object", "properties": {"bark": {"type": "string"}}}]}
     for start in ("Pet", "Cat"):
         schema = read(ref(start), Pet=pet, Cat=cat, Dog=dog)
-        assert faults(schema, {"kind": "Cat", "name": "Tom", "claws": 4}) == []
-        assert faults(schema, {"kind": "Cat", "name": 1, "claws": 4})
-        assert faults(schema, {"kind": "Cat", "claws": "4"})
-    assert faults(read(ref("Pet"), Pet=pet, Cat=cat, Dog=dog), {"kind": "Cow"})
+        assert find_faults(schema, {"kind": "Cat", "name": "Tom", "claws": 4}) == []
+        assert find_faults(schema, {"kind": "Cat", "name": 1, "claws": 4})
+        assert find_faults(schema, {"kind": "Cat", "claws": "4"})
+    assert find_faults(read(ref("Pet"), Pet=pet, Cat=cat, Dog=dog), {"kind": "Cow"})
 
 
 def test_real_discriminators(shared_data):

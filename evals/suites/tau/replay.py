@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.schemas.complaints import complaints
+from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import Json, JsonObject, Role
 from gecko_graph.task_state.patch import apply_patch, json_equal
 from gecko_graph.toolkit.spec import ToolSpec
@@ -167,7 +167,7 @@ def spoil(calls: Sequence[RealCall], toolkit: Toolkit) -> JsonObject:
         tool = toolkit[call.name]
         for how, args in _spoilt(call.args, tool.parameters):
             spoilt += 1
-            if not complaints(tool, args):
+            if not find_complaints(tool, args):
                 missed.append(f"{call.name}({json.dumps(args)}): {how}")
     return {"spoilt": spoilt, "found": spoilt - len(missed), "missed": missed}
 

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from ...schemas.complaints import faults
+from ...schemas.complaints import find_faults
 from ...schemas.subschemas import rebuild, walk
 from ...state import JsonObject
 from ..names import unique_name
@@ -117,7 +117,7 @@ def _is_sure_default(schema: JsonObject) -> bool:
         return False
     if any(isinstance(one, str) for one in leaves) and any(one.keys() & {"format", "pattern"} for one in walk(schema)):
         return False
-    return not faults({key: one for key, one in schema.items() if key != "default"}, schema["default"])
+    return not find_faults({key: one for key, one in schema.items() if key != "default"}, schema["default"])
 
 
 def _scalars(value: Any) -> list[Any]:
