@@ -159,6 +159,8 @@ class Verdict(TypedDict):
     """Changes that were not asked for: by rule where every item is a check, else in the judge's words."""
     made_up: NotRequired[list[MadeUp]]
     """What the plan rests on that a model made up."""
+    unanswered: NotRequired[str]
+    """Why there is no checklist, or no judgement: their model did not answer."""
 
 
 class RoleUsage(TypedDict):

@@ -59,14 +59,15 @@ def _build_task_scenario(options: argparse.Namespace) -> Scenario:
 
 
 def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnapshot) -> Scenario:
-    """Return the task's scenario with the thread's earlier tasks before it, if its task is a new one.
+    """Return the task's scenario with the thread's earlier tasks before it: it continues where the last one ended.
 
     Raises:
         GeckoError: The last one was interrupted, or a state is given where the thread has one.
     """
     tasks = [text_of(each) for each in saved.values.get("messages", []) if isinstance(each, HumanMessage)]
+    scenario = replace(scenario, continues=options.state is None)
     if not tasks or tasks[-1].strip() == options.task.strip():
-        return scenario
+        return replace(scenario, turns=tuple(map(Turn, tasks or [options.task])))
     if saved.tasks:
         raise GeckoError(f"{options.save}: this run was interrupted: resume it with its own --task {tasks[-1]!r} first")
     if options.state is not None:

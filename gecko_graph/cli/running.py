@@ -22,7 +22,8 @@ from ..display.words import clean, prose
 from ..errors import GeckoError
 from ..graph import Gecko
 from ..scenario import Scenario, examples, play, shipped
-from ..scenario.play import unanswered
+from ..scenario.identity import check_same, has_identity
+from ..scenario.play import read_verdicts, unanswered
 from . import saving
 from .options import check_options, load_scenario, next_task
 from .screen import screen
@@ -65,8 +66,9 @@ def run(options: argparse.Namespace) -> int:
         gecko = scenario.gecko(model=options.model, checkpointer=saver, **endpoint)
         if options.save:
             _check_thread(saver, options, thread)
-        if options.resume and options.task is not None:
-            scenario = next_task(scenario, options, gecko.get_state({"configurable": {"thread_id": thread}}))
+        earlier: list[str] = []
+        if options.resume:
+            scenario, earlier = _check_saved(scenario, options, gecko, thread, console)
         try:
             live = options.model is not None
             outputs = _run_turns(scenario, gecko, console, thread=thread, resume=options.resume, live=live)
@@ -76,12 +78,12 @@ def run(options: argparse.Namespace) -> int:
         console.print(Text(f"hint         {clean(hint)}", "yellow"))
     if options.json:
         _write_json(options.json, scenario, outputs)
-    return NO_ANSWER if options.model is not None and unanswered(outputs[-1]) else exit_code(outputs)
+    return NO_ANSWER if options.model is not None and unanswered(outputs[-1]) else exit_code(outputs, earlier)
 
 
-def exit_code(outputs: Sequence[Mapping[str, Any]]) -> int:
+def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ()) -> int:
     """Return 0 if the last turn is accepted and none before it failed; one that had to ask was answered by the next."""
-    words = [output["rehearsal"]["verdict"]["word"] for output in outputs]
+    words = [*earlier, *(output["rehearsal"]["verdict"]["word"] for output in outputs)]
     return 0 if words and words[-1] == "accepted" and "failed" not in words else 1
 
 
@@ -115,6 +117,23 @@ def _check_thread(saver: Any, options: argparse.Namespace, thread: str) -> None:
             f"{options.save}: the thread {thread!r} already holds a run: continue it with --resume, or choose "
             "another one with --thread NAME"
         )
+
+
+def _check_saved(
+    scenario: Scenario, options: argparse.Namespace, gecko: Gecko, thread: str, console: Console
+) -> tuple[Scenario, list[str]]:
+    """Return the scenario to resume a thread with, and the verdicts of the thread's finished turns."""
+    saved = gecko.get_state({"configurable": {"thread_id": thread}})
+    if options.task is not None:
+        scenario = next_task(scenario, options, saved)
+    check_same(scenario, saved)
+    earlier = read_verdicts(gecko, thread)
+    if not has_identity(saved):
+        message = "this run was saved by an older version: whether tools and scenario are the same cannot be checked"
+        console.print(Text(f"warning      {message}", "yellow"))
+    if "failed" in earlier:
+        console.print(Text(f"warning      turn {earlier.index('failed') + 1} of this run failed before", "yellow"))
+    return scenario, earlier
 
 
 class _TurnDisplay:

@@ -149,6 +149,8 @@ def attach_verdict(evidence: Evidence, reply: Reply | None, traced: tuple[Origin
         usage = add_usage(usage, {"judge": reply.usage})
     verdict = build_verdict(evidence, judgement, failure)
     verdict["made_up"] = traced[1]
+    if evidence.items_failure or (reply is not None and judgement is None and not reply.absent):
+        verdict["unanswered"] = evidence.items_failure or f"the judge did not answer: {failure}"
     return {**attempt, "verdict": verdict, "usage": usage, "origins": traced[0]}
 
 

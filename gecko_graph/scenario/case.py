@@ -66,6 +66,7 @@ class Scenario:
         limits: The run's knobs.
         where: Its source, for messages.
         tools_file: The file that its tools were read from, if they are not inline.
+        continues: True if it resumes a thread whose start state it does not repeat.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Scenario:
     limits: GeckoContext
     where: str = "scenario"
     tools_file: Path | None = None
+    continues: bool = False
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:

@@ -16,6 +16,7 @@ from ..graph import Gecko, Model
 from ..state import Role
 from ..turn import human_turns, task_of
 from .case import Scenario
+from .identity import START, check_same, describe_identity
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
 OnTurn: TypeAlias = Callable[[str], None]
@@ -79,7 +80,8 @@ def play(
         durability: When checkpoints are written; `sync` loses nothing when the process dies.
 
     Raises:
-        ScenarioError: The thread to resume does not exist, or it exists and `resume` is False.
+        ScenarioError: The thread to resume does not exist, or was made from another scenario; or it exists and
+            `resume` is False.
     """
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     snapshot = gecko.get_state(config)
@@ -88,6 +90,10 @@ def play(
         raise ScenarioError(f"no thread {thread_id!r} to resume")
     if known and not resume:
         raise ScenarioError(f"the thread {thread_id!r} already holds a run: resume it, or choose another thread")
+    if resume:
+        check_same(scenario, snapshot)
+    kept = {key: value for key, value in (snapshot.metadata or {}).items() if key == START}
+    config["metadata"] = metadata = {**describe_identity(scenario), **kept}
     announce = on_turn or _ignore
     messages = snapshot.values.get("messages", [])
     if resume and snapshot.tasks:
@@ -99,19 +105,29 @@ def play(
         announce(task_of(messages))
         history = gecko.get_state_history(config)
         start = next(entry for entry in history if (entry.metadata or {}).get("source") == "input")
-        yield _run(gecko, None, start.config, on_event=on_event, durability=durability)
+        yield _run(gecko, None, {**start.config, "metadata": metadata}, on_event=on_event, durability=durability)
     for turn in range(human_turns(messages), len(scenario.turns)):
         announce(scenario.turns[turn].user)
         yield _run(gecko, scenario.inputs(turn), config, on_event=on_event, durability=durability)
 
 
 def unanswered(output: Mapping[str, Any]) -> str:
-    """Return why the planner's model did not answer, where a turn failed for that; else nothing."""
+    """Return which model did not answer and why, where a turn failed for that; else nothing."""
     rehearsal = output.get("rehearsal")
     if not rehearsal or rehearsal["verdict"]["word"] != "failed" or not rehearsal["attempts"]:
         return ""
-    stop = rehearsal["attempts"][-1].get("stop", {})
-    return str(stop["message"]) if stop.get("code") == "planner_failed" else ""
+    last = rehearsal["attempts"][-1]
+    stop = last.get("stop", {})
+    return str(stop["message"] if stop.get("code") == "planner_failed" else last["verdict"].get("unanswered", ""))
+
+
+def read_verdicts(gecko: Gecko, thread_id: str) -> list[str]:
+    """Return the verdicts of a thread's finished turns in order; one that no model answered has none."""
+    config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+    begun = reversed(list(gecko.get_state_history(config, filter={"source": "input"})))
+    now = gecko.get_state(config)
+    finished = [entry.values for entry in begun] + ([] if now.tasks or unanswered(now.values) else [now.values])
+    return [values["rehearsal"]["verdict"]["word"] for values in finished if values.get("rehearsal")]
 
 
 def _ignore(text: str) -> None:

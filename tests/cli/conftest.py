@@ -53,11 +53,16 @@ SAID = {
 }
 
 
+def schema_name(body):
+    return body.get("response_format", {}).get("json_schema", {}).get("name")
+
+
 class Server:
     """Answers chat completions on this machine; `hang` makes it wait."""
 
     def __init__(self):
-        self.asked, self.hang, self.said, self.fails = [], threading.Event(), dict(SAID), None
+        self.asked, self.hang, self.said = [], threading.Event(), dict(SAID)
+        self.fails, self.failing = None, None  # status and body; of one reply class or of all
         owner = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -66,7 +71,8 @@ class Server:
                 owner.asked.append(body)
                 if owner.hang.is_set():
                     time.sleep(30)
-                status, data = owner.fails or (200, json.dumps(owner.reply(body)).encode())
+                fails = owner.fails if owner.failing in (None, schema_name(body)) else None
+                status, data = fails or (200, json.dumps(owner.reply(body)).encode())
                 self.send_response(status)
                 self.send_header("content-type", "text/html" if data.startswith(b"<") else "application/json")
                 self.send_header("content-length", str(len(data)))
@@ -82,7 +88,7 @@ class Server:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def reply(self, body):
-        role = body.get("response_format", {}).get("json_schema", {}).get("name")
+        role = schema_name(body)
         if role:
             message = {"content": json.dumps(self.said[role])}
         elif any(each["role"] == "tool" for each in body["messages"]):
