@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agent import create_gecko_agent
     from .context import GeckoContext
     from .contracts.contract import Contract
     from .display import format_run
@@ -35,6 +36,7 @@ __all__ = [
     "Toolkit",
     "World",
     "create_gecko",
+    "create_gecko_agent",
     "format_run",
 ]
 
@@ -50,6 +52,7 @@ _HOMES = {
     "Toolkit": ".toolkit",
     "World": ".world",
     "create_gecko": ".graph",
+    "create_gecko_agent": ".agent",
     "format_run": ".display",
 }
 

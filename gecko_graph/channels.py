@@ -14,6 +14,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.channels.ephemeral_value import EphemeralValue
 from langgraph.graph.message import add_messages
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from .models.usage import add_usage
@@ -187,6 +188,17 @@ def book(old: Ledger, new: Ledger) -> Ledger:
     return booked | {"started_at": min(starts)} if starts else booked
 
 
+class Continued(TypedDict):
+    """What a rehearsal goes on from: a part of the task that was really carried out."""
+
+    steps: list[Step]
+    """Calls that were really made since the given task state, with their outcomes: every attempt begins with them."""
+    lesson: Lesson | None
+    """What the first attempt's planner is told."""
+    attempts: int
+    """How many attempts the turn has had: theirs are numbered on from there."""
+
+
 TASK_STATE_HELP = "What the tools act on, as a JSON object: files, orders, bookings. Left out, a model makes one up."
 CHECKLIST_HELP = "What must hold at the end: items with a description, or a check by rule. Left out, a model writes it."
 
@@ -197,6 +209,7 @@ class GeckoInput(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     task_state: NotRequired[Annotated[JsonObject, Field(description=TASK_STATE_HELP)]]
     checklist: NotRequired[Annotated[list[ChecklistItem], Field(description=CHECKLIST_HELP)]]
+    continued: NotRequired[Annotated[Continued, SkipJsonSchema()]]
 
 
 class GeckoOutput(TypedDict):
@@ -223,6 +236,12 @@ class GeckoState(TypedDict, total=False):
     """`bootstrapper`: the same with its values, as it was before the turn's first attempt."""
     checklist: Annotated[list[ChecklistItem], EphemeralValue(list)]
     """Caller: what must hold at the end of this turn, gone after the first superstep."""
+    continued: Annotated[Continued, EphemeralValue(dict)]
+    """`create_gecko_agent`: what the turn has really done so far, gone after the first superstep."""
+    replayed: list[Step]
+    """`bootstrapper`: the steps that every attempt begins with."""
+    numbered_from: int
+    """`bootstrapper`: attempts of the turn before this rehearsal."""
     items: list[ChecklistItem] | None
     """`bootstrapper`: the caller's checklist, or None; then `checklist`: the model's, empty where there is none."""
     items_failure: str
@@ -268,6 +287,8 @@ class AttemptState(TypedDict, total=False):
     """The task state at the attempt's start."""
     conversation: Annotated[list[AnyMessage], delta(extend, list)]
     lesson: Lesson | None
+    replayed: list[Step]
+    """Steps that were really made before the attempt."""
     ledger_turn: int
     spent_tokens: int
     """Of the turn, before the attempt."""

@@ -36,7 +36,7 @@ from .errors import GeckoError
 from .models.factory import Models
 from .models.node import NodeFunction, Router, as_node, book_attempt, book_turn
 from .models.usage import PRICES, Price
-from .nodes.attempt import attempt_node, begin
+from .nodes.attempt import attempt_node, begin, next_attempt
 from .nodes.bootstrapper import bootstrapper
 from .nodes.checklist import checklist
 from .nodes.judge import judge
@@ -178,7 +178,7 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
 
 def after_start_round(state: GeckoState) -> list[str | Send]:
     """Return the attempts, one on the state itself or several on copies, and the checklist where it is missing."""
-    first = len(state.get("attempts") or []) + 1
+    first = next_attempt(state)
     beside: list[str | Send] = ["checklist"] if state["items"] is None else []
     if state["width"] == 1:
         return ["attempt", *beside]

@@ -36,16 +36,17 @@ NO_CONTRACTS = {"contracts": "", "previous": "", "problems": ""}
 NO_DIGEST = {"conversation": "", "results": "", "now": ""}
 
 CASES = {
-    "planner-first": ("planner", {"feedback": "", "attempt_log": "", "summary": ""}),
+    "planner-first": ("planner", {"feedback": "", "attempt_log": "", "summary": "", "outcome": ""}),
     "planner-retry": (
         "planner",
         {
             "feedback": "- documents has a folder temp: failed (temp was made in the root folder)",
             "attempt_log": '1. mkdir({"name": "temp"}) -> ok: null\n2. mv({"source": "a"}) -> error: "?"\nanswer: OK.',
             "summary": "",
+            "outcome": "",
         },
     ),
-    "planner-summary": ("planner", {"feedback": "", "attempt_log": "", "summary": STATE}),
+    "planner-summary": ("planner", {"feedback": "", "attempt_log": "", "summary": STATE, "outcome": ""}),
     "validator": (
         "validator",
         {"tool": MKDIR, "arguments": '{"name": "temp"}', "undecided": "$.name", "task": TASK, **NO_DIGEST},
@@ -176,7 +177,7 @@ def test_the_system_part_never_changes_and_is_short(role):
 
 
 def test_a_first_attempts_planner_is_told_nothing_more():
-    assert render("planner", dict.fromkeys(("feedback", "attempt_log", "summary"), "")).user == ""
+    assert render("planner", dict.fromkeys(("feedback", "attempt_log", "summary", "outcome"), "")).user == ""
 
 
 @pytest.mark.parametrize("wants", ["effect", "response"])
@@ -277,7 +278,7 @@ def test_a_prompt_of_ones_own_takes_the_place_of_its_role_s_alone(tmp_path):
     (tmp_path / "planner.md").write_text("Plan.\n<!-- user -->\n{{ feedback }}", encoding="utf-8")
     (tmp_path / ".hidden").write_text("x", encoding="utf-8")
     own = Prompts(tmp_path)
-    given = {"feedback": "again", "attempt_log": "a", "summary": "b"}
+    given = {"feedback": "again", "attempt_log": "a", "summary": "b", "outcome": ""}
     assert own.render("planner", given) == Prompt("Plan.", "again")
     assert own.render("converter", {"tool": "x"}) == render("converter", {"tool": "x"})
     assert render("planner", given).system != "Plan."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +16,9 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from ..state import JsonObject
-from .formatting import text_of
+from ..state import Call, JsonObject, Outcome, Step
+from ..view.view import focus_words, view
+from .formatting import clip_texts, cut, text_of
 
 _CALL_BLOCKS = frozenset(
     {"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"}
@@ -39,6 +41,29 @@ def build_conversation(instructions: str, conversation: Sequence[AnyMessage], *,
     note = [f"(The first {left_out} messages of this conversation are left out.)"] if left_out else []
     system = "\n\n".join(filter(None, [*policies, instructions, *note]))
     return [SystemMessage(system), *merge_neighbours(drop_unpaired(kept))]
+
+
+def build_result_message(call: Call, outcome: Outcome, *, task: str, budget: int) -> ToolMessage:
+    """Return the outcome as the planner sees it: what the real tool would show, within `budget` characters.
+
+    Of a longer result it sees the start and the end of its texts, else an outline with what the task speaks of.
+    """
+    result = outcome["result"]
+    content = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+    if len(content) > budget and isinstance(result, str):
+        content = cut(content, budget=budget)
+    elif len(content) > budget:
+        content = clip_texts(result, budget=budget) or view(result, focus=focus_words(task), budget=budget)
+    status = "success" if outcome["status"] == "ok" else "error"
+    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
+
+
+def build_call_messages(steps: Sequence[Step], *, task: str, budget: int) -> list[AnyMessage]:
+    """Return answered calls as a conversation has them: one message that makes them all, then their results."""
+    made = [step["call"] for step in steps]
+    calls = [ToolCall(name=call["name"], args=call["args"], id=call["id"]) for call in made]
+    results = [build_result_message(step["call"], step["outcome"], task=task, budget=budget) for step in steps]
+    return [AIMessage("", tool_calls=calls), *results] if calls else []
 
 
 def keep_recent(messages: Sequence[AnyMessage], *, budget: int) -> list[AnyMessage]:

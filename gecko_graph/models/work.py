@@ -16,6 +16,8 @@ from langgraph.errors import GraphBubbleUp
 from ..errors import InDoubt
 from ..masking import mask
 
+_UNANSWERED = frozenset(("TransportError", "Timeout", "ConnectionError"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
@@ -40,7 +42,7 @@ class Work:
 class Done:
     """What came of it: a value, or what went wrong.
 
-    `late` is True where it was not over in time, `in_doubt` where it raised `InDoubt`.
+    `late` is True where it was not over in time, `in_doubt` where it is open if it took effect.
     """
 
     value: Any = None
@@ -147,7 +149,16 @@ def _too_late(work: Work) -> Done:
 
 
 def _failed(error: BaseException) -> Done:
-    return Done(failure=error_text(error), in_doubt=isinstance(error, InDoubt))
+    return Done(failure=error_text(error), in_doubt=is_in_doubt(error))
+
+
+def is_in_doubt(error: BaseException) -> bool:
+    """Return True for an error that leaves open whether the call took effect: it may have been sent, unanswered.
+
+    Errors of HTTP clients are known by name: `TransportError` of httpx, `Timeout` and `ConnectionError` of requests.
+    """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, InDoubt | TimeoutError | ConnectionError) or not _UNANSWERED.isdisjoint(names)
 
 
 def error_text(error: BaseException) -> str:

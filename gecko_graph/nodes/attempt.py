@@ -18,6 +18,7 @@ from ..channels import AttemptState, GeckoState
 from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..events import event
+from ..models.conversation import build_call_messages
 from ..models.formatting import cut
 from ..models.memory import recall_calls
 from ..models.node import NodeScope
@@ -48,7 +49,11 @@ def begin(state: AttemptState, scope: NodeScope, *, rungs: Rungs = RUNGS) -> dic
     scope.emit(
         event("gecko.attempt", attempt=state["number"], digest=found, feedback=lesson["feedback"] if lesson else "")
     )
-    return {"task_state": [{"op": "add", "path": "", "value": state["before"]}]}
+    steps = state.get("replayed") or []
+    patches = [operation for step in steps for operation in step["outcome"]["patch"] or ()]
+    start = {"task_state": [{"op": "add", "path": "", "value": state["before"]}, *patches]}
+    trace = build_call_messages(steps, task=state["task"], budget=scope.context.view_chars)
+    return {**start, "steps": steps, "trace": trace} if steps else start
 
 
 def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoContext) -> Runnable[Any, Any]:
@@ -140,12 +145,17 @@ def prepare_run(
     callers that stream `messages` without subgraphs.
     """
     context = context_of(get_runtime().context, default)
-    number = state.get("number") or len(state.get("attempts") or []) + 1
+    number = state.get("number") or next_attempt(state)
     own: RunnableConfig = {
         "recursion_limit": cycle * (context.max_steps + SPARE_CALLS),
         "run_name": f"attempt {number}",
     }
     return build_input(state, number, context), {**config, **own}
+
+
+def next_attempt(state: GeckoState) -> int:
+    """Return the number of the turn's next attempt, from 1."""
+    return state.get("numbered_from", 0) + len(state.get("attempts") or []) + 1
 
 
 def build_update(given: AttemptState, attempt: UnjudgedAttempt, seen: AttemptState) -> dict[str, Any]:
@@ -172,6 +182,7 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
         "before": before,
         "conversation": recall_calls(messages),
         "lesson": state["lesson"],
+        "replayed": state.get("replayed") or [],
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
         "width": state["width"],
         "deadline": deadline,

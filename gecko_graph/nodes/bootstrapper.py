@@ -70,6 +70,7 @@ def bootstrapper(
         scope.emit(event("gecko.state", attempt=0, supposed=supposed, state=shown["state"], unclear=unclear))
     if items is not None:
         scope.emit(event("gecko.checklist", attempt=0, items=items, failure=""))
+    going_on = state.get("continued")
     ledger: Ledger = {"turn": next_turn(state), "started_at": time.time(), "usage": {}, "asked": {}}
     return {
         "task_state": whole,
@@ -77,7 +78,9 @@ def bootstrapper(
         "supposed_state": shown if supposed else None,
         "ledger": ledger,
         "round": -1,
-        "lesson": None,
+        "lesson": going_on["lesson"] if going_on else None,
+        "replayed": going_on["steps"] if going_on else [],
+        "numbered_from": going_on["attempts"] if going_on else 0,
         "items": items,
         "items_failure": used,
         "checklist_digest": mark,

@@ -68,7 +68,8 @@ def planner(
     if len(find_refused_run(trace)) >= MOST_REFUSED:
         return stop("repeated_calls", f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
     steps = state.get("steps", [])
-    step = len(trace) - len(steps)  # beside one message a step, the trace holds the planner's own
+    # beside one message a step, the trace holds the planner's own, and one with what was done before the attempt
+    step = len(trace) - len(steps) - bool(state.get("replayed"))
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
     messages = build_messages(state, scope.context, prompts)
     (reply,) = yield [PlannerAsk(messages=messages, tools=list(tools), where=where)]
@@ -114,7 +115,9 @@ def render_prompt(
     prompts: Prompts, feedback: str = "", attempt_log: str = "", summary: str = ""
 ) -> tuple[str, list[BaseMessage]]:
     """Return our instructions, and a note with the rest where there is any."""
-    prompt = prompts.render("planner", {"feedback": feedback, "attempt_log": attempt_log, "summary": summary})
+    prompt = prompts.render(
+        "planner", {"feedback": feedback, "attempt_log": attempt_log, "summary": summary, "outcome": ""}
+    )
     return prompt.system, [HumanMessage(prompt.user)] if prompt.user else []
 
 

@@ -37,13 +37,16 @@ def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     start = digest(state.get("task_state") or {})
     for attempt in attempts:
         check_start(start, attempt["start_digest"])
-    lesson = build_lesson(best_attempt(attempts[-width:]), budget=scope.context.view_chars) if attempts else None
+    lesson = state.get("lesson")
+    if attempts:
+        done = len(state.get("replayed") or [])
+        lesson = build_lesson(best_attempt(attempts[-width:]), done=done, budget=scope.context.view_chars)
     return {"round": number, "width": width, "lesson": lesson, "start_digest": start, "unjudged": Overwrite([])}
 
 
-def build_lesson(attempt: Attempt, *, budget: int) -> Lesson:
+def build_lesson(attempt: Attempt, *, budget: int, done: int = 0) -> Lesson:
     """Return what a failed attempt teaches: its calls with their results, its answer, and the judge's feedback."""
-    log = format_steps(attempt["steps"], budget=budget)
+    log = format_steps(attempt["steps"][done:], budget=budget)
     if attempt["answer"]:
         log += f"\nanswer: {cut(attempt['answer'], budget=2_000)}"
     return {"number": attempt["number"], "attempt_log": log.strip(), "feedback": attempt["verdict"]["feedback"]}

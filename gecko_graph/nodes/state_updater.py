@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Sequence
 from typing import Any
-
-from langchain_core.messages import ToolMessage
 
 from ..channels import AttemptState, Proposal
 from ..errors import PatchConflict, StateError
 from ..events import event
 from ..models.ask import AnyAsk, Ask, Reply
-from ..models.formatting import clip_texts, cut, format_json
+from ..models.conversation import build_result_message
+from ..models.formatting import cut, format_json
 from ..models.node import NodeScope
 from ..models.roles import StateChange
 from ..simulation.commit import commit, race_of, refuse
@@ -23,7 +21,7 @@ from ..simulation.rung import NO_ANSWER, RungRequest
 from ..state import VERSION, JsonObject, Outcome, Patch, Step, SupposedFact
 from ..toolkit import Toolkit
 from ..turn import request_of
-from ..view.view import View, focus_words, view
+from ..view.view import View
 
 TOOL_CHARS = 4_000
 VALUE_CHARS = 8_000
@@ -53,7 +51,8 @@ def state_updater(
         change += booked.outcome["patch"] or []
         emit_change(scope, state["number"], done[-1])
     steps: list[Step] = [{"v": VERSION, "call": each["call"], "outcome": each["outcome"]} for each in done]
-    shown = [build_tool_message(each, task=state["task"], budget=scope.context.view_chars) for each in done]
+    task, budget = state["task"], scope.context.view_chars
+    shown = [build_result_message(each["call"], each["outcome"], task=task, budget=budget) for each in done]
     return {"steps": steps, "trace": shown, "task_state": change, "proposals": [], "facts": facts}
 
 
@@ -63,22 +62,6 @@ def emit_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
     if outcome["patch"] or "refused" in outcome:
         fields = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
         scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **fields))
-
-
-def build_tool_message(booked: Proposal, *, task: str, budget: int) -> ToolMessage:
-    """Return the outcome as the planner sees it: what the real tool would show, within `budget` characters.
-
-    Of a longer result it sees the start and the end of its texts, else an outline with what the task speaks of.
-    """
-    call, outcome = booked["call"], booked["outcome"]
-    result = outcome["result"]
-    content = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-    if len(content) > budget and isinstance(result, str):
-        content = cut(content, budget=budget)
-    elif len(content) > budget:
-        content = clip_texts(result, budget=budget) or view(result, focus=focus_words(task), budget=budget)
-    status = "success" if outcome["status"] == "ok" else "error"
-    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
 
 
 def mark_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject, *, strict: bool) -> Outcome:

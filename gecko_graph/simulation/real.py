@@ -11,8 +11,9 @@ from langgraph.types import Command
 
 from ..masking import mask
 from ..models.ask import Reply, Work
-from ..state import Json
+from ..state import Json, JsonObject
 from ..task_state.digest import clone
+from ..toolkit.spec import ToolSpec
 from .python import as_json
 from .rung import Answer, Pass, RungRequest, RungResult
 
@@ -24,12 +25,31 @@ def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungRe
         return Pass("no real function was opened for this tool")
     if not tool.reads:
         return Pass("only reads run for real in a rehearsal")
-    args, timeout_s = clone(request.call["args"]), request.context.tool_timeout_s
-    (reply,) = yield [Work(function=tool.real, kwargs=args, timeout_s=timeout_s, then=as_answer)]
-    if reply.failure is not None:
-        return Answer("error", f"the real function {reply.failure}" if reply.late else reply.failure, [])
-    answer: Answer = reply.value
+    answer, _ = yield from run_real(tool, request.call["args"], request.context.tool_timeout_s)
     return answer
+
+
+def run_real(
+    tool: ToolSpec, args: JsonObject, timeout_s: float, *, key: str | None = None
+) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
+    """Run a tool's real function; return its answer, and whether it is open if the call took effect.
+
+    Args:
+        tool: A tool with a real function.
+        args: The call's arguments; the function is given a copy.
+        timeout_s: Seconds for the call.
+        key: Idempotency key, passed on where the tool takes one.
+    """
+    assert tool.real is not None
+    given = clone(args)
+    if key is not None and tool.key_argument:
+        given[tool.key_argument] = key
+    (reply,) = yield [Work(function=tool.real, kwargs=given, timeout_s=timeout_s, then=as_answer)]
+    if reply.failure is not None:
+        message = f"the real function {reply.failure}" if reply.late else reply.failure
+        return Answer("error", message, []), reply.late or reply.in_doubt
+    answer: Answer = reply.value
+    return answer, False
 
 
 def as_answer(value: Any) -> Answer:

@@ -1,0 +1,1 @@
+"""Carrying out an accepted plan: what is previewed, approved, called, and how reality differed."""

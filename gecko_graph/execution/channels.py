@@ -1,0 +1,81 @@
+"""The agent's keys, how writes to one come together, and who owns each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels.ephemeral_value import EphemeralValue
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from ..channels import SNAPSHOT_EVERY_TURNS, GeckoInput, Ledger, Lesson, book, delta, replace
+from ..state import Call, ChecklistItem, JsonObject, Rehearsal, Step
+from .records import Approval, ExecutedCall, Execution, PlannedCall, Preview
+
+
+def by_call(old: Sequence[ExecutedCall], new: Sequence[ExecutedCall]) -> list[ExecutedCall]:
+    """Reducer of the journal: a later entry of a call takes the place of the earlier one."""
+    entries = {entry["call"]["id"]: entry for entry in [*old, *new]}
+    return [*entries.values()]
+
+
+class AgentOutput(TypedDict):
+    """What a turn of the agent gives back."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    rehearsal: Rehearsal
+    execution: Execution
+    task_state: JsonObject
+
+
+class AgentState(TypedDict, total=False):
+    """The agent's keys. `messages` and `task_state` live as long as the thread, the others for one turn."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """Caller; `answer` adds the answer."""
+    task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
+    """Caller; `rehearse` what a model supposed of it before the first call, `sync` after each real call."""
+    checklist: Annotated[list[ChecklistItem], EphemeralValue(list)]
+    """Caller: what must hold at the end of this turn."""
+    turn: int
+    """`rehearse`: human turns of the conversation."""
+    start: JsonObject
+    """`rehearse`: the task state at the turn's start."""
+    rehearsal: Rehearsal
+    """`rehearse`: the last one of the turn."""
+    rehearsals: dict[str, int]
+    """`rehearse`: how many there were in this turn, by what led to them: `task`, `rejected`, `departed`, `stale`."""
+    again: str
+    """`review`, `begin_call`, `sync`: why the rest is rehearsed again, a key of `rehearsals`; empty where it is not."""
+    lesson: Lesson | None
+    """`review`, `sync`: what the next rehearsal's planner is told."""
+    preview: Preview | None
+    """`rehearse`; `review` where the plan was edited."""
+    approval: Approval | None
+    """`review`."""
+    journal: Annotated[list[ExecutedCall], by_call]
+    """`begin_call`, `call_tool`, `resolve_doubt`, `sync`."""
+    steps: list[Step]
+    """`sync`: the turn's real calls with their outcomes."""
+    ledger: Annotated[Ledger, book]
+    """`rehearse` opens it; `sync` and `answer` book on it."""
+    execution: Execution
+    """`answer`."""
+
+
+def last_entry(state: AgentState) -> ExecutedCall | None:
+    """The journal's latest entry."""
+    journal = state.get("journal") or []
+    return journal[-1] if journal else None
+
+
+def calls_left(state: AgentState) -> list[PlannedCall]:
+    """The approved plan's calls that have no entry in the journal, in order."""
+    preview = state.get("preview")
+    begun = {entry["call"]["id"] for entry in state.get("journal") or []}
+    return [each for each in preview["calls"] if each["call"]["id"] not in begun] if preview else []
+
+
+__all__ = ["AgentOutput", "AgentState", "Call", "GeckoInput", "by_call", "calls_left", "last_entry"]

@@ -1,0 +1,50 @@
+"""Whether a run's marks are in the saver: what is not there is forgotten when the process ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.config import get_config
+
+from ..models.work import Work
+
+WAIT_S = 30.0
+"""How long a checkpoint that is still being written is waited for."""
+
+NOT_DURABLE = (
+    "{tool} changes something, and the mark that it was started is in no checkpoint: after a crash nobody could tell "
+    "whether it ran. Give the agent, or the parent graph that it is embedded in, a checkpointer, and run it with "
+    "durability='sync' or 'async', not 'exit'"
+)
+
+
+def look_for_mark() -> Work | None:
+    """Return the question whether all checkpoints that this superstep began from are saved, the parents' too.
+
+    None where they never will be: without a saver, and with `durability="exit"`.
+    """
+    try:
+        known = get_config().get("configurable", {})
+    except RuntimeError:
+        return None
+    saver, own = known.get("__pregel_checkpointer"), known.get("checkpoint_map") or {}
+    if not isinstance(saver, BaseCheckpointSaver) or not own or known.get("__pregel_durability") == "exit":
+        return None
+    return Work(function=are_saved, args=(saver, str(known["thread_id"]), dict(own)), timeout_s=2 * WAIT_S)
+
+
+def are_saved(saver: BaseCheckpointSaver[Any], thread_id: str, checkpoints: Mapping[str, str]) -> bool:
+    """Wait until a saver has these checkpoints, by namespace; False where it has not after `WAIT_S` seconds."""
+    deadline = time.monotonic() + WAIT_S
+    for namespace, identifier in checkpoints.items():
+        config: Any = {
+            "configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": identifier}
+        }
+        while saver.get_tuple(config) is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.005)
+    return True

@@ -1,0 +1,133 @@
+"""Records of review and execution: plain JSON, checkpointed, streamed and returned."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from ..state import Call, CallStatus, Json, MadeUp, Patch
+
+Effect = Literal["read", "write", "unknown"]
+ReviewWord = Literal["allow", "ask", "refuse"]
+CallWord = Literal["started", "ok", "error", "in_doubt", "skipped", "refused"]
+"""`skipped`: not made, for its `departure`. `refused`: not made, by the person or a rule."""
+ExecutionWord = Literal["done", "partial", "nothing", "in_doubt"]
+DepartureCode = Literal["error", "schema", "ensures", "precondition", "binding", "result"]
+
+
+class Binding(TypedDict):
+    """An argument whose value an earlier write of the plan makes: resolved from that call's real result."""
+
+    argument: str
+    """JSON path in the call's arguments: `$.order_id`."""
+    call: str
+    """Id of the earlier call."""
+    path: str
+    """JSON path in its result: `$.id`."""
+
+
+class Ambiguous(TypedDict):
+    """An argument that rests on a simulated result, and no rule says on which part of which: a person is asked."""
+
+    argument: str
+    sources: list[Binding]
+
+
+class Prediction(TypedDict):
+    """What the rehearsal answered to a call, and what it changed."""
+
+    status: CallStatus
+    result: Json
+    rung: str
+    patch: Patch
+
+
+class PlannedCall(TypedDict):
+    """One call of the plan that is to be made."""
+
+    call: Call
+    effect: Effect
+    predicted: Prediction
+    bindings: list[Binding]
+    ambiguous: list[Ambiguous]
+    made_up: list[MadeUp]
+    rehearse_after: bool
+    """True for a simulated read among whose results a later argument was chosen: if the real result differs, what
+    follows is rehearsed again."""
+    review: ReviewWord
+    reason: str
+    """Why it is asked about or refused; empty where it is allowed."""
+
+
+class Preview(TypedDict):
+    """What will be done if it is approved."""
+
+    v: int
+    digest: str
+    """Of the calls, with a hole for each bound argument, and of the state that they begin from."""
+    start_digest: str
+    made_at: float
+    """Unix time in seconds."""
+    calls: list[PlannedCall]
+    changes: list[str]
+    """The predicted net change of the task state, a line each."""
+
+
+class Approval(TypedDict):
+    """A preview that may be carried out."""
+
+    digest: str
+    at: float
+    """Unix time in seconds."""
+
+
+class Departure(TypedDict):
+    """How reality left the plan."""
+
+    code: DepartureCode
+    message: str
+
+
+class Drift(TypedDict):
+    """One place where a real result or the state after it is not what was predicted."""
+
+    kind: Literal["status", "schema", "value", "state"]
+    path: str
+    """JSON path in the result, or JSON Pointer into the task state."""
+    predicted: Json
+    real: Json
+
+
+class ExecutedCall(TypedDict):
+    """One real call, from its start on."""
+
+    call: Call
+    """With its real arguments."""
+    status: CallWord
+    key: str
+    """Idempotency key: the same for every try of this call."""
+    token: str
+    """Of the process that marked it as started: another process that finds the mark cannot know whether it ran."""
+    tries: int
+    started_at: float
+    ended_at: NotRequired[float]
+    result: NotRequired[Json]
+    by: NotRequired[Literal["tool", "person"]]
+    """Who gave the result."""
+    departure: NotRequired[Departure]
+    drift: NotRequired[list[Drift]]
+
+
+class Execution(TypedDict):
+    """What was really done in a turn."""
+
+    v: int
+    turn: int
+    status: ExecutionWord
+    digest: str
+    """Of the last preview that was approved; empty where none was."""
+    calls: list[ExecutedCall]
+    left: list[Call]
+    """Calls of the last plan that were not made."""
+    rehearsals: int

@@ -1,0 +1,112 @@
+"""answer: says what was really done, what was not, and what is in doubt; and keeps the turn's record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, HumanMessage
+
+from ..execution.channels import AgentState, calls_left
+from ..execution.records import ExecutedCall, Execution, ExecutionWord
+from ..models.ask import PlannerAsk, Reply, Where
+from ..models.conversation import build_call_messages, build_conversation, merge_neighbours
+from ..models.formatting import cut, text_of
+from ..models.memory import NAME, recall_calls, remember_calls
+from ..models.node import NodeScope
+from ..models.prompts import Prompts
+from ..state import VERSION, Call
+from ..turn import task_of
+
+CONVERSATION_VIEWS = 10
+LONGEST_RESULT = 300
+
+
+def answer(
+    state: AgentState, scope: NodeScope, *, prompts: Prompts
+) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
+    """Write the answer from real results, by the planner's model where there is one, and the turn's record.
+
+    What was not done, and what is in doubt, is added by rule: no model can leave it out.
+    """
+    execution = execution_of(state)
+    rehearsal = state["rehearsal"]
+    facts = report(execution, state)
+    text = ""
+    if not execution["calls"]:
+        text = rehearsal["answer"]
+    elif scope.has_model("planner"):
+        (reply,) = yield [ask_answer(state, scope, prompts, facts)]
+        text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
+    lines = [text or done_lines(execution), *facts]
+    told = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
+    calls = remember_calls(state["steps"], budget=scope.context.view_chars)
+    message = AIMessage("\n".join(filter(None, lines)), name=NAME, response_metadata={NAME: {**told, "calls": calls}})
+    return {"execution": execution, "messages": [message], "again": ""}
+
+
+def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Sequence[str]) -> PlannerAsk:
+    """Return the request for the answer: the conversation, the real calls with their results, what is not done."""
+    budget, task = scope.context.view_chars, task_of(state["messages"])
+    note = {"feedback": "", "attempt_log": "", "summary": "", "outcome": "\n".join(facts) or "All is done."}
+    prompt = prompts.render("planner", note)
+    conversation = recall_calls(state["messages"])
+    seen = build_conversation(prompt.system, conversation, budget=CONVERSATION_VIEWS * budget)
+    made = build_call_messages(state["steps"], task=task, budget=budget)
+    messages = merge_neighbours([*seen, *made, HumanMessage(prompt.user)])
+    return PlannerAsk(messages=messages, tools=[], where=Where(turn=state["turn"] - 1, attempt=0))
+
+
+def execution_of(state: AgentState) -> Execution:
+    """Return the turn's record."""
+    calls, preview = list(state.get("journal") or []), state.get("preview")
+    left: list[Call] = [each["call"] for each in calls_left(state)]
+    return {
+        "v": VERSION,
+        "turn": state["turn"],
+        "status": word_of(calls, left, accepted=state["rehearsal"]["verdict"]["word"] == "accepted"),
+        "digest": preview["digest"] if preview and state.get("approval") else "",
+        "calls": calls,
+        "left": left,
+        "rehearsals": sum(state["rehearsals"].values()),
+    }
+
+
+def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bool) -> ExecutionWord:
+    """Return the turn's outcome in a word."""
+    if any(entry["status"] in ("started", "in_doubt") for entry in calls):
+        return "in_doubt"
+    if not any(entry["status"] == "ok" for entry in calls):
+        return "done" if accepted and not left and not calls else "nothing"
+    return "done" if accepted and not left else "partial"
+
+
+def report(execution: Execution, state: AgentState) -> list[str]:
+    """Return a line for each thing that was not done or is in doubt."""
+    lines = []
+    for entry in execution["calls"]:
+        shown = format_call(entry["call"])
+        if entry["status"] in ("started", "in_doubt"):
+            lines.append(f"In doubt: {shown} was called, and it is not known whether it took effect.")
+        elif entry["status"] != "ok":
+            why = entry["departure"]["message"] if "departure" in entry else str(entry.get("result", ""))
+            lines.append(f"Not done: {shown}: {cut(why, budget=LONGEST_RESULT)}")
+    lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
+    verdict = state["rehearsal"]["verdict"]
+    if not execution["calls"] and verdict["word"] == "failed":
+        lines.append(f"Nothing was done: {cut(verdict['feedback'], budget=LONGEST_RESULT)}")
+    return lines
+
+
+def done_lines(execution: Execution) -> str:
+    """Return what was done, by rule: a line for each call with its result."""
+    done = [entry for entry in execution["calls"] if entry["status"] == "ok"]
+    results = [cut(json.dumps(entry.get("result"), ensure_ascii=False), budget=LONGEST_RESULT) for entry in done]
+    return "\n".join(f"Done: {format_call(entry['call'])}: {text}" for entry, text in zip(done, results, strict=True))
+
+
+def format_call(call: Call) -> str:
+    """Return a call in one line."""
+    args = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call["args"].items())
+    return f"{call['name']}({cut(args, budget=LONGEST_RESULT)})"

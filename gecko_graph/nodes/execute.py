@@ -1,0 +1,181 @@
+"""Execution of an approved plan, one real call at a time: `begin_call`, `call_tool`, `resolve_doubt`.
+
+The mark that a call was started is a superstep of its own, in the saver before the call. Who finds the mark without a
+result in another process cannot know whether the call took effect: it is in doubt, and never simply made again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Generator
+from typing import Any
+from uuid import uuid4
+
+from langgraph.types import interrupt
+
+from ..errors import GeckoError
+from ..events import event
+from ..execution.bindings import resolved
+from ..execution.channels import AgentState, calls_left, last_entry
+from ..execution.journal import NOT_DURABLE, look_for_mark
+from ..execution.policy import ReviewPolicy
+from ..execution.records import Departure, ExecutedCall
+from ..models.ask import Reply, Where, Work
+from ..models.node import NodeScope
+from ..simulation.contract import gate
+from ..simulation.real import run_real
+from ..simulation.rung import Answer, RungRequest
+from ..state import Call, Json
+from ..task_state.digest import digest
+from ..toolkit import Toolkit
+from ..toolkit.spec import ToolSpec
+
+MOST_TRIES = 4
+"""Tries of a call that can be made again: a read, or a write with an idempotency key."""
+BACKOFF_S = 0.2
+"""Seconds before the second try; each further wait is twice as long."""
+
+
+def begin_call(
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, fresh: set[str]
+) -> dict[str, Any]:
+    """Mark the next call as started, with its real arguments; or say why it is not made.
+
+    Args:
+        state: The agent's state, with an approved preview.
+        scope: Knobs, events.
+        toolkit: The tools.
+        policy: How old an approval may be.
+        fresh: Tokens of calls that this process has marked, and not made yet.
+    """
+    preview, approval = state["preview"], state["approval"]
+    if preview is None or approval is None or not policy.is_fresh(approval, preview, now=time.time()):
+        return {"approval": None}
+    planned = calls_left(state)[0]
+    call, problem = resolved(planned, state["journal"])
+    departure = problem or precondition_departure(call, state, scope, toolkit)
+    entry: ExecutedCall = {
+        "call": call,
+        "status": "skipped" if departure else "started",
+        "key": digest([preview["digest"], call["id"]])[:32],
+        "token": uuid4().hex,
+        "tries": 1,
+        "started_at": time.time(),
+    }
+    if departure:
+        entry["departure"] = departure
+    else:
+        fresh.add(entry["token"])
+        scope.emit(event("gecko.call", attempt=0, call=call, real=True))
+    return {"journal": [entry]}
+
+
+def precondition_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:
+    """Return why the tool's precondition forbids the call in the synced state; None where it allows it."""
+    _, refusal = gate(request_of(call, state, scope, toolkit))
+    return {"code": "precondition", "message": str(refusal.result)} if refusal else None
+
+
+def request_of(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
+    """Return the request for one real call, with the state that reality has left."""
+    return RungRequest(
+        tool=toolkit[call["name"]],
+        call=call,
+        state=state["task_state"],
+        facts={},
+        context=scope.context,
+        where=Where(turn=state["turn"] - 1),
+        has_simulator=False,
+    )
+
+
+def call_tool(
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, fresh: set[str]
+) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+    """Make the call that was marked as started, once; a read is tried again.
+
+    Raises:
+        GeckoError: The mark of a call that changes something cannot be found in a saver.
+    """
+    entry = last_entry(state)
+    assert entry is not None
+    tool = toolkit[entry["call"]["name"]]
+    if not tool.reads:
+        if entry["token"] not in fresh:
+            return {"journal": [{**entry, "status": "in_doubt"}]}
+        look = look_for_mark()
+        if look is None or not (yield [look])[0].value:
+            raise GeckoError(NOT_DURABLE.format(tool=tool.name))
+        fresh.discard(entry["token"])
+    answer, late = yield from tried(tool, entry, scope)
+    made: ExecutedCall = {
+        **entry,
+        "ended_at": time.time(),
+        "by": "tool",
+        "status": answer.status,
+        "result": answer.result,
+    }
+    if late and not tool.reads:
+        made["status"] = "in_doubt"
+    scope.emit(
+        event("gecko.result", attempt=0, call=entry["call"], status=made["status"], result=answer.result, real=True)
+    )
+    return {"journal": [made]}
+
+
+def tried(
+    tool: ToolSpec, entry: ExecutedCall, scope: NodeScope
+) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
+    """Return the tool's answer, and whether it is open what came of the call; a read is tried again."""
+    for number in range(1, MOST_TRIES + 1):
+        answer, late = yield from run_real(tool, entry["call"]["args"], scope.context.tool_timeout_s, key=entry["key"])
+        if not late or not tool.reads or number == MOST_TRIES:
+            break
+        yield [Work(function=time.sleep, args=(BACKOFF_S * 2 ** (number - 1),))]
+    return answer, late
+
+
+def resolve_doubt(
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, fresh: set[str]
+) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+    """Settle a call of which nobody knows whether it took effect.
+
+    With an idempotency key it is made again with the same key; else a person says what became of it: `approve`: it did
+    not happen, make it now; `respond`: it happened, and this is its result; `reject`: leave it.
+    """
+    entry = last_entry(state)
+    assert entry is not None
+    again: ExecutedCall = {**entry, "status": "started", "token": uuid4().hex, "tries": entry["tries"] + 1}
+    if toolkit[entry["call"]["name"]].idempotency and entry["tries"] < MOST_TRIES:
+        yield [Work(function=time.sleep, args=(BACKOFF_S * 2 ** (entry["tries"] - 1),))]
+        fresh.add(again["token"])
+        return {"journal": [again]}
+    decision = interrupt(doubt_request(entry))["decisions"][0]
+    if decision["type"] == "approve":
+        fresh.add(again["token"])
+        return {"journal": [again]}
+    if decision["type"] == "respond":
+        result = as_result(decision["message"])
+        return {"journal": [{**entry, "status": "ok", "result": result, "by": "person", "ended_at": time.time()}]}
+    return {"journal": [{**entry, "status": "in_doubt", "ended_at": time.time()}]}
+
+
+def doubt_request(entry: ExecutedCall) -> dict[str, Any]:
+    """Return the question what became of a call, in the shape of LangChain's HumanInTheLoopMiddleware."""
+    call = entry["call"]
+    text = (
+        f"{call['name']} was called, and it is not known whether it took effect. "
+        "approve: it did not; make the call now. respond: it did; your words are its result. reject: leave it as it is."
+    )
+    action = {"name": call["name"], "args": call["args"], "description": text}
+    config = {"action_name": call["name"], "allowed_decisions": ["approve", "reject", "respond"]}
+    return {"action_requests": [action], "review_configs": [config]}
+
+
+def as_result(text: str) -> Json:
+    """Return what a person's words spell: JSON where they are an object or a list."""
+    try:
+        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
+    except ValueError:
+        return text

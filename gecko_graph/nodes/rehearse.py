@@ -1,0 +1,119 @@
+"""rehearse: one rehearsal from the state that reality has left, and the preview of what it would do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Overwrite
+
+from ..channels import Continued, GeckoInput, Ledger
+from ..errors import GeckoError
+from ..execution.channels import AgentState
+from ..execution.records import Preview
+from ..state import JsonObject, Rehearsal, Step
+from ..turn import human_turns
+
+NO_SAVER = (
+    "the review pauses the run, which needs a checkpointer: create_gecko_agent(..., checkpointer=InMemorySaver()), or "
+    "a parent graph compiled with one; review='none' with tools that only read needs none"
+)
+
+MakePreview = Callable[[Rehearsal, JsonObject, list[Step]], Preview | None]
+"""From the rehearsal, the state that its calls begin from and the steps really made, what is left to do."""
+
+
+def rehearse_node(
+    graph: CompiledStateGraph[Any, Any, Any, Any], preview: MakePreview, *, needs_saver: bool
+) -> Runnable[Any, Any]:
+    """Return the node that runs the rehearsal `graph`, sync and async.
+
+    A wrapper, not the graph itself as a node: the state at its predicted end is no state that reality has come to.
+
+    Args:
+        graph: What `create_gecko` returns.
+        preview: Makes the preview of an accepted plan.
+        needs_saver: True where a review may pause the run.
+    """
+
+    def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
+        check_saver(config, needs_saver)
+        state = {**state, **opening(state)}
+        return update_of(state, graph.invoke(input_of(state), config), preview)
+
+    async def arun(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
+        check_saver(config, needs_saver)
+        state = {**state, **opening(state)}
+        return update_of(state, await graph.ainvoke(input_of(state), config), preview)
+
+    return RunnableLambda(run, afunc=arun, name="rehearse")
+
+
+def check_saver(config: RunnableConfig, needs_saver: bool) -> None:
+    """Raise GeckoError where the run may have to pause and cannot."""
+    if needs_saver and config.get("configurable", {}).get("__pregel_checkpointer") is None:
+        raise GeckoError(NO_SAVER)
+
+
+def opening(state: AgentState) -> AgentState:
+    """Return what a new turn clears and begins with; nothing where the turn goes on."""
+    turn = human_turns(state.get("messages", []))
+    if state.get("turn") == turn and state.get("again"):
+        return {}
+    return {
+        "turn": turn,
+        "start": state.get("task_state") or {},
+        "rehearsals": {},
+        "again": "task",
+        "lesson": None,
+        "journal": [],
+        "steps": [],
+        "approval": None,
+    }
+
+
+def input_of(state: AgentState) -> GeckoInput:
+    """Return the rehearsal's input: the conversation, the state at the turn's start, and what was done since."""
+    given: GeckoInput = {"messages": state["messages"], "task_state": state["start"]}
+    last = state.get("rehearsal") if state["again"] != "task" else None
+    items = last["checklist"] if last else state.get("checklist")
+    if items is not None:
+        given["checklist"] = items
+    if last:
+        going_on: Continued = {
+            "steps": state["steps"],
+            "lesson": state["lesson"],
+            "attempts": max(attempt["number"] for attempt in last["attempts"]),
+        }
+        given["continued"] = going_on
+    return given
+
+
+def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> dict[str, Any]:
+    """Return the agent's update after a rehearsal; what a model supposed of the state belongs to it from now on."""
+    rehearsal: Rehearsal = out["rehearsal"]
+    start, steps, why = state["start"], state["steps"], state["again"]
+    update: dict[str, Any] = {}
+    if why == "task":
+        supposed = rehearsal.get("supposed_state")
+        start = {**start, **(supposed["state"] if supposed else {})}
+        update = {"task_state": start, "journal": Overwrite([])}
+    now = state["task_state"] if steps else start
+    accepted = rehearsal["verdict"]["word"] == "accepted"
+    ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}
+    return {
+        **update,
+        "turn": state["turn"],
+        "start": start,
+        "steps": steps,
+        "rehearsal": rehearsal,
+        "rehearsals": {**state["rehearsals"], why: state["rehearsals"].get(why, 0) + 1},
+        "again": "",
+        "lesson": None,
+        "preview": preview(rehearsal, now, steps) if accepted else None,
+        "approval": None,
+        "ledger": {**ledger, "started_at": time.time()},
+    }

@@ -1,0 +1,135 @@
+"""The agent: rehearse, review, execute, sync, answer."""
+
+from __future__ import annotations
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from gecko_graph import GeckoError, Toolkit
+from gecko_graph.agent import create_gecko_agent
+from gecko_graph.errors import ToolkitError
+from gecko_graph.testing import recorded
+
+APPROVE = {"type": "approve"}
+ITEMS = [{"description": "one order is left", "check": "state.orders | length == 1"}]
+TASK = {
+    "messages": [("user", "Order 3 pens, cancel that, order ink")],
+    "task_state": {"orders": {}},
+    "checklist": ITEMS,
+}
+PLAN = [
+    {"call": "order", "args": {"item": "pen", "quantity": 3}},
+    {"call": "cancel", "args": {"id": "sim-5000"}},
+    {"call": "order", "args": {"item": "ink", "quantity": 1}},
+    {"say": "Ordered."},
+]
+
+
+class Shop:
+    """A real service in this process, and the simulation of it, which gives other identifiers."""
+
+    def __init__(self) -> None:
+        self.orders: dict[str, str] = {}
+        self.calls: list[str] = []
+        self.failing: list[Exception] = []
+
+    def order(self, item: str, quantity: int) -> dict:
+        """Order an item."""
+        self.calls.append(f"order {item}")
+        if self.failing:
+            raise self.failing.pop()
+        number = f"real-{1000 + len(self.calls)}"
+        self.orders[number] = item
+        return {"id": number, "item": item}
+
+    def cancel(self, id: str) -> dict:
+        """Cancel an order."""
+        self.calls.append(f"cancel {id}")
+        del self.orders[id]
+        return {"ok": True}
+
+    def toolkit(self) -> Toolkit:
+        def order(state: dict, item: str, quantity: int) -> dict:
+            number = f"sim-{5000 + len(state['orders'])}"
+            state["orders"][number] = item
+            return {"id": number, "item": item}
+
+        def cancel(state: dict, id: str) -> dict:
+            del state["orders"][id]
+            return {"ok": True}
+
+        simulate = {"order": order, "cancel": cancel}
+        return Toolkit.from_tools(
+            [self.order, self.cancel], effects=dict.fromkeys(simulate, "write"), simulate=simulate
+        )
+
+
+@pytest.fixture
+def shop() -> Shop:
+    return Shop()
+
+
+def agent_of(shop: Shop, *attempts: list[dict], review="writes", checkpointer=None):
+    models = {"planner": recorded(planner=[*attempts])}
+    return create_gecko_agent(
+        shop.toolkit(), models=models, review=review, checkpointer=checkpointer or InMemorySaver()
+    )
+
+
+def thread(name: str = "1") -> dict:
+    return {"configurable": {"thread_id": name}}
+
+
+def test_an_approved_plan_is_carried_out_with_the_values_that_reality_gives(shop):
+    agent = agent_of(shop, PLAN)
+    (asked,) = agent.invoke(TASK, thread())["__interrupt__"]
+    assert [action["name"] for action in asked.value["action_requests"]] == ["order", "cancel", "order"]
+    assert not shop.calls
+    out = agent.invoke(Command(resume={"decisions": [APPROVE] * 3}), thread())
+    assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
+    assert out["execution"]["status"] == "done"
+    assert "Done: cancel" in out["messages"][-1].text
+
+
+def test_without_a_saver_a_review_is_refused_before_anything_is_asked(shop):
+    agent = create_gecko_agent(shop.toolkit(), models={"planner": recorded(planner=[PLAN])})
+    with pytest.raises(GeckoError, match="checkpointer"):
+        agent.invoke(TASK)
+
+
+@pytest.mark.parametrize("durability", ["exit", None])
+def test_without_a_durable_mark_nothing_that_changes_something_is_called(shop, durability):
+    saver = InMemorySaver() if durability else None
+    models = {"planner": recorded(planner=[PLAN])}
+    agent = create_gecko_agent(shop.toolkit(), models=models, review="none", checkpointer=saver)
+    with pytest.raises(GeckoError, match="durability"):
+        agent.invoke(TASK, thread(), durability=durability)
+    assert not shop.calls
+
+
+def test_what_is_left_after_an_error_is_rehearsed_again_from_the_real_state(shop):
+    again = [{"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
+    shop.failing = [ValueError("no pens")]
+    agent = agent_of(shop, PLAN, again, review="none")
+    out = agent.invoke(TASK, thread())
+    assert shop.calls == ["order pen", "order ink"]
+    assert out["execution"]["rehearsals"] == 2
+    assert [call["status"] for call in out["execution"]["calls"]] == ["error", "ok"]
+    assert "no pens" in out["messages"][-1].text
+
+
+def test_a_call_in_doubt_is_asked_about_and_never_simply_made_again(shop):
+    shop.failing = [TimeoutError("no answer")]
+    agent = agent_of(shop, PLAN, review="none")
+    (asked,) = agent.invoke(TASK, thread())["__interrupt__"]
+    assert asked.value["review_configs"][0]["allowed_decisions"] == ["approve", "reject", "respond"]
+    out = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), thread())
+    assert shop.calls == ["order pen"]
+    assert out["execution"]["status"] == "in_doubt"
+    assert "In doubt: order" in out["messages"][-1].text
+
+
+def test_a_toolkit_without_real_functions_is_refused(shop):
+    with pytest.raises(ToolkitError, match="real function"):
+        create_gecko_agent(Toolkit.from_tools([{"name": "look", "description": "", "parameters": {}}]), models={})
