@@ -6,7 +6,7 @@ import pytest
 
 from gecko_graph.view.drawing import quoted
 from gecko_graph.view.outline import Outline
-from gecko_graph.view.relevance import findings
+from gecko_graph.view.relevance import find_relevant
 from gecko_graph.view.view import focus_words, view
 
 BUDGET = 6_000
@@ -42,5 +42,5 @@ def test_of_several_files_of_one_name_those_in_the_current_folder_are_meant():
         return {"type": "directory", "contents": {**files, **more}}
 
     state = {"tree": {"home": folder(**{f"folder {n}": folder() for n in range(10)})}, "cwd": ["home"]}
-    ranked = findings(Outline(state), focus_words("diff", {"one": "new.txt", "two": "old.txt"})).ranked
+    ranked = find_relevant(Outline(state), focus_words("diff", {"one": "new.txt", "two": "old.txt"})).ranked
     assert [(node.key, node.depth) for _, node in ranked[:2]] == [("new.txt", 4), ("old.txt", 4)]
