@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from .contracts.language.expression import Scope, check_expression
-from .contracts.language.reads import Place, Reads, reads_of
+from .contracts.language.reads import Reads, StatePath, reads_of
 from .errors import EvaluationFailed
 from .models.formatting import format_single_change
 from .provenance import INVENTING
@@ -33,7 +33,7 @@ def judge_by_rule(
         if "check" not in item:
             continue
         try:
-            holds = check_expression(item["check"], where=f"checklist item {item['id']}").holds(Scope(values))
+            holds = check_expression(item["check"], where=f"checklist item {item['id']}").is_true(Scope(values))
             ruled[item["id"]] = (holds, "" if holds else "its check does not hold")
         except EvaluationFailed as error:
             ruled[item["id"]] = (False, f"its check cannot be evaluated: {error}")
@@ -80,7 +80,7 @@ def unasked_changes(
     return [format_single_change(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
 
 
-def _places(reads: Reads, states: Sequence[JsonObject]) -> set[Place]:
+def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:
     """Return the places that are read: of `'a' in place` the member a, where the place is an object."""
     return {
         (*place, member)
@@ -90,13 +90,13 @@ def _places(reads: Reads, states: Sequence[JsonObject]) -> set[Place]:
     }
 
 
-def _at(value: Json, place: Place) -> Json:
+def _at(value: Json, place: StatePath) -> Json:
     for key in place:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def _above_lists(place: Place, states: Sequence[JsonObject]) -> Place:
+def _above_lists(place: StatePath, states: Sequence[JsonObject]) -> StatePath:
     """Return a place, or the list that it lies in: positions in lists shift."""
     lists = (n for n in range(len(place)) if any(isinstance(_at(state, place[:n]), list) for state in states))
     return place[: next(lists, len(place))]
@@ -105,11 +105,11 @@ def _above_lists(place: Place, states: Sequence[JsonObject]) -> Place:
 class _Near:
     """A set of places that holds what is one of them, in one, or around one; looked up in constant time."""
 
-    def __init__(self, places: Iterable[Place]) -> None:
+    def __init__(self, places: Iterable[StatePath]) -> None:
         self._places = set(places)
         self._around = {place[:end] for place in self._places for end in range(len(place))}
 
-    def __contains__(self, place: Place) -> bool:
+    def __contains__(self, place: StatePath) -> bool:
         return place in self._around or any(place[:end] in self._places for end in range(len(place) + 1))
 
 
@@ -119,10 +119,10 @@ def _excused_effects(
     asked: _Near,
     inventing: Collection[str],
     keys: Mapping[str, Collection[str]],
-) -> set[Place]:
+) -> set[StatePath]:
     """Return the places changed by calls that the checks ask for, or that such a call needed."""
     made = {step["call"]["name"] for step in steps}
-    excused, needed = set[Place](), set[str]()
+    excused, needed = set[StatePath](), set[str]()
     for step in reversed(steps):
         places = _changed(step)
         roots = {place[0] for place in places if place}
@@ -135,7 +135,7 @@ def _excused_effects(
     return excused
 
 
-def _changed(step: Step) -> set[Place]:
+def _changed(step: Step) -> set[StatePath]:
     patch = (step["outcome"]["patch"] if "outcome" in step else None) or ()
     return {tuple(tokens(operation[key])) for operation in patch for key in ("path", "from") if key in operation}
 

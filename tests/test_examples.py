@@ -126,7 +126,7 @@ def run_call(toolkit, state, number, name, args):
         return apply_patch(state, refusal.patch), refusal.error
     answer = run.answer()
     after = apply_patch(state, answer.patch)
-    assert run.broken(answer.result, after) is None
+    assert run.violated_postcondition(answer.result, after) is None
     return after, answer.result
 
 
@@ -137,7 +137,7 @@ def test_whatever_is_called_the_books_of_the_shop_add_up(calls):
     for number, (name, args) in enumerate(calls):
         after, _ = run_call(toolkit, state, number, name, args)
         if after is not state:
-            assert [invariant.broken(state, after) for invariant in toolkit.invariants] == [None] * 3
+            assert [invariant.violation(state, after) for invariant in toolkit.invariants] == [None] * 3
         state = after
     sold = sum(
         line["quantity"]

@@ -89,7 +89,7 @@ def replay(tool: ToolSpec, one: Recorded) -> Replayed:
         if answer is None:
             return Replayed("none", "the contract has no answer", one.before)
         after = apply_patch(one.before, answer.patch)
-        broken = run.broken(answer.result, after)
+        broken = run.violated_postcondition(answer.result, after)
     except (EvaluationFailed, PatchConflict) as failure:
         return Replayed("none", str(failure), one.before)
     return Replayed("none", broken, one.before) if broken else Replayed("ok", answer.result, after)
@@ -212,7 +212,7 @@ def check_micros(kilobytes: int) -> float:
     times = []
     for _ in range(300):
         started = time.perf_counter()
-        check.holds(scope)
+        check.is_true(scope)
         times.append(time.perf_counter() - started)
     return min(times) * 1e6
 

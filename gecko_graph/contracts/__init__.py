@@ -1,1 +1,1 @@
-"""Contracts: what a tool requires, changes, returns and ensures, and the language in which they say so."""
+"""Contracts: what a tool requires, changes, returns and ensures, and the language they are written in."""

@@ -1,4 +1,4 @@
-"""The clauses of a contract: effects, requirements and promises, checked at load and run on a scope."""
+"""The clauses of a contract: effects, preconditions and postconditions, checked at load and run on a scope."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..state import Json, Operation, Patch
 from ..task_state.patch import apply_patch, pointer
 from .language.expression import Expression, Scope
 from .language.functions import splice
-from .language.place import Place
+from .language.location import Location
 from .language.sandbox import Fault
 from .language.template import Loop, Template
 
@@ -23,55 +23,57 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "copy": ("from", "path"),
     "test": ("path", "value"),
 }
-"""Operations of a JSON Patch, and the fields that each needs."""
+"""Operations of a JSON Patch with their required fields."""
 
 _GUARDS = ("when", "for_each", "as")
 
 
-def load_list(data: Any, place: Place) -> list[tuple[Any, Place]]:
-    """The items of a list, each with its place. Raises ContractError."""
+def load_list(data: Any, place: Location) -> list[tuple[Any, Location]]:
+    """Return the items of a list, each with its place. Raises ContractError."""
     if not isinstance(data, list | tuple):
-        raise place.wrong(f"must be a list, not {type(data).__name__}")
+        raise place.error(f"expected a list, got {type(data).__name__}")
     return [(item, place.at(number)) for number, item in enumerate(data)]
 
 
 class Path:
-    """A path: a list of tokens, lists spliced in, or one expression that gives such a list."""
+    """A path: a list of tokens, nested lists spliced in, or one expression that gives such a list."""
 
     __slots__ = ("_tokens", "expressions", "root")
 
-    def __init__(self, data: Any, place: Place) -> None:
+    def __init__(self, data: Any, place: Location) -> None:
         self.root: str | None = None
         if isinstance(data, str):
-            whole = place.text(data)
+            whole = place.compile_text(data)
             if not whole.whole:
-                raise place.wrong(f'is a list of tokens such as [orders, "{{{{ args.id }}}}"], not the text {data!r}')
+                raise place.error(
+                    f'expected a list of tokens like [orders, "{{{{ args.id }}}}"], got the text {data!r}'
+                )
         elif isinstance(data, list | tuple):
             _check_tokens(data, place)
             self.root = data[0] if data and isinstance(data[0], str) and "{{" not in data[0] else None
         else:
-            raise place.wrong(f"must be a list of tokens or one expression, not {type(data).__name__}")
+            raise place.error(f"expected a list of tokens or one expression, got {type(data).__name__}")
         self._tokens = Template.load(data, place)
         self.expressions = self._tokens.expressions
 
     def pointer(self, scope: Scope) -> str:
-        """The path as a JSON Pointer. Raises EvaluationFailed."""
+        """Return the path as a JSON Pointer. Raises EvaluationFailed."""
         try:
             return pointer(splice(scope, self._tokens.raw(scope)))
         except Fault as fault:
             raise EvaluationFailed(f"{self._tokens.where}: {fault}") from None
 
 
-def _check_tokens(tokens: list[Any] | tuple[Any, ...], place: Place) -> None:
+def _check_tokens(tokens: list[Any] | tuple[Any, ...], place: Location) -> None:
     for number, token in enumerate(tokens):
         if isinstance(token, list | tuple):
             _check_tokens(token, place.at(number))
         elif not isinstance(token, str) and type(token) is not int:
-            raise place.at(number).wrong(f"a token is a text or a whole number, not {type(token).__name__}")
+            raise place.at(number).error(f"expected a token as a text or a whole number, got {type(token).__name__}")
 
 
 class Change:
-    """A patch in the making: operations apply one after another, and each sees the state so far."""
+    """A patch under construction: operations apply one after another, and each sees the state so far."""
 
     def __init__(self, scope: Scope, state: Json) -> None:
         self.scope = scope
@@ -79,7 +81,7 @@ class Change:
         self.patch: Patch = []
 
     def add(self, operation: Operation, where: str) -> None:
-        """Apply one more operation. Raises EvaluationFailed if it does not apply, or is one too many."""
+        """Apply one more operation. Raises EvaluationFailed if it does not apply or exceeds the limit."""
         limit = self.scope.limits.operations
         if len(self.patch) >= limit:
             raise EvaluationFailed(f"{where}: more than {limit:,} operations")
@@ -92,19 +94,19 @@ class Change:
 
 
 class Effect:
-    """One operation, or several under one guard (`do`); perhaps for each item of a list."""
+    """One operation, or several under one guard (`do`), optionally for each item of a list."""
 
     __slots__ = ("_do", "_from", "_loop", "_op", "_path", "_value", "_when", "_where", "expressions", "roots")
 
-    def __init__(self, data: Any, place: Place) -> None:
+    def __init__(self, data: Any, place: Location) -> None:
         self._where = place.where
-        self._op, needed = _fields(data, place)
+        self._op, needed = _read_operation(data, place)
         self._loop = Loop(data, place) if "for_each" in data else None
         if "as" in data and self._loop is None:
-            raise place.at("as").wrong("only with `for_each`")
-        inner = Place(place.where, self._loop.inner.names) if self._loop else place
-        self._when = place.at("when").expression(data["when"]) if "when" in data and self._loop is None else None
-        self._do = [Effect(*one) for one in load_list(data["do"], inner.at("do"))] if "do" in needed else []
+            raise place.at("as").error("only with `for_each`")
+        inner = Location(place.where, self._loop.inner.names) if self._loop else place
+        self._when = place.at("when").compile(data["when"]) if "when" in data and self._loop is None else None
+        self._do = load_effects(data["do"], inner.at("do")) if "do" in needed else []
         self._from, self._path = (Path(data[key], inner.at(key)) if key in needed else None for key in ("from", "path"))
         self._value = Template.load(data["value"], inner.at("value")) if "value" in needed else None
         self.expressions = tuple(self._all_expressions())
@@ -119,11 +121,11 @@ class Effect:
                 yield from part.expressions
 
     def apply(self, change: Change) -> None:
-        """Add what this comes to, on the state so far. Raises EvaluationFailed."""
+        """Add the operations to a change, on the state so far. Raises EvaluationFailed."""
         if self._loop is not None:
             for _ in self._loop.rounds(change.scope):
                 self._apply_once(change)
-        elif self._when is None or self._when.true(change.scope):
+        elif self._when is None or self._when.test(change.scope):
             self._apply_once(change)
 
     def _apply_once(self, change: Change) -> None:
@@ -140,34 +142,34 @@ class Effect:
         change.add(operation, self._where)
 
 
-def _fields(data: Any, place: Place) -> tuple[str, tuple[str, ...]]:
-    """The operation's name and the fields it needs. Raises ContractError."""
+def _read_operation(data: Any, place: Location) -> tuple[str, tuple[str, ...]]:
+    """Return the operation's name and the fields it needs. Raises ContractError."""
     if isinstance(data, Mapping) and "do" in data:
-        place.fields(data, ("do",), _GUARDS)
+        place.check_fields(data, ("do",), _GUARDS)
         return "do", ("do",)
     if not isinstance(data, Mapping) or "op" not in data:
-        raise place.wrong(f"must be an object with `op` ({', '.join(OPERATIONS)}) or `do`")
+        raise place.error(f"expected an object with `op` ({', '.join(OPERATIONS)}) or `do`")
     op = data["op"]
     if not isinstance(op, str) or op not in OPERATIONS:
-        raise place.at("op").wrong(f"{op!r} is none of {', '.join(OPERATIONS)}")
-    place.fields(data, ("op", *OPERATIONS[op]), _GUARDS)
+        raise place.at("op").error(f"expected one of {', '.join(OPERATIONS)}, got {op!r}")
+    place.check_fields(data, ("op", *OPERATIONS[op]), _GUARDS)
     return op, OPERATIONS[op]
 
 
-def load_effects(data: Any, place: Place) -> list[Effect]:
-    """A list of effects. Raises ContractError."""
-    return [Effect(*one) for one in load_list(data, place)]
+def load_effects(data: Any, place: Location) -> list[Effect]:
+    """Return a list of effects. Raises ContractError."""
+    return [Effect(item, where) for item, where in load_list(data, place)]
 
 
 class Clause:
-    """`{check, when, error}`: a requirement, a promise or an invariant. A requirement's error may have effects."""
+    """`{check, when, error}`: a requirement, postcondition or invariant. A requirement's error may have effects."""
 
     __slots__ = ("_check", "_error", "_when", "effects", "expressions")
 
-    def __init__(self, data: Any, place: Place, *, more: tuple[str, ...] = ()) -> None:
-        place.fields(data, ("check", "error"), ("when", *more))
-        self._check = place.at("check").expression(data["check"])
-        self._when = place.at("when").expression(data["when"]) if "when" in data else None
+    def __init__(self, data: Any, place: Location, *, more: tuple[str, ...] = ()) -> None:
+        place.check_fields(data, ("check", "error"), ("when", *more))
+        self._check = place.at("check").compile(data["check"])
+        self._when = place.at("when").compile(data["when"]) if "when" in data else None
         self._error = Template.load(data["error"], place.at("error"))
         self.effects = load_effects(data.get("effects", []), place.at("effects"))
         own = (self._check, *([self._when] if self._when else []), *self._error.expressions)
@@ -175,19 +177,19 @@ class Clause:
 
     @property
     def constant(self) -> str | None:
-        """The source of a check that names nothing; None for any other."""
+        """The source of a check without names, which is constant; None for any other."""
         return None if self._check.names else self._check.source
 
     def fails(self, scope: Scope) -> bool:
-        """True if the clause applies and its check does not hold. Raises EvaluationFailed."""
-        return (self._when is None or self._when.true(scope)) and not self._check.true(scope)
+        """Return whether the clause applies and its check is false. Raises EvaluationFailed."""
+        return (self._when is None or self._when.test(scope)) and not self._check.test(scope)
 
     def error(self, scope: Scope) -> Json:
-        """The error, filled in. Raises EvaluationFailed."""
+        """Fill in and return the error. Raises EvaluationFailed."""
         return self._error.fill(scope)
 
     def error_text(self, scope: Scope) -> str:
-        """The error as text. Raises EvaluationFailed."""
+        """Return the error as text. Raises EvaluationFailed."""
         error = self.error(scope)
         return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
 

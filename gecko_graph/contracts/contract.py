@@ -1,8 +1,8 @@
 """Contracts: a tool as a function over the task state, written as data.
 
 A contract is a Hoare triple {P} tool {Q} (ToolGate, section 3.2): `requires` is P and decides whether the call may run
-at all (section 3.4), `effects` and `returns` say what the tool does, `ensures` is Q and decides whether a result may be
-committed. Unlike there, all of it is data that is checked at load: expressions and patch operations, never code.
+at all (section 3.4), `effects` and `returns` define what the tool does, `ensures` is Q and decides whether a result is
+committed. Unlike there, all of it is data, checked at load: expressions and patch operations, never code.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from ..state import Call, Json, JsonObject, Patch
 from .clauses import Change, Clause, Effect, load_effects, load_list
 from .foreseen import foresee
 from .language.expression import Expression, Missing, Scope
-from .language.place import Place
+from .language.location import Location
 from .language.template import Template
-from .lets import LazyLets, Lets, load_lets, uses
+from .lets import LazyLets, Lets, find_used_lets, load_lets
 
 BASE = frozenset(("args", "call", "before", "now", "state"))
-"""What every expression of a contract may name."""
+"""Names available to every expression of a contract."""
 
 _FIELDS = ("let", "requires", "effects", "returns", "ensures")
 
 
 class Refusal(NamedTuple):
-    """A requirement that does not hold: the tool's own error, and what this error still changes."""
+    """A failed requirement: the tool's own error, and the changes that it makes all the same."""
 
     error: Json
     patch: Patch
 
 
 class ContractAnswer(NamedTuple):
-    """What a contract says of a call that it lets pass."""
+    """Result and patch of a call whose requirements are met."""
 
     result: Json
     patch: Patch
@@ -43,14 +43,14 @@ class ContractAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Contract:
-    """A tool's contract, checked at load; made by `Contract.load`, and equal to another that says the same.
+    """A tool's contract, checked at load; made by `Contract.load`, and equal to another with the same data.
 
     Args:
-        data: The contract as it was written.
-        lets: The lets that its document shares, as they were written.
+        data: The contract as written.
+        lets: The shared lets of its document, as written.
         state_keys: Root keys of the state that its expressions and literal paths name.
         arguments: Arguments that its expressions name.
-        paths: Arguments that `at` takes as a whole path.
+        paths: Arguments that `at` uses as a whole path.
     """
 
     data: JsonObject
@@ -74,21 +74,21 @@ class Contract:
         """
         parts = _Parts(data, lets or {}, where)
         expressions = list(parts.needed_expressions())
-        keys = frozenset(key for one in expressions for key in one.state_keys) | parts.roots
-        arguments = frozenset(name for one in expressions for name in one.arguments)
-        paths = frozenset(name for one in expressions for name in one.paths)
+        keys = frozenset(key for expression in expressions for key in expression.state_keys) | parts.roots
+        arguments = frozenset(name for expression in expressions for name in expression.arguments)
+        paths = frozenset(name for expression in expressions for name in expression.paths)
         return cls(dict(data), dict(lets or {}), keys, arguments, paths, parts)
 
     def __repr__(self) -> str:
         return f"Contract({', '.join(self.data)})"
 
     def fit(self, parameters: JsonObject, *, where: str) -> Contract:
-        """The contract itself, if the tool can have every argument that it names.
+        """Return the contract itself, after checking that the tool has every argument that it names.
 
-        A schema that leaves arguments open, or puts itself together from others, is not looked at.
+        Schemas that are open or composed of others are not checked.
 
         Raises:
-            ContractError: It names an argument that no call can have: a misspelling would be silently none.
+            ContractError: It names an argument that no call can have: a misspelling would silently be none.
         """
         composed = {"$ref", "allOf", "anyOf", "oneOf", "patternProperties"} & parameters.keys()
         known = parameters.get("properties")
@@ -97,32 +97,32 @@ class Contract:
         foreign = sorted(self.arguments - known.keys())
         if foreign:
             raise ContractError(
-                f"{where}: it names args.{foreign[0]}, but the tool has no such argument; "
-                f"its arguments are {', '.join(sorted(known)) or 'none'}"
+                f"{where}: unknown argument args.{foreign[0]}; "
+                f"the tool's arguments are {', '.join(sorted(known)) or 'none'}"
             )
         for name in sorted(self.paths & known.keys()):
             kind = known[name].get("type") if isinstance(known[name], dict) else None
             if isinstance(kind, str) and kind != "array":
                 raise ContractError(
-                    f"{where}: `at` takes args.{name} for a path, but it is no list: write [args.{name}]"
+                    f"{where}: `at` expects a list as a path, but args.{name} has the type {kind}: write [args.{name}]"
                 )
         return self
 
     def unused_lets(self) -> list[str]:
-        """Names of its own lets that nothing in it needs."""
-        return sorted(set(self.data.get("let", {})) - uses(self._parts.own_expressions(), self._parts.lets))
+        """Return the names of its own lets that nothing in it uses."""
+        return sorted(set(self.data.get("let", {})) - find_used_lets(self._parts.own_expressions(), self._parts.lets))
 
     def constant_checks(self) -> list[str]:
-        """Checks of its clauses that name nothing, and so always come out the same."""
+        """Return checks without names, whose value is constant."""
         return [check for clause in (*self._parts.requires, *self._parts.ensures) if (check := clause.constant)]
 
     @property
     def ensures(self) -> bool:
-        """Whether it says anything of a result."""
+        """Whether it has postconditions."""
         return bool(self._parts.ensures)
 
     def foreseen(self) -> list[Partial]:
-        """What is known of its results before any call, once for each of the cases; none where it only guards."""
+        """Return the partly known results before any call, one per case; none where it only has requirements."""
         return foresee(self.data.get("returns")) if self._parts.answers else []
 
     def open(
@@ -131,7 +131,7 @@ class Contract:
         """Begin one call.
 
         Args:
-            args: The call's arguments; defaults are filled in from `parameters`, absent optional ones become none.
+            args: The call's arguments; defaults come from `parameters`, other absent ones become none.
             parameters: JSON Schema of the argument object.
             state: The task state before the call; it is not changed.
             call: The call itself.
@@ -159,7 +159,7 @@ def _defaults(parameters: JsonObject) -> JsonObject:
 
 
 def _identity(call: Call) -> str:
-    """What tells this call from others: models do reuse the identifiers of calls."""
+    """Return an identity for the call: models do reuse the identifiers of calls."""
     return f"{call['id']} {call['name']} {call['args']}"
 
 
@@ -167,19 +167,19 @@ class _Parts:
     """The checked clauses of a contract."""
 
     def __init__(self, data: Mapping[str, Any], shared: Mapping[str, Any], where: str) -> None:
-        Place(where, frozenset()).fields(data, (), _FIELDS)
+        Location(where, frozenset()).check_fields(data, (), _FIELDS)
         self.where = where
         self.lets: Lets = load_lets(data.get("let", {}), shared, where=where, base=BASE)
         names = BASE | frozenset(self.lets)
         self.requires = [
             Clause(item, place, more=("effects",))
-            for item, place in load_list(data.get("requires", []), Place(f"{where}: requires", names))
+            for item, place in load_list(data.get("requires", []), Location(f"{where}: requires", names))
         ]
-        self.effects = load_effects(data.get("effects", []), Place(f"{where}: effects", names))
-        self.returns = Template.load(data.get("returns"), Place(f"{where}: returns", names))
+        self.effects = load_effects(data.get("effects", []), Location(f"{where}: effects", names))
+        self.returns = Template.load(data.get("returns"), Location(f"{where}: returns", names))
         self.ensures = [
             Clause(item, place)
-            for item, place in load_list(data.get("ensures", []), Place(f"{where}: ensures", names | {"result"}))
+            for item, place in load_list(data.get("ensures", []), Location(f"{where}: ensures", names | {"result"}))
         ]
         self.answers = "effects" in data or "returns" in data
 
@@ -190,7 +190,7 @@ class _Parts:
         return frozenset(root for effect in effects for root in effect.roots if root is not None)
 
     def own_expressions(self) -> list[Expression]:
-        """The expressions of every part but the lets."""
+        """Return the expressions of every part but the lets."""
         own = [*self.returns.expressions]
         for clause in (*self.requires, *self.ensures):
             own.extend(clause.expressions)
@@ -199,17 +199,17 @@ class _Parts:
         return own
 
     def needed_expressions(self) -> Iterator[Expression]:
-        """The contract's own expressions, and those of the lets that they need."""
+        """Yield the contract's own expressions, and those of the lets that they need."""
         own = self.own_expressions()
         yield from own
-        for name in uses(own, self.lets):
+        for name in find_used_lets(own, self.lets):
             yield from self.lets[name].expressions
 
 
 class ContractRun:
     """One call under one contract. Its lets are evaluated once, on the state before the call.
 
-    `unclear` holds the requirements that `refusal` could not evaluate, each with the reason.
+    `unclear` lists the requirements that `refusal` could not evaluate, with the reasons.
     """
 
     def __init__(self, parts: _Parts, scope: Scope) -> None:
@@ -220,29 +220,29 @@ class ContractRun:
         self._lets = LazyLets(parts.lets, scope)
 
     def refusal(self) -> Refusal | None:
-        """The first requirement that does not hold (ToolGate, section 3.4), with what its error changes.
+        """Return the first failed requirement (ToolGate, section 3.4), with the changes of its error.
 
-        Each is evaluated by itself: one that cannot be goes to `unclear`, and the others are still looked at.
+        Each is evaluated by itself: one that cannot be evaluated goes to `unclear`, and the others are still checked.
         """
         self.unclear = []
         scope = self._begin(self._before)
         for clause in self._parts.requires:
             try:
-                broken = clause.fails(scope)
+                failed = clause.fails(scope)
             except EvaluationFailed as failure:
                 scope = self._note(failure)
                 continue
-            if broken:
-                return self._refused(clause, scope)
+            if failed:
+                return self._build_refusal(clause, scope)
         return None
 
     def _note(self, failure: EvaluationFailed) -> Scope:
-        """Keep a failure in `unclear`, without document and tool, and begin anew."""
+        """Add a failure to `unclear`, without document and tool, and begin again."""
         self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
         return self._begin(self._before)
 
-    def _refused(self, clause: Clause, scope: Scope) -> Refusal:
-        """The refusal by a broken clause, also where its error or effects cannot be evaluated."""
+    def _build_refusal(self, clause: Clause, scope: Scope) -> Refusal:
+        """Build the refusal of a failed clause, even if its error or effects cannot be evaluated."""
         error: Json = "a condition of this tool does not hold"
         try:
             error = clause.error(scope)
@@ -252,10 +252,10 @@ class ContractRun:
             return Refusal(error, [])
 
     def answer(self) -> ContractAnswer | None:
-        """Result and change of a call that the requirements let pass; None where the contract says neither.
+        """Return result and patch of a call whose requirements are met; None where the contract defines neither.
 
         Raises:
-            EvaluationFailed: They cannot be evaluated on this state, or the change does not apply to it.
+            EvaluationFailed: They cannot be evaluated on this state, or the patch does not apply to it.
         """
         if not self._parts.answers:
             return None
@@ -263,12 +263,12 @@ class ContractRun:
         change = self._change(self._parts.effects)
         return ContractAnswer(self._parts.returns.fill(self._scope), change.patch)
 
-    def broken(self, result: Json, after: Json) -> str | None:
-        """The first of `ensures` that does not hold (ToolGate, section 3.2), as text.
+    def violated_postcondition(self, result: Json, after: Json) -> str | None:
+        """Return the first violated postcondition of `ensures` (ToolGate, section 3.2), as text.
 
         Args:
-            result: The tool's result, whoever gave it.
-            after: The state that the call would leave.
+            result: The tool's result, from any rung.
+            after: The state after the call.
 
         Raises:
             EvaluationFailed: They cannot be evaluated on this state.
@@ -278,6 +278,8 @@ class ContractRun:
             if clause.fails(scope):
                 return clause.error_text(scope)
         return None
+
+    broken = violated_postcondition  # the old name
 
     def _begin(self, state: Json, **more: Json) -> Scope:
         self._scope.start()
@@ -293,7 +295,7 @@ class ContractRun:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Invariant:
-    """Something that holds of every state: `{check, error}` over `state` and `before`; made by `Invariant.load`."""
+    """A condition on every state: `{check, error}` over `state` and `before`; made by `Invariant.load`."""
 
     data: JsonObject
     _clause: Clause = field(compare=False)
@@ -304,7 +306,7 @@ class Invariant:
         """Check an invariant.
 
         Args:
-            data: `check` and `error`, perhaps `when`.
+            data: `check` and `error`, optionally `when`.
             lets: The document's `x-contract-let`; one that needs more than the state cannot be used here.
             where: Document and place, for messages.
 
@@ -313,20 +315,20 @@ class Invariant:
         """
         shared = dict(lets or {})
         names = frozenset(("state", "before", *shared))
-        clause = Clause(data, Place(where, names))
+        clause = Clause(data, Location(where, names))
         loaded = load_lets({}, shared, where=where, base=BASE)
-        needed = {name: loaded[name] for name in uses(clause.expressions, loaded)}
+        needed = {name: loaded[name] for name in find_used_lets(clause.expressions, loaded)}
         for name, let in needed.items():
-            beyond = sorted({one for source in let.expressions for one in source.names} - names)
+            beyond = sorted({used for source in let.expressions for used in source.names} - names)
             if beyond:
-                raise ContractError(f"{where}: the let {name!r} needs {beyond[0]!r}, which an invariant does not have")
+                raise ContractError(f"{where}: the let {name!r} uses {beyond[0]!r}, not available in an invariant")
         return cls(dict(data), clause, needed)
 
     def __repr__(self) -> str:
         return f"Invariant({self.data.get('check')})"
 
-    def broken(self, before: Json, after: Json) -> str | None:
-        """Why the state `after` breaks it, as text, or None; lets are taken on `after`.
+    def violation(self, before: Json, after: Json) -> str | None:
+        """Return why the state `after` violates it, as text, or None; lets are evaluated on `after`.
 
         Raises:
             EvaluationFailed: It cannot be evaluated on this state.
@@ -334,3 +336,5 @@ class Invariant:
         scope = Scope({"state": after, "before": before})
         LazyLets(self._lets, scope)
         return self._clause.error_text(scope) if self._clause.fails(scope) else None
+
+    broken = violation  # the old name

@@ -1,7 +1,7 @@
-"""What a contract's value will be, as far as it is written: known before any call, and so before anything can go wrong.
+"""The part of a contract's value that is known before any call.
 
-Expressions are not looked into: of what a whole expression gives nothing is known, of a text with one in it only that
-it is a text.
+Expressions are not analysed: nothing is known of the value of a whole expression, and of a text with one in it only
+that it is a text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .language.syntax import is_template, parse_text
 
 
 def foresee(data: Json) -> list[Partial]:
-    """What is known of a checked value: once for each of its `cases`, else once."""
+    """Return the known part of a checked value, one for each of its `cases`."""
     if isinstance(data, Mapping) and "cases" in data and "for_each" not in data:
         return [known for case in data["cases"] for known in foresee(case["value"])]
     reader = _Reader()
@@ -29,7 +29,7 @@ class _Reader:
         self.open: list[Tokens] = []
 
     def read(self, data: Any, path: Tokens) -> Json:
-        """The value at a path, as `Partial` has it."""
+        """Return the value at a path, for `Partial`."""
         if isinstance(data, str):
             return self._text(data, path)
         if isinstance(data, Mapping):

@@ -1,4 +1,4 @@
-"""Lets: named values of a contract, lazy, evaluated once a call, on the state before it."""
+"""Lets: named values of a contract, evaluated lazily, once a call, on the state before it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jinja2 import nodes
 from ..errors import ContractError
 from .language.expression import Expression, Scope
 from .language.functions import FUNCTIONS
-from .language.place import Place
+from .language.location import Location
 from .language.syntax import SyntaxFault, parse_expression
 from .language.template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
 
 MAX_CHAIN = 60
-"""Lets that may need one another in a row: each takes a few levels of Python's stack."""
+"""The longest chain of lets that use one another: each takes a few levels of Python's stack."""
 
 Lets = Mapping[str, Template]
 
@@ -27,79 +27,81 @@ def load_lets(own: Any, shared: Mapping[str, Any], *, where: str, base: Collecti
     """Check the lets of one contract.
 
     Args:
-        own: What stands under the contract's `let`.
+        own: The contract's `let`.
         shared: The document's `x-contract-let`.
         where: Document and tool, for messages.
         base: The names that lets may use besides each other.
 
     Raises:
-        ContractError: A name is taken, a value is wrong, or lets need one another in a circle.
+        ContractError: A name is taken, a value is wrong, or lets use one another in a cycle.
     """
-    sources = {name: (value, Place(f"{where}: x-contract-let.{name}", frozenset())) for name, value in shared.items()}
+    sources = {
+        name: (value, Location(f"{where}: x-contract-let.{name}", frozenset())) for name, value in shared.items()
+    }
     if not isinstance(own, Mapping):
-        raise ContractError(f"{where}: let: must be an object of names and values, not {type(own).__name__}")
+        raise ContractError(f"{where}: let: expected an object of names and values, got {type(own).__name__}")
     for name, value in own.items():
-        place = Place(f"{where}: let.{name}", frozenset())
+        place = Location(f"{where}: let.{name}", frozenset())
         if name in shared:
-            raise place.wrong("x-contract-let has a let of this name; choose another")
+            raise place.error("the name is already used in x-contract-let; choose another")
         sources[name] = (value, place)
     for name, (_, place) in sources.items():
         check_let_name(name, place)
     names = frozenset(base) | frozenset(sources)
-    lets = {name: Template.load(value, Place(place.where, names)) for name, (value, place) in sources.items()}
-    _refuse_circles(lets)
+    lets = {name: Template.load(value, Location(place.where, names)) for name, (value, place) in sources.items()}
+    _check_cycles(lets)
     return lets
 
 
-def check_let_name(name: Any, place: Place) -> None:
-    """Raises ContractError if expressions could not use this name, or would take it for something else."""
+def check_let_name(name: Any, place: Location) -> None:
+    """Raise ContractError if expressions cannot use this name, or if it is already taken."""
     try:
         usable = isinstance(name, str) and isinstance(parse_expression(name), nodes.Name) and "__" not in name
     except SyntaxFault:
         usable = False
     if not usable:
-        raise place.wrong(f"{name!r} is no name that an expression can use")
+        raise place.error(f"{name!r} is not a valid name")
     if name in RESERVED or name in FUNCTIONS:
-        raise place.wrong(f"{name!r} is the name of something else; choose another")
+        raise place.error(f"{name!r} is reserved; choose another name")
 
 
-def uses(expressions: Iterable[Expression], lets: Lets) -> set[str]:
-    """The lets that expressions need, directly or through others."""
+def find_used_lets(expressions: Iterable[Expression], lets: Lets) -> set[str]:
+    """Return the lets that expressions use, directly or through others."""
     found: set[str] = set()
     waiting = [name for expression in expressions for name in expression.names if name in lets]
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting.extend(_needs(lets, name))
+            waiting.extend(_find_references(lets, name))
     return found
 
 
-def _needs(lets: Lets, name: str) -> Iterator[str]:
+def _find_references(lets: Lets, name: str) -> Iterator[str]:
     return (other for expression in lets[name].expressions for other in expression.names if other in lets)
 
 
-def _refuse_circles(lets: Lets) -> None:
+def _check_cycles(lets: Lets) -> None:
     depths: dict[str, int] = {}
     for start in lets:
         _depth(lets, start, (), depths)
 
 
 def _depth(lets: Lets, name: str, path: tuple[str, ...], depths: dict[str, int]) -> int:
-    """How many lets in a row this one needs, itself included; `depths` holds those that are known."""
+    """Return the length of the longest chain from this let; `depths` has those already computed."""
     if name in path:
-        circle = " -> ".join((*path[path.index(name) :], name))
-        raise ContractError(f"{lets[name].where}: lets need one another in a circle: {circle}")
+        cycle = " -> ".join((*path[path.index(name) :], name))
+        raise ContractError(f"{lets[name].where}: lets use one another in a cycle: {cycle}")
     if name not in depths:
-        below = (_depth(lets, other, (*path, name), depths) for other in _needs(lets, name))
+        below = (_depth(lets, other, (*path, name), depths) for other in _find_references(lets, name))
         depths[name] = 1 + max(below, default=0) if len(path) < MAX_CHAIN else MAX_CHAIN + 1
     if depths[name] > MAX_CHAIN:
-        raise ContractError(f"{lets[name].where}: more than {MAX_CHAIN} lets that each need the next")
+        raise ContractError(f"{lets[name].where}: a chain of more than {MAX_CHAIN} lets")
     return depths[name]
 
 
 class Names(dict[str, Any]):
-    """The values of a scope, with lets that are evaluated when they are first asked for."""
+    """The values of a scope, with lets that are evaluated on first use."""
 
     __slots__ = ("_resolve",)
 
@@ -113,9 +115,9 @@ class Names(dict[str, Any]):
 
 
 class LazyLets(dict[str, Any]):
-    """The names that a call begins with, and its lets: each is evaluated at most once, on these names.
+    """The names at the start of a call, and its lets: each is evaluated at most once, on these names.
 
-    It does not hold its scope, which holds it: thousands of calls would leave as many states to the garbage collector.
+    Its reference to the scope is weak: cycles would leave the states of thousands of calls to the garbage collector.
     """
 
     __slots__ = ("_lets", "_scope")
@@ -127,7 +129,7 @@ class LazyLets(dict[str, Any]):
         scope.values = self
 
     def __missing__(self, name: str) -> Any:
-        """A let's value; it may be Missing. Raises KeyError for a name that is no let, EvaluationFailed."""
+        """Return a let's value; it may be Missing. Raises KeyError for an unknown name, EvaluationFailed."""
         let, scope = self._lets[name], self._scope()
         if scope is None:
             raise KeyError(name)
@@ -140,5 +142,5 @@ class LazyLets(dict[str, Any]):
         return value
 
     def names(self, **changed: Any) -> Names:
-        """The names of a later moment of the call: the same lets, and other values where things have changed."""
+        """Return the names later in the call: the same lets, with the changed values."""
         return Names({**self, **changed}, self.__getitem__)

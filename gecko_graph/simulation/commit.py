@@ -86,7 +86,7 @@ def violated_postcondition(request: RungRequest, outcome: Outcome, after: JsonOb
         return None
     run = open_contract(request, contract)
     try:
-        return run.broken(outcome["result"], after)
+        return run.violated_postcondition(outcome["result"], after)
     except EvaluationFailed as failure:
         return f"a postcondition cannot be evaluated: {failure}"
 
@@ -100,7 +100,7 @@ def violated_invariant(invariants: Sequence[Invariant], before: JsonObject, afte
         if thread_time() - started > INVARIANT_SECONDS:
             return f"the invariants take too long: {len(invariants) - number} of {len(invariants)} were not checked"
         try:
-            broken = invariant.broken(before, after)
+            broken = invariant.violation(before, after)
         except EvaluationFailed as failure:
             return f"an invariant cannot be evaluated: {failure}"
         if broken and not is_broken_already(invariant, before):
@@ -111,7 +111,7 @@ def violated_invariant(invariants: Sequence[Invariant], before: JsonObject, afte
 def is_broken_already(invariant: Invariant, before: JsonObject) -> bool:
     """Return whether the state before a call breaks an invariant, so that the call is not at fault."""
     try:
-        return invariant.broken(before, before) is not None
+        return invariant.violation(before, before) is not None
     except EvaluationFailed:
         return False
 

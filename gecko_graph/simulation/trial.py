@@ -26,7 +26,7 @@ def try_contracts(toolkit: Toolkit, state: JsonObject, *, seed: int) -> list[str
     found = [f"{name}: {why}" for name, why in tried if why]
     for invariant in toolkit.invariants:
         try:
-            broken = invariant.broken(state, state)
+            broken = invariant.violation(state, state)
         except EvaluationFailed as failure:
             broken = str(failure).rpartition("#/")[2]
         found += [broken] if broken else []

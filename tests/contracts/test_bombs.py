@@ -205,7 +205,7 @@ def set_off(bomb: dict | str) -> tuple[str, str]:
         refusal = run.refusal()
         if run.unclear:
             return "failed", run.unclear[0]
-        done = refusal, run.answer(), run.broken(1, STATE)
+        done = refusal, run.answer(), run.violated_postcondition(1, STATE)
     except ToolkitError as error:
         return "refused at load", str(error)
     except EvaluationFailed as failure:

@@ -63,8 +63,8 @@ def test_the_design_s_contract():
     assert run.refusal() is None
     assert run.answer() == ContractAnswer({"created": "y"}, [{"op": "add", "path": "/tree/a/y", "value": {}}])
     after = apply_patch(STATE, run.answer().patch)
-    assert run.broken({"created": "y"}, after) is None
-    assert run.broken({"created": "y"}, STATE) == "the folder is not there"
+    assert run.violated_postcondition({"created": "y"}, after) is None
+    assert run.violated_postcondition({"created": "y"}, STATE) == "the folder is not there"
 
 
 def test_a_requirement_that_fails_is_the_tool_s_own_error():
@@ -104,7 +104,7 @@ def test_a_contract_may_only_guard():
     guard = {"requires": [{"check": "true", "error": "x"}], "ensures": [{"check": "result.ok", "error": "not ok"}]}
     run = opened(guard)
     assert (run.refusal(), run.answer()) == (None, None)
-    assert run.broken({"ok": False}, STATE) == "not ok"
+    assert run.violated_postcondition({"ok": False}, STATE) == "not ok"
     assert opened({}).answer() is None
 
 
@@ -128,8 +128,8 @@ def test_state_is_before_in_lets_so_far_in_effects_and_after_in_returns():
     answer = run.answer()
     assert answer.result == {"before": 1, "then": 1, "after": 21}
     assert [operation["value"] for operation in answer.patch] == [2, 21]
-    assert run.broken(answer.result, {"n": 21}) is None
-    assert run.broken(answer.result, {"n": 3}) == "[1, 3]"
+    assert run.violated_postcondition(answer.result, {"n": 21}) is None
+    assert run.violated_postcondition(answer.result, {"n": 3}) == "[1, 3]"
 
 
 def test_arguments_have_their_defaults_and_absent_ones_are_none():
@@ -275,50 +275,50 @@ def test_what_a_contract_needs_of_state_and_arguments():
         ("requires: [{check: here, error: '{{ nme }}'}]", "requires[0].error: unknown name 'nme'"),
         ("requires: [{check: here, error: x, wehn: y}]", "requires[0]: unknown key 'wehn'; did you mean 'when'?"),
         ("requires: [{check: result, error: x}]", "requires[0].check: unknown name 'result'"),
-        ("requires: {check: here, error: x}", "requires: must be a list, not dict"),
-        ("requires: [check]", "requires[0]: must be an object"),
-        ("requires: [{check: [here], error: x}]", "requires[0].check: must be an expression, written as a text"),
+        ("requires: {check: here, error: x}", "requires: expected a list, got dict"),
+        ("requires: [check]", "requires[0]: expected an object"),
+        ("requires: [{check: [here], error: x}]", "requires[0].check: expected an expression as a text"),
         ("requires: [{check: here, error: x, effects: [{op: remove}]}]", "requires[0].effects[0]: 'path' is missing"),
-        ("effects: [{op: remove, path: /tree/x}]", "effects[0].path: is a list of tokens such as"),
-        ("effects: [{op: remove, path: '/tree/{{ args.x }}'}]", "effects[0].path: is a list of tokens such as"),
-        ("effects: [{op: remove, path: '{{ here }}{{ here }}'}]", "effects[0].path: is a list of tokens such as"),
-        ("effects: [{op: remove, path: [1.5]}]", "effects[0].path[0]: a token is a text or a whole number, not float"),
-        ("effects: [{op: remove, path: [true]}]", "effects[0].path[0]: a token is a text or a whole number, not bool"),
-        ("effects: [{op: remove, path: [[x, {}]]}]", "effects[0].path[0][1]: a token is a text or a whole number"),
-        ("effects: [{op: remove, path: {a: b}}]", "effects[0].path: must be a list of tokens or one expression"),
+        ("effects: [{op: remove, path: /tree/x}]", "effects[0].path: expected a list of tokens like"),
+        ("effects: [{op: remove, path: '/tree/{{ args.x }}'}]", "effects[0].path: expected a list of tokens like"),
+        ("effects: [{op: remove, path: '{{ here }}{{ here }}'}]", "effects[0].path: expected a list of tokens like"),
+        ("effects: [{op: remove, path: [1.5]}]", "effects[0].path[0]: expected a token"),
+        ("effects: [{op: remove, path: [true]}]", "effects[0].path[0]: expected a token"),
+        ("effects: [{op: remove, path: [[x, {}]]}]", "effects[0].path[0][1]: expected a token"),
+        ("effects: [{op: remove, path: {a: b}}]", "effects[0].path: expected a list of tokens or one expression"),
         ("effects: [{op: remove}]", "effects[0]: 'path' is missing"),
         ("effects: [{op: add, path: [a]}]", "effects[0]: 'value' is missing"),
         ("effects: [{op: move, path: [a]}]", "effects[0]: 'from' is missing"),
         ("effects: [{op: remove, path: [a], value: 1}]", "effects[0]: unknown key 'value'"),
-        ("effects: [{op: delete, path: [a]}]", "effects[0].op: 'delete' is none of add, remove"),
-        ("effects: [{op: [add], path: [a]}]", "effects[0].op: ['add'] is none of"),
-        ("effects: [{path: [a]}]", "effects[0]: must be an object with `op`"),
-        ("effects: [{do: [{op: delete}]}]", "effects[0].do[0].op: 'delete' is none of"),
+        ("effects: [{op: delete, path: [a]}]", "effects[0].op: expected one of add, remove"),
+        ("effects: [{op: [add], path: [a]}]", "effects[0].op: expected one of"),
+        ("effects: [{path: [a]}]", "effects[0]: expected an object with `op`"),
+        ("effects: [{do: [{op: delete}]}]", "effects[0].do[0].op: expected one of"),
         ("effects: [{do: [], op: add}]", "effects[0]: unknown key 'op'"),
         ("effects: [{op: remove, path: [a], as: x}]", "effects[0].as: only with `for_each`"),
-        ("effects: [{op: remove, path: [a], for_each: here, as: here}]", "effects[0].as: 'here' is already the name"),
+        ("effects: [{op: remove, path: [a], for_each: here, as: here}]", "effects[0].as: the name 'here' is"),
         ("effects: [{op: remove, path: ['{{ item }}']}]", "effects[0].path[0]: unknown name 'item'"),
         ("effects: [{op: remove, path: ['{{ item }}'], for_each: item}]", "effects[0].for_each: unknown name 'item'"),
-        ("effects: {op: remove}", "effects: must be a list"),
+        ("effects: {op: remove}", "effects: expected a list"),
         ("returns: '{% if x %}'", "returns: only {{ }} is filled in"),
         ("returns: {a: [1, '{{ x }}']}", "returns.a[1]: unknown name 'x'"),
         ("returns: {cases: [{value: 1}, {value: 2}]}", "returns.cases[0]: `when` is missing"),
         ("ensures: [{check: result, error: x, effects: []}]", "ensures[0]: unknown key 'effects'"),
         ("reqires: []", "unknown key 'reqires'; did you mean 'requires'?"),
-        ("let: [a]", "let: must be an object"),
-        ("let: {a: '{{ b }}', b: '{{ c }}', c: '{{ a }}'}", "let.a: lets need one another in a circle: a -> b -> c"),
-        ("let: {a: '{{ a }}'}", "let.a: lets need one another in a circle: a -> a"),
-        ("let: {a: {cases: [{when: b, value: 1}]}, b: {for_each: a, value: 2}}", "in a circle: a -> b -> a"),
-        ("let: {state: 1}", "let.state: 'state' is the name of something else"),
-        ("let: {item: 1}", "let.item: 'item' is the name of something else"),
-        ("let: {walk: 1}", "let.walk: 'walk' is the name of something else"),
-        ("let: {not: 1}", "let.not: 'not' is no name that an expression can use"),
-        ("let: {a b: 1}", "let.a b: 'a b' is no name"),
-        ("let: {a__b: 1}", "'a__b' is no name"),
-        ("let: {here: 1}", "let.here: x-contract-let has a let of this name"),
+        ("let: [a]", "let: expected an object"),
+        ("let: {a: '{{ b }}', b: '{{ c }}', c: '{{ a }}'}", "let.a: lets use one another in a cycle: a -> b -> c"),
+        ("let: {a: '{{ a }}'}", "let.a: lets use one another in a cycle: a -> a"),
+        ("let: {a: {cases: [{when: b, value: 1}]}, b: {for_each: a, value: 2}}", "in a cycle: a -> b -> a"),
+        ("let: {state: 1}", "let.state: 'state' is reserved"),
+        ("let: {item: 1}", "let.item: 'item' is reserved"),
+        ("let: {walk: 1}", "let.walk: 'walk' is reserved"),
+        ("let: {not: 1}", "let.not: 'not' is not a valid name"),
+        ("let: {a b: 1}", "let.a b: 'a b' is not a valid name"),
+        ("let: {a__b: 1}", "'a__b' is not a valid name"),
+        ("let: {here: 1}", "let.here: the name is already used in x-contract-let"),
         ("let: {a: '{{ item }}'}", "let.a: unknown name 'item'"),
         ("let: {a: '{{ result }}'}", "let.a: unknown name 'result'"),
-        ("[]", "must be an object with let, requires"),
+        ("[]", "expected an object with let, requires"),
     ],
 )  # fmt: skip
 def test_an_error_at_load_names_file_tool_and_place(text, why):
@@ -332,8 +332,8 @@ def test_an_error_at_load_names_file_tool_and_place(text, why):
     ("lets", "why"),
     [
         ({"a": "{{ nowhere }}"}, "x-contract-let.a: unknown name 'nowhere'"),
-        ({"a": "{{ b }}", "b": "{{ a }}"}, "x-contract-let.a: lets need one another in a circle"),
-        ({"args": 1}, "x-contract-let.args: 'args' is the name of something else"),
+        ({"a": "{{ b }}", "b": "{{ a }}"}, "x-contract-let.a: lets use one another in a cycle"),
+        ({"args": 1}, "x-contract-let.args: 'args' is reserved"),
     ],
 )
 def test_shared_lets_are_checked_too(lets, why):
@@ -364,10 +364,10 @@ def test_an_invariant_holds_of_every_state():
     invariant = Invariant.load(
         {"check": "state.balance >= 0", "error": "overdrawn by {{ -state.balance }}"}, where="f.yaml: invariant 0"
     )
-    assert invariant.broken({"balance": 5}, {"balance": 0}) is None
-    assert invariant.broken({"balance": 5}, {"balance": -3}) == "overdrawn by 3"
+    assert invariant.violation({"balance": 5}, {"balance": 0}) is None
+    assert invariant.violation({"balance": 5}, {"balance": -3}) == "overdrawn by 3"
     with pytest.raises(EvaluationFailed, match=r"invariant 0\.check: state\.balance is undefined"):
-        invariant.broken({}, {})
+        invariant.violation({}, {})
     assert repr(invariant) == "Invariant(state.balance >= 0)"
     assert invariant == Invariant.load(dict(invariant.data), where="elsewhere")
 
@@ -375,13 +375,13 @@ def test_an_invariant_holds_of_every_state():
 def test_an_invariant_sees_the_state_before_and_lets_of_the_state_after():
     grows = Invariant.load({"check": "here | length >= before.log | length", "error": "the log shrank"},
                            lets={"here": "{{ state.log }}", "unused": "{{ args.x }}"}, where="f")  # fmt: skip
-    assert grows.broken({"log": [1]}, {"log": [1, 2]}) is None
-    assert grows.broken({"log": [1]}, {"log": []}) == "the log shrank"
+    assert grows.violation({"log": [1]}, {"log": [1, 2]}) is None
+    assert grows.violation({"log": [1]}, {"log": []}) == "the log shrank"
 
 
 def test_an_invariant_cannot_use_a_let_about_a_call():
     lets = {"who": "{{ args.user }}", "them": "{{ [who] }}"}
-    with pytest.raises(ContractError, match="f: the let 'who' needs 'args', which an invariant does not have"):
+    with pytest.raises(ContractError, match="f: the let 'who' uses 'args', not available in an invariant"):
         Invariant.load({"check": "them", "error": "x"}, lets=lets, where="f")
     with pytest.raises(ContractError, match="f: unknown key 'effects'"):
         Invariant.load({"check": "true", "error": "x", "effects": []}, where="f")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gecko_graph.contracts.language.expression import Expression, Scope
-from gecko_graph.contracts.language.place import Place
+from gecko_graph.contracts.language.location import Location
 from gecko_graph.contracts.language.template import Template
 from gecko_graph.errors import ContractError, EvaluationFailed
 
@@ -138,7 +138,7 @@ def test_an_escape_is_refused_at_load(source):
 @pytest.mark.parametrize("source", AT_LOAD.values(), ids=AT_LOAD)
 def test_an_escape_in_a_text_is_refused_at_load_or_filled_in_as_data(source):
     text = source if source.startswith("{%") else f"a {{{{ {source} }}}} b"
-    place = Place("f: tool t: here", frozenset(scope().values))
+    place = Location("f: tool t: here", frozenset(scope().values))
     if source == AT_LOAD["two expressions"]:
         assert Template.load(text, place).fill(scope()) == "a 12 b"
         return
@@ -166,7 +166,7 @@ def test_what_comes_out_is_plain_json(source):
 
 
 def test_a_message_is_never_filled_in_again():
-    place = Place("t", frozenset(("args",)))
+    place = Location("t", frozenset(("args",)))
     echoed = Template.load({"error": "no such file: {{ args.text }}"}, place).fill(scope())
     assert echoed == {"error": "no such file: {{ 7*7 }}"}
 
@@ -184,5 +184,5 @@ def test_python_s_own_objects_in_a_scope_are_not_climbed():
     ):
         with pytest.raises(EvaluationFailed, match="undefined"):
             Expression.compile(source, names=("state",), where="t").evaluate(values)
-    with pytest.raises(EvaluationFailed, match="Leaky is no JSON value"):
+    with pytest.raises(EvaluationFailed, match="Leaky is not a JSON value"):
         Expression.compile("state.object", names=("state",), where="t").evaluate(values)

@@ -21,15 +21,15 @@ def burn(seconds):
 def test_one_pause_as_of_a_collection_of_garbage_is_no_fault_of_the_evaluation_s():
     scope = Scope({"state": {"a": 1}})
     burn(0.25)
-    assert CHECK.true(scope)
+    assert CHECK.test(scope)
     burn(0.05)
     with pytest.raises(EvaluationFailed, match="takes longer than"):
-        CHECK.true(scope)
-    assert CHECK.holds(scope), "the next evaluation has time of its own"
+        CHECK.test(scope)
+    assert CHECK.is_true(scope), "the next evaluation has time of its own"
 
 
 def test_time_that_others_used_does_not_count():
     scope = Scope({"state": {"a": 1}})
     for _ in range(2):
         time.sleep(0.25)
-        assert CHECK.true(scope)
+        assert CHECK.test(scope)

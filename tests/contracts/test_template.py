@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph.contracts.language.expression import Scope
-from gecko_graph.contracts.language.place import Place
+from gecko_graph.contracts.language.location import Location
 from gecko_graph.contracts.language.template import Template
 from gecko_graph.errors import ContractError, EvaluationFailed
 
@@ -14,7 +14,7 @@ STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo
 
 def fill(data, **values):
     scope = Scope({"state": STATE, **values})
-    return Template.load(data, Place("f: tool t: here", frozenset(scope.values))).fill(scope)
+    return Template.load(data, Location("f: tool t: here", frozenset(scope.values))).fill(scope)
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def test_values_are_filled_in(data, value):
         ("{{ 1 ", "unexpected end"),
         ("{{ 1 }}{{", "unexpected end"),
         ({"{{ x }}": 1}, "unknown name 'x'"),
-        ({1: 2}, "the key 1 is no text"),
+        ({1: 2}, "the key 1 is not a text"),
         ({"for_each": "state.names"}, "'value' is missing"),
-        ({"for_each": ["a"], "value": 1}, "must be an expression, written as a text, not list"),
+        ({"for_each": ["a"], "value": 1}, "expected an expression as a text, got list"),
         ({"for_each": "[1]", "as": "no name", "value": 1}, "must be a name"),
-        ({"for_each": "[1]", "as": "state", "value": 1}, "already the name"),
+        ({"for_each": "[1]", "as": "state", "value": 1}, "already taken"),
         ({"for_each": "[1]", "as": "a", "value": "{{ item }}"}, "unknown name 'item'"),
         ({"for_each": "[1]", "valu": 1, "value": 1}, "unknown key 'valu'; did you mean 'value'?"),
         ({"cases": []}, "must be a list of {when, value}"),
         ({"cases": [{"value": 1}, {"value": 2}]}, "here.cases[0]: `when` is missing"),
         ({"cases": [{"when": "1"}]}, "'value' is missing"),
-        ({"cases": [1]}, "must be an object"),
+        ({"cases": [1]}, "expected an object"),
         ({"cases": [{"when": "1", "value": 1}], "else": 2}, "unknown key 'else'"),
-        ({1, 2}, "set is no JSON value"),
+        ({1, 2}, "set is not a JSON value"),
         ("{{ " + "1 + " * 60 + "1 }}", "nested more than 50 levels"),
     ],
 )
@@ -91,7 +91,7 @@ def test_values_that_are_refused_at_load(data, why):
         ("x {{ state.no }}", "state.no is undefined"),
         ({"a": {"b": "{{ state.no }}"}}, "here.a.b: state.no is undefined"),
         (["{{ state.no }}"], "here[0]: state.no is undefined"),
-        ({"cases": [{"when": "false", "value": 1}]}, "when none holds"),
+        ({"cases": [{"when": "false", "value": 1}]}, "when none is true"),
         ({"{{ state.names }}": 1}, "a key must be a text"),
         ({"for_each": "state.text", "value": 1}, "for_each needs a list, not a text"),
         ({"for_each": "state", "value": 1}, "use `| keys`, `| values` or `| items`"),

@@ -58,7 +58,7 @@ def test_a_literal_is_the_value(value):
     if "e+" in repr(value) or "inf" in repr(value) or any(ord(letter) > 0xD7FF for letter in repr(value)):
         return
     source = f"{literal(value)} == state"
-    assert check_expression(source, where="test").holds(Scope({"state": value}))
+    assert check_expression(source, where="test").is_true(Scope({"state": value}))
 
 
 def leaves(value, place=()):
@@ -81,7 +81,7 @@ def test_checks_hold_of_the_real_end_state_and_of_no_other(some_tasks):
 
             def holds(state, calls=calls, before=before, items=items):
                 scope = Scope({"state": state, "before": before, "calls": calls, "answer": ""})
-                return all(check_expression(item["check"], where="test").holds(scope) for item in items)
+                return all(check_expression(item["check"], where="test").is_true(scope) for item in items)
 
             assert holds(after)
             assert not holds(after, calls=calls[1:])

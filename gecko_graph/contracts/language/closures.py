@@ -1,4 +1,4 @@
-"""Closures for operators, and for a function applied to a value: what runs most is kept short."""
+"""Closures for operators and function calls; these run most often, so they are kept short."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Build = Callable[[nodes.Node], Run]
 
 
 def constant(value: Any) -> Run:
-    """Always this value."""
+    """Return a closure with a constant value."""
     return lambda _: value
 
 
-def as_it_is(value: Any) -> Any:
-    """The value, also where it is missing."""
+def identity(value: Any) -> Any:
+    """Return the value, even if it is missing."""
     return value
 
 
-def applied(
+def apply_function(
     function: Callable[..., Any], value: Run, arguments: tuple[Sequence[Run], dict[str, Run]], lenient: bool
 ) -> Run:
-    """A filter, test or text method on a value; only a lenient one may be given something undefined."""
+    """Return a closure that applies a filter, test or text method; only a lenient one accepts undefined values."""
     args, kwargs = arguments
-    check = as_it_is if lenient else given
+    check = identity if lenient else given
 
     def run(scope: Scope) -> Any:
         scope.tick()
-        values = [check(one(scope)) for one in args]
-        named = {key: check(one(scope)) for key, one in kwargs.items()}
+        values = [check(argument(scope)) for argument in args]
+        named = {key: check(argument(scope)) for key, argument in kwargs.items()}
         return function(scope, check(value(scope)), *values, **named)
 
     def run_plain(scope: Scope) -> Any:
@@ -44,34 +44,29 @@ def applied(
     return run if args or kwargs else run_plain
 
 
-def conjunction(build: Build, node: nodes.And) -> Run:
-    """`and`."""
+def _and(build: Build, node: nodes.And) -> Run:
     left, right = build(node.left), build(node.right)
     return lambda scope: left(scope) and right(scope)
 
 
-def disjunction(build: Build, node: nodes.Or) -> Run:
-    """`or`."""
+def _or(build: Build, node: nodes.Or) -> Run:
     left, right = build(node.left), build(node.right)
     return lambda scope: left(scope) or right(scope)
 
 
-def negation(build: Build, node: nodes.Not) -> Run:
-    """`not`."""
+def _not(build: Build, node: nodes.Not) -> Run:
     inner = build(node.node)
     return lambda scope: not inner(scope)
 
 
-def sign(build: Build, node: nodes.Neg | nodes.Pos) -> Run:
-    """`-` or `+` before a number."""
+def _sign(build: Build, node: nodes.Neg | nodes.Pos) -> Run:
     inner = build(node.node)
     if isinstance(node, nodes.Neg):
         return lambda scope: number(-a_number(inner(scope), "-"))
     return lambda scope: a_number(inner(scope), "+")
 
 
-def binary(build: Build, node: nodes.BinExpr) -> Run:
-    """`+ - * / // %`."""
+def _arithmetic(build: Build, node: nodes.BinExpr) -> Run:
     apply = ARITHMETIC[type(node).__name__]
     left, right = build(node.left), build(node.right)
 
@@ -82,9 +77,8 @@ def binary(build: Build, node: nodes.BinExpr) -> Run:
     return run
 
 
-def concat(build: Build, node: nodes.Concat) -> Run:
-    """`~`."""
-    runs = [build(one) for one in node.nodes]
+def _concat(build: Build, node: nodes.Concat) -> Run:
+    runs = [build(part) for part in node.nodes]
 
     def run(scope: Scope) -> str:
         scope.tick()
@@ -93,8 +87,7 @@ def concat(build: Build, node: nodes.Concat) -> Run:
     return run
 
 
-def comparison(build: Build, node: nodes.Compare) -> Run:
-    """One comparison, or several in a row."""
+def _comparison(build: Build, node: nodes.Compare) -> Run:
     first = build(node.expr)
     rest = [(COMPARISONS[operand.op], build(operand.expr)) for operand in node.ops]
     compare, second = rest[0]
@@ -105,10 +98,10 @@ def comparison(build: Build, node: nodes.Compare) -> Run:
 
     def run_row(scope: Scope) -> bool:
         left = first(scope)
-        for holds, other in rest:
+        for test, other in rest:
             scope.tick()
             right = other(scope)
-            if not holds(scope, left, right):
+            if not test(scope, left, right):
                 return False
             left = right
         return True
@@ -116,22 +109,21 @@ def comparison(build: Build, node: nodes.Compare) -> Run:
     return run_one if len(rest) == 1 else run_row
 
 
-def conditional(build: Build, node: nodes.CondExpr) -> Run:
-    """`a if b else c`; undefined where `else` is needed and missing."""
-    test, then = build(node.test), build(node.expr1)
+def _conditional(build: Build, node: nodes.CondExpr) -> Run:
+    condition, then = build(node.test), build(node.expr1)
     missing = Missing("the value of an `if` without `else`")
     otherwise = constant(missing) if node.expr2 is None else build(node.expr2)
-    return lambda scope: then(scope) if test(scope) else otherwise(scope)
+    return lambda scope: then(scope) if condition(scope) else otherwise(scope)
 
 
 OPERATORS: dict[type, Callable[[Build, Any], Run]] = {
-    nodes.And: conjunction,
-    nodes.Or: disjunction,
-    nodes.Not: negation,
-    nodes.Neg: sign,
-    nodes.Pos: sign,
-    nodes.Concat: concat,
-    nodes.Compare: comparison,
-    nodes.CondExpr: conditional,
-    **dict.fromkeys((nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod), binary),
+    nodes.And: _and,
+    nodes.Or: _or,
+    nodes.Not: _not,
+    nodes.Neg: _sign,
+    nodes.Pos: _sign,
+    nodes.Concat: _concat,
+    nodes.Compare: _comparison,
+    nodes.CondExpr: _conditional,
+    **dict.fromkeys((nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod), _arithmetic),
 }

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import nodes
 
 from . import filters, predicates
-from .closures import OPERATORS, applied, as_it_is, constant
+from .closures import OPERATORS, apply_function, constant, identity
 from .filters import FILTERS, attribute_of, collect
 from .functions import FUNCTIONS, METHODS
 from .operators import key_of, member, number, part
@@ -31,7 +31,7 @@ from .syntax import (
 )
 
 Step = Callable[[Scope], Callable[[Any], Any]]
-"""A filter or test with its arguments: given a scope, what turns a value into another."""
+"""A filter or test with its arguments: from a scope to a function on values."""
 
 Arguments = tuple[Sequence[Run], dict[str, Run]]
 
@@ -41,17 +41,17 @@ ALL_FILTERS = (*FILTERS, *LOOPS)
 LENIENT = frozenset(
     (*(FILTERS[name] for name in filters.TAKES_MISSING), *(TESTS[name] for name in predicates.TAKES_MISSING))
 )
-"""What may be given something undefined."""
+"""Filters and tests that accept undefined values."""
 
 
 def compile_tree(tree: nodes.Expr) -> Code:
-    """The closure of one expression. Raises SyntaxFault."""
+    """Return the closure of one expression. Raises SyntaxFault."""
     compiler = _Compiler()
     return compiler.finish(compiler.build(tree))
 
 
 def compile_parts(parts: list[str | nodes.Expr]) -> Code:
-    """The closure of a text: the one expression's value, or the parts put together. Raises SyntaxFault."""
+    """Return the closure of a text: the value of a single expression, or the joined parts. Raises SyntaxFault."""
     compiler = _Compiler()
     runs = [constant(part) if isinstance(part, str) else compiler.build(part) for part in parts]
     if len(runs) == 1:
@@ -71,17 +71,17 @@ class _Compiler:
         return Code(run, names, keys, arguments, paths, whole)
 
     def build(self, node: nodes.Node) -> Run:
-        """The closure of a node, by its exact type. Raises SyntaxFault."""
+        """Return the closure of a node, by its exact type. Raises SyntaxFault."""
         self._nodes += 1
         self._depth += 1
         if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
-            raise SyntaxFault(f"it has more than {MAX_NODES} parts, or is nested more than {MAX_DEPTH} levels deep")
+            raise SyntaxFault(f"it has more than {MAX_NODES} parts or is nested more than {MAX_DEPTH} levels deep")
         if type(node) in _HANDLERS:
             run = _HANDLERS[type(node)](self, node)
         elif type(node) in OPERATORS:
             run = OPERATORS[type(node)](self.build, node)
         else:
-            why = "there are no powers" if isinstance(node, nodes.Pow) else "it is not part of the language"
+            why = "powers are not supported" if isinstance(node, nodes.Pow) else "it is not part of the language"
             raise SyntaxFault(f"{type(node).__name__.lower()}: {why}")
         self._depth -= 1
         return run
@@ -105,7 +105,7 @@ class _Compiler:
             except Fault as fault:
                 raise SyntaxFault(str(fault)) from None
         elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise SyntaxFault("a text holds half of a surrogate pair")
+            raise SyntaxFault("a text contains half of a surrogate pair")
         return constant(value)
 
     def literal_list(self, node: nodes.List | nodes.Tuple) -> Run:
@@ -113,7 +113,7 @@ class _Compiler:
 
         def run(scope: Scope) -> Any:
             scope.take_items(len(runs) + 1)
-            return [given(one(scope)) for one in runs]
+            return [given(run(scope)) for run in runs]
 
         return run
 
@@ -157,7 +157,7 @@ class _Compiler:
     def _slice(self, node: nodes.Getitem, bounds: nodes.Slice) -> Run:
         owner = self.build(node.node)
         start, stop, step = (
-            constant(None) if one is None else self.build(one) for one in (bounds.start, bounds.stop, bounds.step)
+            constant(None) if bound is None else self.build(bound) for bound in (bounds.start, bounds.stop, bounds.step)
         )
         what = describe(node.node)
 
@@ -185,8 +185,8 @@ class _Compiler:
             self._path(node.args[0], node.args[1])
 
         def run(scope: Scope) -> Any:
-            values = [one(scope) for one in args]
-            named = {key: one(scope) for key, one in kwargs.items()}
+            values = [argument(scope) for argument in args]
+            named = {key: argument(scope) for key, argument in kwargs.items()}
             if not lenient:
                 for value in (*values, *named.values()):
                     given(value)
@@ -195,7 +195,7 @@ class _Compiler:
         return run
 
     def _path(self, document: nodes.Node, path: nodes.Node) -> None:
-        """Note what a path of `at` begins with. Raises SyntaxFault for one that can be no list."""
+        """Record the first key of a path of `at`. Raises SyntaxFault for a path that cannot be a list."""
         if isinstance(path, nodes.Const | nodes.Concat | nodes.Compare | nodes.Not):
             wrote = f" [{path.value!r}]" if isinstance(path, nodes.Const) else ""
             raise SyntaxFault(f"at: a path is a list of keys and indexes: write{wrote or ' [...]'}")
@@ -206,8 +206,9 @@ class _Compiler:
             self.mentions.paths.add(path.attr)
 
     def _arguments(self, name: str, function: Callable[..., Any], node: Any, before: int) -> Arguments:
-        check_arguments(name, function, len(node.args), [one.key for one in node.kwargs], before)
-        return [self.build(one) for one in node.args], {one.key: self.build(one.value) for one in node.kwargs}
+        check_arguments(name, function, len(node.args), [keyword.key for keyword in node.kwargs], before)
+        named = {keyword.key: self.build(keyword.value) for keyword in node.kwargs}
+        return [self.build(argument) for argument in node.args], named
 
     def filtered(self, node: nodes.Filter) -> Run:
         no_spread(node)
@@ -224,15 +225,15 @@ class _Compiler:
 
     def _direct(self, name: str, function: Callable[..., Any], subject: nodes.Node, node: Any) -> Run:
         arguments = self._arguments(name, function, node, 2)
-        return applied(function, self.build(subject), arguments, function in LENIENT)
+        return apply_function(function, self.build(subject), arguments, function in LENIENT)
 
     def _step(self, name: str, function: Callable[..., Any], node: Any) -> Step:
         args, kwargs = self._arguments(name, function, node, 2)
-        check = as_it_is if function in LENIENT else given
+        check = identity if function in LENIENT else given
 
         def step(scope: Scope) -> Callable[[Any], Any]:
-            values = [check(one(scope)) for one in args]
-            named = {key: check(one(scope)) for key, one in kwargs.items()}
+            values = [check(argument(scope)) for argument in args]
+            named = {key: check(argument(scope)) for key, argument in kwargs.items()}
             return lambda value: function(scope, check(value), *values, **named)
 
         return step
@@ -260,7 +261,7 @@ class _Compiler:
         return loop
 
     def _attribute_step(self, node: Any) -> Step:
-        named = {one.key: one.value for one in node.kwargs}
+        named = {keyword.key: keyword.value for keyword in node.kwargs}
         if "attribute" not in named or not set(named) <= {"attribute", "default"}:
             raise SyntaxFault("map needs a filter's name, or attribute= and perhaps default=")
         attribute = self._attribute(named["attribute"])
@@ -294,11 +295,11 @@ class _Compiler:
         wanted = name.startswith("select")
 
         def loop(scope: Scope) -> Callable[[Any], Any]:
-            holds = test(scope)
+            matches = test(scope)
 
             def keep(value: Any) -> tuple[bool, Any]:
                 subject = value if attribute is None else attribute_of(value, attribute)
-                return bool(holds(subject)) is wanted, value
+                return bool(matches(subject)) is wanted, value
 
             return lambda values: collect(scope, values, name, keep)
 

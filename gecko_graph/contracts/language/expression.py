@@ -1,8 +1,8 @@
 """Expressions of the contract language: Jinja2's, one at a time, over JSON values.
 
-Checked and whitelisted when loaded, evaluated within limits, with no way from a value to Python. `syntax` says what an
-expression may be, `operators`, `functions`, `filters` and `predicates` what it may use, `sandbox` what it may cost;
-`compiler` turns its tree into closures, those for operators stand in `closures`.
+Checked and whitelisted when loaded, evaluated within limits, with no way from a value to Python. `syntax` defines what
+an expression may be, `operators`, `functions`, `filters` and `predicates` what it may use, `sandbox` what it may cost;
+`compiler` turns its tree into closures, those for operators are in `closures`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 from ...errors import ContractError, EvaluationFailed
 from ...state import Json
 from .compiler import compile_parts, compile_tree
-from .sandbox import LIMITS, Fault, Limits, Missing, Scope, settle
+from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
 from .syntax import Code, SyntaxFault, did_you_mean, parse_expression, parse_text
 
 __all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "shorten"]
 
 CHECK_NAMES = ("state", "before", "calls", "answer")
-"""What a check of a checklist may name."""
+"""Names available to a check of a checklist."""
 
 _FAULTS = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 def shorten(source: str, limit: int = 120) -> str:
-    """A source as it stands in a message: one line, of bounded length."""
+    """Shorten a source for a message: one line, of bounded length."""
     line = " ".join(source.split())
     return line if len(line) <= limit else f"{line[:limit]}…"
 
@@ -63,7 +63,7 @@ class Expression:
 
         Args:
             source: The expression.
-            names: The names that its scope will have.
+            names: The names in its scope.
             where: Document, tool and place, for messages.
 
         Raises:
@@ -88,15 +88,15 @@ class Expression:
             raise ContractError(f"{where}: {shorten(str(fault), 300)}, in `{shorten(source)}`") from None
         for name in sorted(code.names):
             if name not in names:
-                hint = did_you_mean(name, names) or f"; known here: {', '.join(sorted(names))}"
+                hint = did_you_mean(name, names) or f"; available: {', '.join(sorted(names))}"
                 raise ContractError(f"{where}: unknown name {name!r}{hint}, in `{shorten(source)}`")
         return cls(source, code, where)
 
     def raw(self, scope: Scope) -> Any:
-        """The value inside the sandbox: it may be `Missing`, and may share its parts with the state.
+        """Return the value inside the sandbox: it may be `Missing`, and may share its parts with the state.
 
         Raises:
-            EvaluationFailed: It has no value, or went over its limits.
+            EvaluationFailed: It has no value, or exceeded its limits.
         """
         try:
             if perf_counter() > scope.deadline:
@@ -108,37 +108,37 @@ class Expression:
             raise self.failed(_explain(fault)) from None
 
     def evaluate(self, scope: Scope) -> Json:
-        """The value as plain JSON, shared with nothing; its time begins now.
+        """Return the value as an independent copy in plain JSON; resets the evaluation deadline.
 
         Raises:
-            EvaluationFailed: It has no value, something in it is undefined, or it went over its limits.
+            EvaluationFailed: It has no value, something in it is undefined, or it exceeded its limits.
         """
         scope.start()
-        return self.settled(scope, self.raw(scope))
+        return self.to_json(scope, self.raw(scope))
 
-    def holds(self, scope: Scope) -> bool:
-        """Whether the value counts as true; its time begins now. Raises EvaluationFailed as `evaluate` does."""
+    def is_true(self, scope: Scope) -> bool:
+        """Return whether the value is true; resets the evaluation deadline. Raises EvaluationFailed like `evaluate`."""
         scope.start()
-        return self.true(scope)
+        return self.test(scope)
 
-    def true(self, scope: Scope) -> bool:
-        """Whether the value counts as true, in the time that the scope has left. Raises EvaluationFailed."""
+    def test(self, scope: Scope) -> bool:
+        """Return whether the value is true, within the scope's deadline. Raises EvaluationFailed."""
         value = self.raw(scope)
         if type(value) is Missing:
             raise self.failed(f"{value.what} is undefined")
         return bool(value)
 
-    def settled(self, scope: Scope, value: Any) -> Json:
-        """A raw value of this expression as plain JSON. Raises EvaluationFailed."""
+    def to_json(self, scope: Scope, value: Any) -> Json:
+        """Convert a raw value of this expression to plain JSON. Raises EvaluationFailed."""
         try:
-            return settle(scope, value)
+            return copy_json(scope, value)
         except Fault as fault:
             raise self.failed(str(fault)) from None
         except (RecursionError, MemoryError) as fault:
             raise self.failed(_explain(fault)) from None
 
     def failed(self, why: str) -> EvaluationFailed:
-        """The failure of this expression, with its place."""
+        """Build the failure of this expression, with its location."""
         return EvaluationFailed(f"{self.where}: {shorten(why, 300)}, in `{shorten(self.source)}`")
 
 
@@ -150,10 +150,10 @@ def _explain(fault: BaseException) -> str:
         OverflowError: "a number is too large",
     }
     if isinstance(fault, KeyError):
-        return f"{fault.args[0] if fault.args else 'a name'} is not given"
+        return f"{fault.args[0] if fault.args else 'a name'} is not available"
     return known.get(type(fault), str(fault).split(";")[0][:200])
 
 
 def check_expression(source: str, *, where: str) -> Expression:
-    """A checklist item's check, over `state`, `before`, `calls` and `answer`. Raises ContractError."""
+    """Return a checklist item's check, over `state`, `before`, `calls` and `answer`. Raises ContractError."""
     return Expression.compile(source, names=CHECK_NAMES, where=where)

@@ -5,7 +5,7 @@ r"""The filters of the contract language: Jinja2's names and meanings where it h
 | `default(value[, boolean])` | another value for what is undefined (with `boolean` also for what is not true) |
 | `length` `list` | of a list, a text or an object's keys |
 | `first` `last` | of a list or a text; undefined where it is empty |
-| `sort` `unique` `min` `max` | `attribute=`, `case_sensitive=`, `reverse=`; **letter case is ignored** unless told |
+| `sort` `unique` `min` `max` | `attribute=`, `case_sensitive=`, `reverse=`; **letter case is ignored** by default |
 | `sum` `abs` `round` `int` `float` | numbers; `'abc' \| int` raises unless a default is given |
 | `fixed(places)` | a number as text with so many decimals: `1.50` |
 | `join` `string` `tojson` `replace` `lower` `upper` `lines` `bytes` | texts; `bytes` is the length in UTF-8 |
@@ -43,7 +43,7 @@ from .sandbox import (
 Filter = Callable[..., Any]
 
 _REPLACEMENT: Final = 8
-"""Bytes that a replacement counts for besides its text: many small ones take time that no clock interrupts."""
+"""Bytes counted per replacement besides its text: many small ones take time that the deadline cannot interrupt."""
 
 _LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _INTEGER = re.compile(r"\s*[-+]?[0-9]{1,40}\s*")
@@ -51,7 +51,7 @@ _DECIMAL = re.compile(r"\s*[-+]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400
 
 
 def attribute_of(value: Any, attribute: Any) -> Any:
-    """`attribute` of an item, dots leading deeper: `map(attribute='owner.name')`; undefined where there is none."""
+    """Return `attribute` of an item, dots for nested ones: `map(attribute='owner.name')`; undefined if absent."""
     if type(attribute) is int:
         return member(value, attribute, f"the item's {attribute}")
     for name in a_text(attribute, "attribute").split("."):
@@ -60,7 +60,7 @@ def attribute_of(value: Any, attribute: Any) -> Any:
 
 
 def attributes_of(scope: Scope, values: list[Json], attribute: Any) -> list[Any]:
-    """The items themselves, or that attribute of each; undefined ones raise. Raises Fault."""
+    """Return the items, or that attribute of each. Raises Fault for undefined ones."""
     if attribute is None:
         return values
     found = []
@@ -116,8 +116,8 @@ def _sort(scope: Scope, value: Any, reverse: Any = False, case_sensitive: Any = 
     values = a_list(value, "sort")
     scope.take_items(len(values))
     order = list(range(len(values)))
-    for one in reversed(attribute.split(",") if isinstance(attribute, str) else [attribute]):
-        keys = _order_keys(scope, values, one, case_sensitive)
+    for name in reversed(attribute.split(",") if isinstance(attribute, str) else [attribute]):
+        keys = _order_keys(scope, values, name, case_sensitive)
         order.sort(key=keys.__getitem__, reverse=bool(reverse))
     return [values[place] for place in order]
 
@@ -173,7 +173,7 @@ def _round(_: Scope, value: Any, precision: Any = 0, method: Any = "common") -> 
     if method in ("ceil", "floor"):
         step = 10**places
         return number(float((math.ceil if method == "ceil" else math.floor)(amount * step) / step))
-    raise Fault("round knows the methods 'common', 'ceil' and 'floor'")
+    raise Fault("round: expected the method 'common', 'ceil' or 'floor'")
 
 
 def _int(_: Scope, value: Any, default: Any = UNSET) -> Any:
@@ -215,7 +215,7 @@ def _join(scope: Scope, value: Any, d: Any = "", attribute: Any = None) -> str:
 
 
 def _replace(scope: Scope, value: Any, old: Any, new: Any, count: Any = None) -> str:
-    source, before, after = (a_text(one, "replace") for one in (value, old, new))
+    source, before, after = (a_text(argument, "replace") for argument in (value, old, new))
     times = source.count(before)
     if count is not None:
         times = min(times, max(a_small_int(count, "replace", 2**31), 0))
@@ -247,7 +247,7 @@ def _bytes(_: Scope, value: Any) -> int:
 def _interleave(scope: Scope, value: Any, between: Any) -> list[Json]:
     values = a_list(value, "interleave")
     scope.take_items(2 * len(values))
-    return [one for item in values for one in (between, item)][1:]
+    return [part for item in values for part in (between, item)][1:]
 
 
 def _keys(scope: Scope, value: Any) -> list[str]:
@@ -263,7 +263,7 @@ def _values(scope: Scope, value: Any) -> list[Json]:
 def _items(scope: Scope, value: Any) -> list[Json]:
     scope.take_items(len(an_object(value, "items")))
     scope.take(200 * len(value))
-    return [{"key": key, "value": one} for key, one in value.items()]
+    return [{"key": key, "value": member} for key, member in value.items()]
 
 
 def _string(scope: Scope, value: Any) -> str:
@@ -279,16 +279,16 @@ FILTERS: dict[str, Filter] = {
 }  # fmt: skip
 
 TAKES_MISSING: Final = frozenset(("default",))
-"""Filters that may be given something undefined."""
+"""Filters that accept undefined values."""
 
 
 def collect(scope: Scope, values: Any, what: str, keep: Callable[[Any], tuple[bool, Any]]) -> list[Json]:
-    """The loop of `map`, `select` and their like: a list, the clock read at each item. Raises Fault."""
+    """Run the loop of `map`, `select` and the like, checking the deadline at each item. Raises Fault."""
     found = []
     for value in a_list(values, what):
         scope.tick()
-        kept, one = keep(value)
+        kept, result = keep(value)
         if kept:
-            found.append(one)
+            found.append(result)
     scope.take_items(len(found))
     return found

@@ -31,7 +31,7 @@ _IDENTIFIER = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
-    """The tokens of a path, lists in it spliced in. Raises Fault for what is no token, and for more than 100."""
+    """Return the tokens of a path, lists in it spliced in. Raises Fault for invalid tokens, and for more than 100."""
     scope.tick()
     tokens: list[str | int] = []
     for token in a_list(path, "a path"):
@@ -47,7 +47,7 @@ def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
 
 
 def at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
-    """What is at a path; the default where nothing is, and undefined without one. Raises Fault if the path is none."""
+    """Return the value at a path, else the default, else undefined. Raises Fault for an invalid path."""
     value = document
     for token in splice(scope, path):
         if type(value) is dict:
@@ -66,7 +66,7 @@ def _index(value: Any, token: str | int) -> str | int:
 
 
 def walk(scope: Scope, document: Any) -> list[Json]:
-    """Everything below a document, parents before their members, as `{path, key, value}`. Raises Fault."""
+    """Return everything below a document, parents before their members, as `{path, key, value}`. Raises Fault."""
     found: list[Json] = []
     open_ends: list[tuple[list[str | int], Any]] = [([], given(document))]
     while open_ends:
@@ -75,7 +75,7 @@ def walk(scope: Scope, document: Any) -> list[Json]:
             scope.take(256 + 8 * len(path))
             found.append({"path": path, "key": path[-1], "value": value})
         if len(path) > MAX_DEPTH or len(found) > scope.limits.items:
-            raise Fault(f"walk finds more than {scope.limits.items:,} values, or more than {MAX_DEPTH} levels")
+            raise Fault(f"walk: more than {scope.limits.items:,} values, or more than {MAX_DEPTH} levels")
         scope.tick()
         open_ends.extend(_below(scope, path, value))
     return found
@@ -91,16 +91,16 @@ def _below(scope: Scope, path: list[str | int], value: Any) -> Iterator[tuple[li
 
 
 def zip_lists(scope: Scope, *lists: Any) -> list[Json]:
-    """Items of several lists side by side, as many as the shortest has. Raises Fault."""
-    checked = [a_list(one, "zip") for one in lists]
-    count = min((len(one) for one in checked), default=0)
+    """Return items of several lists side by side, as many as the shortest has. Raises Fault."""
+    checked = [a_list(items, "zip") for items in lists]
+    count = min((len(items) for items in checked), default=0)
     scope.take_items(count)
     scope.take(count * (64 + 8 * len(checked)))
     return [list(row) for row in zip(*checked, strict=False)]
 
 
 def index(scope: Scope, values: Any, value: Any) -> Any:
-    """Where `value` is first found in a list or a text; undefined where it is not. Raises Fault."""
+    """Return the first index of `value` in a list or a text; undefined where it is absent. Raises Fault."""
     missing = Missing("the index of what is not there")
     if isinstance(values, str):
         position = values.find(a_text(value, "index of a text"))
@@ -113,7 +113,7 @@ def index(scope: Scope, values: Any, value: Any) -> Any:
 
 
 def whole_numbers(scope: Scope, *bounds: Any) -> list[int]:
-    """`range` as a list. Raises Fault."""
+    """Return `range` as a list. Raises Fault."""
     if not 1 <= len(bounds) <= 3:
         raise Fault("range needs one to three numbers")
     numbers = range(*(a_small_int(bound, "range", 2**62) for bound in bounds))
@@ -122,28 +122,28 @@ def whole_numbers(scope: Scope, *bounds: Any) -> list[int]:
 
 
 def _length(numbers: range) -> int:
-    """`len` of a range raises for what does not fit a machine word."""
+    """Return the length of a range; `len` raises beyond a machine word."""
     return max(0, (numbers.stop - numbers.start + numbers.step - (1 if numbers.step > 0 else -1)) // numbers.step)
 
 
 def new_id(scope: Scope, prefix: Any = "") -> str:
-    """An identifier that no other call, seed or `new_id` of this call gives.
+    """Return an identifier that is unique among calls, seeds and uses of `new_id` in this call.
 
-    A let's identifiers do not depend on when the let is asked for: whoever opens the call again finds the same ones.
+    A let's identifiers do not depend on when the let is evaluated, so opening the call again gives the same ones.
 
     Raises:
-        Fault: The prefix is no text.
+        Fault: The prefix is not a text.
     """
     begin = a_text(prefix, "new_id")
     scope.take_text(begin)
     identity = scope.call_id if isinstance(scope.call_id, str) else scope.call_id()
-    source = f"{scope.seed}\x1f{identity}\x1f{begin}\x1f{scope.next_made()}"
+    source = f"{scope.seed}\x1f{identity}\x1f{begin}\x1f{scope.count_identifier()}"
     digest = int.from_bytes(hashlib.sha256(source.encode()).digest()[:10], "big")
     return begin + "".join(_IDENTIFIER[digest >> 5 * place & 31] for place in range(12))
 
 
 def money(_: Scope, value: Any) -> int | float:
-    """A number rounded to cents, half a cent upwards, by the digits it prints with. Raises Fault."""
+    """Return a number rounded to cents, half a cent upwards, by the digits it prints with. Raises Fault."""
     amount = a_number(value, "money")
     try:
         return number(float(Decimal(str(amount)).quantize(_CENT, rounding=ROUND_HALF_UP)))
@@ -193,23 +193,23 @@ def _trimming(name: str) -> Function:
 
 
 def startswith(_: Scope, text: Any, prefix: Any) -> bool:
-    """Whether a text begins with another. Raises Fault."""
+    """Return whether a text begins with another. Raises Fault."""
     return a_text(text, "startswith").startswith(a_text(prefix, "startswith"))
 
 
 def endswith(_: Scope, text: Any, suffix: Any) -> bool:
-    """Whether a text ends with another. Raises Fault."""
+    """Return whether a text ends with another. Raises Fault."""
     return a_text(text, "endswith").endswith(a_text(suffix, "endswith"))
 
 
 def lower(scope: Scope, text: Any) -> str:
-    """A text in small letters. Raises Fault."""
+    """Return a text in small letters. Raises Fault."""
     scope.take_text(a_text(text, "lower"), growth=3)
     return str(text).lower()
 
 
 def upper(scope: Scope, text: Any) -> str:
-    """A text in capital letters. Raises Fault."""
+    """Return a text in capital letters. Raises Fault."""
     scope.take_text(a_text(text, "upper"), growth=3)
     return str(text).upper()
 

@@ -1,4 +1,4 @@
-"""The operators of the contract language: on JSON values, and counted wherever a value could be large."""
+"""The operators of the contract language, on JSON values; costs are counted wherever a value could be large."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NUMBERS = frozenset((int, float))
 SCALARS = frozenset((str, int, float, bool, type(None)))
 
 _LONG = 200
-"""Characters from which on a text is looked for in a list item by item, with the clock read at each."""
+"""Characters from which a text is searched in a list item by item, checking the deadline at each."""
 
 
 def number(value: int | float) -> int | float:
-    """A result of arithmetic, if it can be kept. Raises Fault."""
+    """Return a result of arithmetic if it is within the limits. Raises Fault."""
     if isinstance(value, int):
         if -MAX_INT <= value <= MAX_INT:
             return value
@@ -31,7 +31,7 @@ def number(value: int | float) -> int | float:
 
 
 def add(scope: Scope, left: Any, right: Any) -> Json:
-    """`+`: two numbers, two texts or two lists. Raises Fault."""
+    """Add two numbers, two texts or two lists. Raises Fault."""
     if type(left) in NUMBERS and type(right) in NUMBERS:
         return number(left + right)
     if isinstance(left, str) and isinstance(right, str):
@@ -43,9 +43,8 @@ def add(scope: Scope, left: Any, right: Any) -> Json:
     raise Fault(f"+ cannot add {kind(given(right))} to {kind(given(left))}")
 
 
-def arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
-    """An operator on two numbers and nothing else: no text is repeated or formatted."""
-
+def _arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
+    # numbers only: texts are not repeated or formatted
     def apply(scope: Scope, left: Any, right: Any) -> int | float:
         return number(compute(a_number(left, sign), a_number(right, sign)))
 
@@ -54,16 +53,16 @@ def arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
 
 ARITHMETIC: dict[str, Operator] = {
     "Add": add,
-    "Sub": arithmetic("-", operator.sub),
-    "Mul": arithmetic("*", operator.mul),
-    "Div": arithmetic("/", operator.truediv),
-    "FloorDiv": arithmetic("//", operator.floordiv),
-    "Mod": arithmetic("%", operator.mod),
+    "Sub": _arithmetic("-", operator.sub),
+    "Mul": _arithmetic("*", operator.mul),
+    "Div": _arithmetic("/", operator.truediv),
+    "FloorDiv": _arithmetic("//", operator.floordiv),
+    "Mod": _arithmetic("%", operator.mod),
 }
 
 
 def equal(scope: Scope, left: Any, right: Any) -> bool:
-    """`==`: as in Python, counted, because values that share their parts can take forever to compare. Raises Fault."""
+    """Compare as `==` does, counting costs: values with shared parts can take exponential time. Raises Fault."""
     if type(left) in SCALARS and type(right) in SCALARS:
         return bool(left == right)
     if left is right:
@@ -88,13 +87,11 @@ def _equal_member(scope: Scope, left: Any, right: Any) -> bool:
 
 
 def unequal(scope: Scope, left: Any, right: Any) -> bool:
-    """`!=`. Raises Fault."""
+    """Compute `!=`. Raises Fault."""
     return not equal(scope, left, right)
 
 
-def ordering(sign: str, compare: Callable[[Any, Any], bool]) -> Operator:
-    """A comparison of two numbers or two texts: no other values have an order."""
-
+def _ordering(sign: str, compare: Callable[[Any, Any], bool]) -> Operator:
     def apply(scope: Scope, left: Any, right: Any) -> bool:
         if (type(left) in NUMBERS and type(right) in NUMBERS) or (isinstance(left, str) and isinstance(right, str)):
             return compare(left, right)
@@ -104,15 +101,15 @@ def ordering(sign: str, compare: Callable[[Any, Any], bool]) -> Operator:
 
 
 def key_of(key: Any) -> Any:
-    """A key as objects have them: a whole number becomes its digits, because identifiers are often numbers."""
+    """Return a key of an object: a whole number becomes a text, because identifiers are often numbers."""
     return str(key) if type(key) is int else key
 
 
 def contains(scope: Scope, member: Any, container: Any) -> bool:
-    """`in`: a part of a text, an item of a list, a key of an object (a whole number names the key with its digits).
+    """Compute `in`: a part of a text, an item of a list, a key of an object (whole numbers become texts).
 
     Raises:
-        Fault: The container holds nothing, or the member cannot be in it.
+        Fault: The container is not one, or the member cannot be in it.
     """
     if isinstance(container, dict):
         key = key_of(given(member))
@@ -129,29 +126,29 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
 
 
 def lacks(scope: Scope, member: Any, container: Any) -> bool:
-    """`not in`. Raises Fault."""
+    """Compute `not in`. Raises Fault."""
     return not contains(scope, member, container)
 
 
 COMPARISONS: dict[str, Operator] = {
     "eq": equal,
     "ne": unequal,
-    "lt": ordering("<", operator.lt),
-    "lteq": ordering("<=", operator.le),
-    "gt": ordering(">", operator.gt),
-    "gteq": ordering(">=", operator.ge),
+    "lt": _ordering("<", operator.lt),
+    "lteq": _ordering("<=", operator.le),
+    "gt": _ordering(">", operator.gt),
+    "gteq": _ordering(">=", operator.ge),
     "in": contains,
     "notin": lacks,
 }
 
 
 def member(value: Any, key: Any, what: str) -> Any:
-    """`value.key` and `value[key]`: a key of an object, an index of a list or a text; Missing where there is none.
+    """Return `value.key` or `value[key]`: a key of an object, an index of a list or a text; Missing where it is absent.
 
     Args:
-        value: Any value; what is missing stays missing.
+        value: Any value; Missing stays Missing.
         key: A text or a whole number.
-        what: How the expression calls it, for the message when it is needed after all.
+        what: The expression's text, for the message if the value is needed.
     """
     if type(value) is Missing:
         return value
@@ -164,7 +161,7 @@ def member(value: Any, key: Any, what: str) -> Any:
 
 
 def part(scope: Scope, value: Any, bounds: slice, what: str) -> Any:
-    """`value[start:stop:step]` of a list or a text. Raises Fault."""
+    """Return `value[start:stop:step]` of a list or a text. Raises Fault."""
     if type(value) is Missing:
         return value
     for bound in (bounds.start, bounds.stop, bounds.step):

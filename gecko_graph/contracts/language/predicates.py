@@ -1,4 +1,4 @@
-"""The tests of the contract language, what stands after `is`: Jinja2's, and three for texts.
+"""The tests of the contract language, used after `is`: Jinja2's, and three for texts.
 
 `defined undefined` · `none boolean true false integer float number string mapping sequence iterable` ·
 `eq ne lt le gt ge` and their signs · `in containing startingwith endingwith` · `odd even divisibleby` · `lower upper`.
@@ -113,4 +113,4 @@ TESTS: dict[str, Predicate] = {
 }
 
 TAKES_MISSING: Final = frozenset(("defined", "undefined"))
-"""Tests that may be given something undefined."""
+"""Tests that accept undefined values."""

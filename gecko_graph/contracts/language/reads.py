@@ -1,4 +1,4 @@
-"""What a checklist item's check looks at, as far as its source says: which places of the state, which calls."""
+"""What a checklist item's check reads, by its source: paths of the state, and whether the calls."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ from jinja2 import nodes
 
 from .syntax import parse_expression
 
-Place = tuple[str, ...]
+StatePath = tuple[str, ...]
 
 
 class Reads(NamedTuple):
-    """What one expression looks at.
+    """What one expression reads.
 
     Attributes:
-        places: Places of the state, each with the member that it is asked for, as in `'bills' in state.trays`, or with
-            None for all of it. A key that is computed ends a place: everything below counts as read.
-        calls: Whether it looks at the calls.
-        texts: The texts that stand in it.
+        places: Paths of the state, each with the member that is tested, as in `'bills' in state.trays`, or with
+            None for all of it. A computed key ends a path: everything below counts as read.
+        calls: Whether it reads the calls.
+        texts: The text literals in it.
     """
 
-    places: frozenset[tuple[Place, str | None]]
+    places: frozenset[tuple[StatePath, str | None]]
     calls: bool
     texts: frozenset[str]
 
 
 @lru_cache(maxsize=8192)
 def reads_of(source: str) -> Reads:
-    """What an expression reads of `state` and `before`, whether of `calls`, and the texts that stand in it."""
+    """Return what an expression reads of `state` and `before`, whether it reads `calls`, and its text literals."""
     tree = parse_expression(source)
     names = {node.name for node in tree.find_all(nodes.Name)} | {getattr(tree, "name", None)}
     texts = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
     return Reads(frozenset(_reads(tree)), "calls" in names, frozenset(texts))
 
 
-def _reads(node: nodes.Node) -> Iterator[tuple[Place, str | None]]:
+def _reads(node: nodes.Node) -> Iterator[tuple[StatePath, str | None]]:
     member = None
-    if isinstance(node, nodes.Compare) and [one.op for one in node.ops] in (["in"], ["notin"]):
+    if isinstance(node, nodes.Compare) and [operand.op for operand in node.ops] in (["in"], ["notin"]):
         member = _text(node.expr)
     inner = node.ops[0].expr if member is not None and isinstance(node, nodes.Compare) else node
-    place = _place(inner)
+    place = _state_path(inner)
     if place is not None:
         yield place[0], member
-    children = node.iter_child_nodes() if place is None else _beside(inner)
+    children = node.iter_child_nodes() if place is None else _other_expressions(inner)
     for child in children:
         yield from _reads(child)
 
 
-def _place(node: nodes.Node) -> tuple[Place, bool] | None:
-    """The literal keys from the state to a value, and whether more may follow; None for what is no part of it."""
+def _state_path(node: nodes.Node) -> tuple[StatePath, bool] | None:
+    """Return the literal keys from the state to a value, and whether more may follow; None for other values."""
     if isinstance(node, nodes.Name):
         return ((), True) if node.name in ("state", "before") else None
     owner = _owner(node)
-    found = None if owner is None else _place(owner)
+    found = None if owner is None else _state_path(owner)
     if found is None:
         return None
     keys, whole = found
@@ -66,7 +66,7 @@ def _place(node: nodes.Node) -> tuple[Place, bool] | None:
 
 
 def _owner(node: nodes.Node) -> nodes.Node | None:
-    """Whose part a part is: of `a.b` and `a['b']` and `at(a, path)` it is `a`."""
+    """Return the owner of a part: `a` for `a.b`, `a['b']` and `at(a, path)`."""
     if isinstance(node, nodes.Getattr | nodes.Getitem):
         return node.node
     if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name == "at":
@@ -75,7 +75,7 @@ def _owner(node: nodes.Node) -> nodes.Node | None:
 
 
 def _keys(node: Any) -> list[str | None]:
-    """The keys of one part, None for one that is computed or the position in a list."""
+    """Return the keys of one part, None for a computed one or an index."""
     if isinstance(node, nodes.Call):
         path = node.args[1] if len(node.args) > 1 else None
         return [_text(item) for item in path.items] if isinstance(path, nodes.List) else [None]
@@ -86,8 +86,8 @@ def _text(node: nodes.Node) -> str | None:
     return node.value if isinstance(node, nodes.Const) and isinstance(node.value, str) else None
 
 
-def _beside(node: nodes.Node) -> Iterator[nodes.Node]:
-    """The expressions in a place besides its owners: computed keys, a path, a default."""
+def _other_expressions(node: nodes.Node) -> Iterator[nodes.Node]:
+    """Yield the expressions in a path besides its owners: computed keys, a path, a default."""
     while (owner := _owner(node)) is not None:
         yield from (child for child in node.iter_child_nodes() if child is not owner)
         node = owner

@@ -1,8 +1,8 @@
-"""What an expression may touch and what it may cost.
+"""What an expression may access and what it may cost.
 
 Jinja2 is the grammar of the contract language; nothing of its runtime is used. Expressions are evaluated by closures
-of our own over plain JSON values, so there is no attribute of a Python object to climb to, and every operation that can
-build or read much counts what it takes: bytes of text and items, and time by a clock that is read per expression and
+of our own over plain JSON values, so attributes of Python objects cannot be reached, and every operation that can
+build or read much counts its cost: bytes of text and items, and time by a clock that is read per expression and
 per item.
 """
 
@@ -22,11 +22,11 @@ MAX_DEPTH = 100
 
 _ESCAPED_SPACES = "\n\t\r"
 _ITEM = 64
-"""Bytes that one item of a list or object is taken to need: its reference and a small value."""
+"""Bytes counted for one item of a list or object: its reference and a small value."""
 
 _GRACE = 0.03
-"""Seconds that an evaluation gets once when its time is over: a thousand runs at once make a collection of garbage take
-half a second, and a check that it hits has done nothing wrong."""
+"""Seconds added once when the time is over: with a thousand runs at once a garbage collection takes half a second,
+which is not the fault of the check that it interrupts."""
 
 
 class Fault(Exception):
@@ -39,8 +39,8 @@ class Limits:
 
     Args:
         seconds: Time of one evaluation, or of one phase of a contract (its requirements, its effects, its ensures).
-            The rest of 250 ms is for what no clock interrupts (one operation in C, a collection of the garbage that the
-            evaluation has made) and for `_GRACE`.
+            The rest of 250 ms is for what the deadline cannot interrupt (one operation in C, a garbage collection after
+            the evaluation) and for `_GRACE`.
         memory: Bytes of text and items that it may build, estimated from above.
         items: Members of one list.
         operations: Patch operations of one contract.
@@ -56,13 +56,13 @@ LIMITS = Limits()
 
 
 class Scope:
-    """The names that expressions see during one call, and the budget they share.
+    """The names available to expressions during one call, and their shared budget.
 
     Args:
         values: Name to JSON value. A dict is used as it is, so that a subclass can supply names lazily (`__missing__`).
         limits: What evaluations may cost.
         seed: Seed of `new_id`.
-        call_id: What makes the identifiers of this call differ from those of others; a function where that costs time.
+        call_id: Makes the identifiers of this call unique; a function where computing it costs time.
     """
 
     __slots__ = (
@@ -98,7 +98,7 @@ class Scope:
             self.late()
 
     def late(self) -> None:
-        """Raise Fault if the time was really used here; other threads may have had the processor meanwhile."""
+        """Raise Fault if this thread has used the time itself; other threads may have had the processor."""
         now = thread_time()
         left = self.limits.seconds - (now - self._cpu)
         if left <= 0 and not self._excused:
@@ -119,27 +119,27 @@ class Scope:
         raise Fault(f"it builds more than {self.limits.memory / 1_000_000:g} MB")
 
     def take_text(self, *parts: str, growth: int = 1) -> None:
-        """Take what a text put together from `parts` needs; letters beyond ASCII may become `growth` characters."""
+        """Take the bytes of a text joined from `parts`; letters beyond ASCII may become `growth` characters."""
         width = 1 if all(part.isascii() for part in parts) else 4 * growth
         self.take(width * sum(len(part) for part in parts))
 
     def take_items(self, count: int) -> None:
-        """Take what a new list of `count` items needs. Raises Fault when it is longer than a list may be."""
+        """Take the bytes of a new list of `count` items. Raises Fault when it is too long."""
         if count > self.limits.items:
             raise Fault(f"a list of more than {self.limits.items:,} items")
         self._room -= _ITEM * count
         if self._room < 0:
             self.spent()
 
-    def next_made(self) -> str:
-        """What tells the next identifier from the others of this call: `place`, and how many were made there before."""
+    def count_identifier(self) -> str:
+        """Return a suffix that makes the next identifier unique in this call: `place`, and a count."""
         count = self._made.get(self.place, 0)
         self._made[self.place] = count + 1
         return f"{self.place} {count}"
 
 
 class Missing:
-    """The value of a name, key or index that is not there. Only `is defined`, `default` and `at` accept it."""
+    """The value of an absent name, key or index. Only `is defined`, `default` and `at` accept it."""
 
     __slots__ = ("what",)
 
@@ -147,7 +147,7 @@ class Missing:
         self.what = what
 
     def fail(self) -> NoReturn:
-        """Raise Fault, saying what is missing."""
+        """Raise Fault, naming what is missing."""
         raise Fault(f"{self.what} is undefined")
 
     def __bool__(self) -> bool:
@@ -155,7 +155,7 @@ class Missing:
 
 
 def given(value: Any) -> Json:
-    """The value itself, unless it is missing. Raises Fault."""
+    """Return the value itself, unless it is missing. Raises Fault."""
     if type(value) is Missing:
         value.fail()
     return value
@@ -168,30 +168,30 @@ _KINDS: dict[type, str] = {
 
 
 _PLAIN = frozenset((type(None), bool, int, float))
-"""Types whose values are settled as they are."""
+"""Types whose values need no copy."""
 
 
 def kind(value: Any) -> str:
-    """What a value is, for messages."""
+    """Return a value's type, for messages."""
     return _KINDS.get(type(value), type(value).__name__)
 
 
 def a_text(value: Any, what: str) -> str:
-    """`value` if it is a text. Raises Fault, naming `what` needs it."""
+    """Return `value` if it is a text. Raises Fault, naming `what`."""
     if isinstance(value, str):
         return value
     raise Fault(f"{what} needs a text, not {kind(given(value))}")
 
 
 def a_number(value: Any, what: str) -> int | float:
-    """`value` if it is a number. Raises Fault, naming `what` needs it."""
+    """Return `value` if it is a number. Raises Fault, naming `what`."""
     if type(value) in (int, float):
         return value  # type: ignore[no-any-return]
     raise Fault(f"{what} needs a number, not {kind(given(value))}")
 
 
 def a_list(value: Any, what: str) -> list[Json]:
-    """`value` if it is a list. A text is never read letter by letter, an object never key by key. Raises Fault."""
+    """Return `value` if it is a list; texts and objects are not iterated implicitly. Raises Fault."""
     if isinstance(value, list):
         return value
     hint = "; `| list` gives its letters" if isinstance(value, str) else ""
@@ -200,24 +200,24 @@ def a_list(value: Any, what: str) -> list[Json]:
 
 
 def an_object(value: Any, what: str) -> dict[str, Json]:
-    """`value` if it is an object. Raises Fault, naming `what` needs it."""
+    """Return `value` if it is an object. Raises Fault, naming `what`."""
     if isinstance(value, dict):
         return value
     raise Fault(f"{what} needs an object, not {kind(given(value))}")
 
 
 def a_small_int(value: Any, what: str, limit: int) -> int:
-    """`value` if it is a whole number within ±limit. Raises Fault."""
+    """Return `value` if it is a whole number within ±limit. Raises Fault."""
     if type(value) is int and -limit <= value <= limit:
         return value
     raise Fault(f"{what} needs a whole number of at most {limit}")
 
 
 def measure(scope: Scope, value: Json, depth: int = 0) -> None:
-    """Take what printing `value` needs, before it is printed: values that hold one another twice grow without bound.
+    """Take the bytes for printing `value`, before it is printed: shared parts can make the text grow exponentially.
 
     Raises:
-        Fault: It is too large, too deep, or holds something undefined.
+        Fault: It is too large, too deep, or contains something undefined.
     """
     if isinstance(value, str):
         scope.take(_printed_size(value))
@@ -236,7 +236,7 @@ def measure(scope: Scope, value: Json, depth: int = 0) -> None:
 
 
 def _printed_size(value: str) -> int:
-    """Bytes for a text inside a printed value: escapes count, and pieces, their sum and copies live at once."""
+    """Return the bytes for a text inside a printed value: escapes, and pieces and copies that live at once."""
     width = 4 if value.isascii() else 16
     plain = value
     for space in _ESCAPED_SPACES:
@@ -248,7 +248,7 @@ def _printed_size(value: str) -> int:
 
 
 def text(scope: Scope, value: Any) -> str:
-    """How a value prints in a text: numbers and objects as Python prints them, as Jinja does. Raises Fault."""
+    """Format a value in a text: numbers and objects as Python prints them, like Jinja. Raises Fault."""
     if type(value) is str:
         return value
     measure(scope, value)
@@ -256,35 +256,36 @@ def text(scope: Scope, value: Any) -> str:
 
 
 def json_text(scope: Scope, value: Any) -> str:
-    """A value as JSON text, keys in the order they have. Raises Fault."""
+    """Format a value as JSON text, keys in their order. Raises Fault."""
     measure(scope, value)
     return json.dumps(value, ensure_ascii=False)
 
 
 def join(scope: Scope, parts: list[str], glue: str = "") -> str:
-    """Put texts together. The one place where text grows. Raises Fault."""
+    """Join texts; every text grows here. Raises Fault."""
     glued = len(glue) * max(len(parts) - 1, 0)
     width = 1 if glue.isascii() and all(part.isascii() for part in parts) else 4
     scope.take(width * (glued + sum(len(part) for part in parts)))
     return glue.join(parts)
 
 
-def settle(scope: Scope, value: Any, depth: int = 0) -> Json:
-    """A copy of a value that leaves the sandbox: plain JSON, shared with nothing, of bounded size. Raises Fault."""
+def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
+    """Copy a value out of the sandbox: plain JSON of bounded size, shared with nothing. Raises Fault."""
     if isinstance(value, str):
         scope.take(len(value) if value.isascii() else 4 * len(value))
         return value
     if isinstance(value, list):
         _enter(scope, value, depth)
-        return [member if type(member) in _PLAIN else settle(scope, member, depth + 1) for member in value]
+        return [member if type(member) in _PLAIN else copy_json(scope, member, depth + 1) for member in value]
     if isinstance(value, dict):
         _enter(scope, value, depth)
         return {
-            key: member if type(member) in _PLAIN else settle(scope, member, depth + 1) for key, member in value.items()
+            key: member if type(member) in _PLAIN else copy_json(scope, member, depth + 1)
+            for key, member in value.items()
         }
     if type(given(value)) in _PLAIN:
         return value
-    raise Fault(f"{type(value).__name__} is no JSON value")
+    raise Fault(f"{type(value).__name__} is not a JSON value")
 
 
 def _enter(scope: Scope, value: list[Json] | dict[str, Json], depth: int) -> None:

@@ -1,6 +1,6 @@
-"""From source to tree: Jinja2's parser, and the checks that decide what of its trees is the contract language.
+"""From source to tree: Jinja2's parser, and the checks that restrict its trees to the contract language.
 
-What a tree may hold beyond that (statements, powers, calls of values, `*args`) is refused at load, and so are filter
+Everything else in a tree (statements, powers, calls of values, `*args`) is refused at load, and so are filter
 and test names that are not literal: nothing is looked up by name at run time. `compiler` makes closures of the rest.
 """
 
@@ -28,12 +28,12 @@ _GRAMMAR = Environment(optimized=False, keep_trailing_newline=True, cache_size=0
 
 
 class SyntaxFault(Exception):
-    """Why a source is no expression of the contract language. Never leaves `contracts`: it becomes a ContractError."""
+    """Why a source is not an expression of the contract language. Leaves `contracts` as a ContractError."""
 
 
 @dataclass(slots=True)
 class Mentions:
-    """What a source names, found while it is checked."""
+    """The names in a source, collected while it is checked."""
 
     names: set[str] = field(default_factory=set)
     state_keys: set[str] = field(default_factory=set)
@@ -42,7 +42,7 @@ class Mentions:
     """Arguments that are used as a whole path."""
 
     def key(self, owner: nodes.Node, key: Any) -> None:
-        """Note that `owner.key` is named, where the owner is the state or the arguments."""
+        """Record the key, where the owner is the state or the arguments."""
         if not isinstance(owner, nodes.Name) or not isinstance(key, str):
             return
         if owner.name in ("state", "before"):
@@ -53,7 +53,7 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A checked source: how to run it, and what it mentions."""
+    """A checked source: its closure, and the names in it."""
 
     run: Run
     names: frozenset[str]
@@ -62,11 +62,11 @@ class Code:
     paths: frozenset[str] = frozenset()
     """Arguments that are used as a whole path, so they must be lists."""
     whole: bool = True
-    """False for a text that has more to it than one expression."""
+    """False for a text that is more than one expression."""
 
 
 def parse_expression(source: str) -> nodes.Expr:
-    """The tree of one bare expression, read to the end of the source. Raises SyntaxFault."""
+    """Return the tree of one bare expression, read to the end of the source. Raises SyntaxFault."""
     try:
         parser = Parser(_GRAMMAR, _bounded(source), state="variable")
         tree = parser.parse_expression()
@@ -83,7 +83,7 @@ def parse_expression(source: str) -> nodes.Expr:
 
 
 def parse_text(source: str) -> list[str | nodes.Expr]:
-    """The parts of a text with `{{ }}`: plain text and trees. Raises SyntaxFault."""
+    """Return the parts of a text with `{{ }}`: plain text and trees. Raises SyntaxFault."""
     try:
         if _has_statements(_bounded(source)):
             raise SyntaxFault("only {{ }} is filled in; {% %} and {# #} are not part of the language")
@@ -103,7 +103,7 @@ def parse_text(source: str) -> list[str | nodes.Expr]:
 
 
 def is_template(text: str) -> bool:
-    """True if something in a text may have to be filled in, or is to be refused; any other text is itself."""
+    """Return whether a text may contain something to fill in or to refuse."""
     return "{{" in text or "{%" in text or "{#" in text
 
 
@@ -125,14 +125,14 @@ def _has_statements(source: str) -> bool:
 
 
 def check_name(name: str, what: str) -> str:
-    """`name`, unless it reaches for Python's own names. Raises SyntaxFault."""
+    """Return `name`, unless it is one of Python's own names. Raises SyntaxFault."""
     if "__" in name:
         raise SyntaxFault(f"{what} {name!r}: two underscores are not allowed")
     return name
 
 
 def known(name: str, table: Iterable[str], what: str) -> str:
-    """`name`, if the language knows it. Raises SyntaxFault with what was perhaps meant."""
+    """Return `name`, if it is in the language. Raises SyntaxFault with the nearest known name."""
     names = list(table)
     if name in names:
         return name
@@ -140,13 +140,13 @@ def known(name: str, table: Iterable[str], what: str) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A hint at the nearest known name, or nothing."""
+    """Return a hint at the nearest known name, or an empty text."""
     near = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def literal(node: nodes.Node | None, what: str) -> str:
-    """The text of a literal. Raises SyntaxFault: names of filters and tests are never computed."""
+    """Return the text of a literal. Raises SyntaxFault: names of filters and tests cannot be computed."""
     if isinstance(node, nodes.Const) and isinstance(node.value, str):
         return node.value
     raise SyntaxFault(f"{what} must be written as a literal text")
@@ -158,14 +158,14 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def check_arguments(name: str, function: Callable[..., Any], given: int, keywords: Iterable[str], before: int) -> None:
-    """Check a call's shape against the function that will be called.
+    """Check a call's arguments against the signature of the function.
 
     Args:
-        name: What the expression calls it.
-        function: Its implementation.
-        given: How many positional arguments the expression gives.
+        name: Its name in the expression.
+        function: The implementation.
+        given: Number of positional arguments in the expression.
         keywords: The names of the others.
-        before: How many arguments the engine puts before them.
+        before: Number of arguments that the engine adds before them.
 
     Raises:
         SyntaxFault: Too few, too many or unknown arguments.
@@ -183,7 +183,7 @@ def no_spread(node: Any) -> None:
 
 
 def describe(node: nodes.Node) -> str:
-    """How an expression calls a value, for messages."""
+    """Return a value's text in the expression, for messages."""
     if isinstance(node, nodes.Name):
         return node.name
     if isinstance(node, nodes.Getattr):

@@ -1,10 +1,10 @@
-"""JSON values with `{{ }}` filled in, lists made by `for_each`, and choices made by `cases`.
+"""JSON values with `{{ }}` expressions, lists made by `for_each`, and choices made by `cases`.
 
 ```yaml
 value: "{{ args.name }}"                                            # keeps the expression's type
 value: {name: "{{ args.name }}", note: "by {{ args.user }}"}        # in any depth, in keys too
 value: {for_each: state.orders | items, as: order, when: order.value.open, value: "{{ order.key }}"}
-value: {cases: [{when: args.all, value: []}, {value: "{{ item }}"}]}   # the first that holds; undefined when none does
+value: {cases: [{when: args.all, value: []}, {value: "{{ item }}"}]}   # the first true one, else undefined
 ```
 An object with the key `for_each` or `cases` is always one of these forms; `{{ {'cases': 1} }}` makes one that is data.
 """
@@ -18,8 +18,8 @@ from typing import Any
 from ...errors import EvaluationFailed
 from ...state import Json
 from .expression import Expression, shorten
-from .place import Place
-from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, settle
+from .location import Location
+from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, copy_json
 from .syntax import is_template
 
 Raw = Callable[[Scope], Any]
@@ -28,7 +28,7 @@ ITEM = "item"
 
 
 class Template:
-    """A JSON value to be filled in. Made by `load`."""
+    """A JSON value with expressions to fill in; made by `load`."""
 
     __slots__ = ("_raw", "expressions", "where")
 
@@ -38,67 +38,67 @@ class Template:
         self.where = where
 
     @classmethod
-    def load(cls, data: Json, place: Place) -> Template:
+    def load(cls, data: Json, place: Location) -> Template:
         """Check a value and everything in it. Raises ContractError."""
         loader = _Loader()
         return cls(loader.value(data, place, 0), tuple(loader.expressions), place.where)
 
     def raw(self, scope: Scope) -> Any:
-        """The value inside the sandbox; it may be `Missing` as a whole. Raises EvaluationFailed."""
+        """Return the value inside the sandbox; it may be `Missing` as a whole. Raises EvaluationFailed."""
         try:
             return self._raw(scope)
         except Fault as fault:
             raise EvaluationFailed(f"{self.where}: {fault}") from None
 
     def fill(self, scope: Scope) -> Json:
-        """The value as plain JSON, shared with nothing. Raises EvaluationFailed."""
+        """Return the value as an independent copy in plain JSON. Raises EvaluationFailed."""
         try:
-            return settle(scope, self._raw(scope))
+            return copy_json(scope, self._raw(scope))
         except (Fault, RecursionError, MemoryError) as fault:
             raise EvaluationFailed(f"{self.where}: {fault}") from None
 
 
 class Loop:
-    """`for_each`, `as` and `when`: the items that something is done for."""
+    """`for_each`, `as` and `when`: the items of a loop."""
 
     __slots__ = ("_source", "_when", "expressions", "inner", "name")
 
-    def __init__(self, data: Mapping[str, Any], place: Place) -> None:
+    def __init__(self, data: Mapping[str, Any], place: Location) -> None:
         self.name = _loop_name(data.get("as", ITEM), place)
-        self._source = place.at("for_each").expression(data["for_each"])
-        self.inner = place.knowing(self.name)
-        at_when = Place(f"{place.where}.when", self.inner.names)
-        self._when = at_when.expression(data["when"]) if "when" in data else None
+        self._source = place.at("for_each").compile(data["for_each"])
+        self.inner = place.with_names(self.name)
+        at_when = Location(f"{place.where}.when", self.inner.names)
+        self._when = at_when.compile(data["when"]) if "when" in data else None
         self.expressions = [self._source, *([self._when] if self._when else [])]
 
     def rounds(self, scope: Scope) -> Iterator[None]:
-        """One round an item that `when` lets pass, with the item in scope meanwhile. Raises EvaluationFailed."""
+        """Yield once per item for which `when` is true, with the item in scope meanwhile. Raises EvaluationFailed."""
         try:
             items = a_list(self._source.raw(scope), "for_each")
         except Fault as fault:
             raise self._source.failed(str(fault)) from None
-        with _keeping(scope.values, self.name):
+        with _restore_name(scope.values, self.name):
             for item in items:
                 scope.values[self.name] = item
-                if self._when is None or self._when.true(scope):
+                if self._when is None or self._when.test(scope):
                     yield
 
 
-def _loop_name(name: Any, place: Place) -> str:
+def _loop_name(name: Any, place: Location) -> str:
     if not isinstance(name, str) or not name.isidentifier() or "__" in name:
-        raise place.at("as").wrong("must be a name, such as `order`")
+        raise place.at("as").error("must be a name, such as `order`")
     if name in place.names and name != ITEM:
-        raise place.at("as").wrong(f"{name!r} is already the name of something else")
+        raise place.at("as").error(f"the name {name!r} is already taken")
     return name
 
 
 @contextmanager
-def _keeping(values: dict[str, Any], name: str) -> Iterator[None]:
-    outer = values.get(name, _keeping)
+def _restore_name(values: dict[str, Any], name: str) -> Iterator[None]:
+    outer = values.get(name, _restore_name)
     try:
         yield
     finally:
-        if outer is _keeping:
+        if outer is _restore_name:
             values.pop(name, None)
         else:
             values[name] = outer
@@ -110,9 +110,9 @@ class _Loader:
     def __init__(self) -> None:
         self.expressions: list[Expression] = []
 
-    def value(self, data: Any, place: Place, depth: int) -> Raw:
+    def value(self, data: Any, place: Location, depth: int) -> Raw:
         if depth > MAX_DEPTH:
-            raise place.wrong(f"nested more than {MAX_DEPTH} levels deep")
+            raise place.error(f"nested more than {MAX_DEPTH} levels deep")
         if isinstance(data, str):
             return self._text(data, place)
         if isinstance(data, Mapping):
@@ -121,18 +121,18 @@ class _Loader:
             return self._list(data, place, depth)
         if data is None or isinstance(data, bool | int | float):
             return lambda _: data
-        raise place.wrong(f"{type(data).__name__} is no JSON value")
+        raise place.error(f"{type(data).__name__} is not a JSON value")
 
-    def _text(self, data: str, place: Place) -> Raw:
+    def _text(self, data: str, place: Location) -> Raw:
         if not is_template(data):
             return lambda _: data
-        return self._keep(place.text(data)).raw
+        return self._keep(place.compile_text(data)).raw
 
     def _keep(self, expression: Expression) -> Expression:
         self.expressions.append(expression)
         return expression
 
-    def _mapping(self, data: Mapping[str, Any], place: Place, depth: int) -> Raw:
+    def _mapping(self, data: Mapping[str, Any], place: Location, depth: int) -> Raw:
         if "for_each" in data:
             return self._for_each(data, place, depth)
         if "cases" in data:
@@ -148,12 +148,12 @@ class _Loader:
 
         return raw
 
-    def _key(self, key: Any, place: Place) -> Raw:
+    def _key(self, key: Any, place: Location) -> Raw:
         if not isinstance(key, str):
-            raise place.wrong(f"the key {key!r} is no text")
+            raise place.error(f"the key {key!r} is not a text")
         return self._text(key, place.at(key))
 
-    def _list(self, data: list[Any] | tuple[Any, ...], place: Place, depth: int) -> Raw:
+    def _list(self, data: list[Any] | tuple[Any, ...], place: Location, depth: int) -> Raw:
         places = [place.at(number) for number in range(len(data))]
         members = [(self.value(member, there, depth + 1), there) for member, there in zip(data, places, strict=True)]
 
@@ -163,8 +163,8 @@ class _Loader:
 
         return raw
 
-    def _for_each(self, data: Mapping[str, Any], place: Place, depth: int) -> Raw:
-        place.fields(data, ("for_each", "value"), ("as", "when"))
+    def _for_each(self, data: Mapping[str, Any], place: Location, depth: int) -> Raw:
+        place.check_fields(data, ("for_each", "value"), ("as", "when"))
         loop = Loop(data, place)
         self.expressions.extend(loop.expressions)
         at_value = loop.inner.at("value")
@@ -180,29 +180,29 @@ class _Loader:
 
         return raw
 
-    def _cases(self, data: Mapping[str, Any], place: Place, depth: int) -> Raw:
-        cases = place.fields(data, ("cases",))["cases"]
+    def _cases(self, data: Mapping[str, Any], place: Location, depth: int) -> Raw:
+        cases = place.check_fields(data, ("cases",))["cases"]
         at_cases = place.at("cases")
         if not isinstance(cases, list | tuple) or not cases:
-            raise at_cases.wrong("must be a list of {when, value}; the last one may leave out `when`")
+            raise at_cases.error("must be a list of {when, value}; the last one may leave out `when`")
         loaded = [
             self._case(case, at_cases.at(number), number == len(cases) - 1, depth) for number, case in enumerate(cases)
         ]
-        missing = Missing("the value of `cases` when none holds")
+        missing = Missing("the value of `cases` when none is true")
 
         def raw(scope: Scope) -> Any:
             for when, value in loaded:
-                if when is None or when.true(scope):
+                if when is None or when.test(scope):
                     return value(scope)
             return missing
 
         return raw
 
-    def _case(self, case: Any, place: Place, last: bool, depth: int) -> tuple[Expression | None, Raw]:
-        place.fields(case, ("value",), ("when",))
+    def _case(self, case: Any, place: Location, last: bool, depth: int) -> tuple[Expression | None, Raw]:
+        place.check_fields(case, ("value",), ("when",))
         if "when" not in case and not last:
-            raise place.wrong("`when` is missing: only the last case may leave it out")
-        when = self._keep(place.at("when").expression(case["when"])) if "when" in case else None
+            raise place.error("`when` is missing: only the last case may leave it out")
+        when = self._keep(place.at("when").compile(case["when"])) if "when" in case else None
         return when, self.value(case["value"], place.at("value"), depth + 1)
 
 
@@ -214,7 +214,7 @@ def _text_key(key: Any) -> str:
     raise Fault("a key must be a text")
 
 
-def _member(value: Any, place: Place) -> Any:
+def _member(value: Any, place: Location) -> Any:
     if type(value) is Missing:
         raise EvaluationFailed(f"{place.where}: {shorten(value.what, 300)} is undefined")
     return value
