@@ -194,8 +194,8 @@ class _YamlReader:
         """Return the one document of the text."""
         act: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
-            yaml.MappingStartEvent: self._start_mapping,
-            yaml.SequenceStartEvent: self._start_sequence,
+            yaml.MappingStartEvent: lambda event: self._begin(event, {}, "map"),
+            yaml.SequenceStartEvent: lambda event: self._begin(event, [], "seq"),
             yaml.MappingEndEvent: self._end,
             yaml.SequenceEndEvent: self._end,
             yaml.AliasEvent: self._alias,
@@ -240,12 +240,6 @@ class _YamlReader:
         self._nodes += 1
         self._stack.append(_Open(value, event.anchor, self._nodes))
 
-    def _start_mapping(self, event: Any) -> None:
-        self._begin(event, {}, "map")
-
-    def _start_sequence(self, event: Any) -> None:
-        self._begin(event, [], "seq")
-
     def _end(self, event: Any) -> None:
         done = self._stack.pop()
         if isinstance(done.value, dict) and done.merged:
@@ -280,7 +274,8 @@ class _YamlReader:
 
     def _alias(self, event: Any) -> None:
         if event.anchor not in self._anchors:
-            why = "refers to a value that contains it" if self._is_open(event.anchor) else "has no anchor before it"
+            is_open = any(container.anchor == event.anchor for container in self._stack)
+            why = "refers to a value that contains it" if is_open else "has no anchor before it"
             raise self._refuse(event, f"the alias *{event.anchor} {why}")
         value, nodes = self._anchors[event.anchor]
         self._nodes += nodes
@@ -293,9 +288,6 @@ class _YamlReader:
         if top is not None and isinstance(top.value, dict) and top.key is None:
             raise self._refuse(event, "an alias cannot be a key")
         self._place(event, _copy(value))
-
-    def _is_open(self, anchor: str) -> bool:
-        return any(container.anchor == anchor for container in self._stack)
 
     def _place(self, event: Any, value: Json) -> None:
         if not self._stack:

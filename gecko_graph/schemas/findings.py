@@ -124,7 +124,7 @@ def findings(error: ValidationError) -> Iterator[Finding]:
         for inner in min(options, key=_distance):
             yield from findings(inner)
         return
-    yield _finding(error, _EXPECTED.get(str(error.validator), _any_allowed)(error))
+    yield _finding(error, _EXPECTED.get(str(error.validator), _ANY)(error))
 
 
 def group_by_branch(error: ValidationError) -> list[list[ValidationError]]:
@@ -168,10 +168,6 @@ def _required(error: ValidationError) -> str:
     return f"{kind_of(properties.get(error.path[-1]))}; it is required"
 
 
-def _dependent(error: ValidationError) -> str:
-    return "a value; it is required beside what is given"
-
-
 def _enum(error: ValidationError) -> str:
     values: Any = error.validator_value
     count = len(values)
@@ -183,10 +179,6 @@ def _pattern(error: ValidationError) -> str:
     if pattern is None or pattern.spells_out:
         return "a string of the form that the schema prescribes"
     return f"a string that matches the pattern {error.validator_value}"
-
-
-def _any_allowed(error: ValidationError) -> str:
-    return "a value that the schema allows here"
 
 
 def _count(noun: str, word: str) -> Callable[[ValidationError], str]:
@@ -233,10 +225,11 @@ def _fixed_text(text: str) -> Callable[[ValidationError], str]:
     return lambda error: text
 
 
+_ANY = _fixed_text("a value that the schema allows here")
 _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
     "type": lambda error: _kinds(error.validator_value),
     "required": _required,
-    "dependentRequired": _dependent,
+    "dependentRequired": _fixed_text("a value; it is required beside what is given"),
     "enum": _enum,
     "const": _fixed_text("the one value that the schema fixes"),
     "minimum": _bound("of at least"),

@@ -84,14 +84,6 @@ def accepts(rules: Validator, value: Json) -> bool:
     return next(check(rules, value), None) is None
 
 
-def _is_integer(_: Any, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(_: Any, value: object) -> bool:
-    return is_number(value)
-
-
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
     _spend()
     if not any(validator.is_type(instance, kind) for kind in ([types] if isinstance(types, str) else types)):
@@ -191,7 +183,7 @@ def extra_names(instance: Mapping[str, Json], schema: Mapping[str, Any]) -> list
 
 
 def _multiple_of(validator: Any, step: float, instance: Json, schema: Any) -> Errors:
-    if _is_number(None, instance) and not is_multiple(instance, step):
+    if is_number(instance) and not is_multiple(instance, step):
         yield ValidationError("multipleOf")
 
 
@@ -246,7 +238,10 @@ StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
         "additionalProperties": _additional_properties, "multipleOf": _multiple_of, "enum": _enum,
         "uniqueItems": _unique_items, "format": _format,
     },
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number}),
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({
+        "integer": lambda _, value: isinstance(value, int) and not isinstance(value, bool),
+        "number": lambda _, value: is_number(value),
+    }),
 )  # fmt: skip
 
 _WithoutUnevaluated: Any = validators.extend(  # type: ignore[no-untyped-call]

@@ -44,10 +44,6 @@ def _is_types(value: object) -> bool:
     return isinstance(kinds, list) and bool(kinds) and all(isinstance(kind, str) and kind in TYPES for kind in kinds)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 _SHAPES: Mapping[str, Callable[[Any], bool]] = {
     "type": _is_types,
     "enum": lambda value: isinstance(value, list) and bool(value),
@@ -58,7 +54,9 @@ _SHAPES: Mapping[str, Callable[[Any], bool]] = {
     "uniqueItems": lambda value: isinstance(value, bool),
     **dict.fromkeys(BOUNDS, is_number),
     **dict.fromkeys(COUNTS, is_count),
-    **dict.fromkeys(("format", "$ref", "$dynamicRef", "$anchor", "$dynamicAnchor", "$id"), _is_text),
+    **dict.fromkeys(
+        ("format", "$ref", "$dynamicRef", "$anchor", "$dynamicAnchor", "$id"), lambda value: isinstance(value, str)
+    ),
 }
 
 

@@ -278,9 +278,7 @@ def _key(container: Json, token: str) -> Any:
         raise PatchConflict(f"{_quote(token)} leads into {_name_type(container)}")
     if token == "-" or (_INDEX.fullmatch(token) and _beyond(token, len(container) - 1)):
         raise PatchConflict(f"there is no item {_quote(token)} in a list of {len(container)}")
-    if not _INDEX.fullmatch(token):
-        raise PatchConflict(f"{_quote(token)} is not an index of a list")
-    return int(token)
+    return _position(container, token)
 
 
 def _position(container: Json, token: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from jinja2 import nodes
@@ -291,7 +291,11 @@ class _Compiler:
             raise SyntaxFault(f"{name} needs an attribute")
         attribute = self._attribute(node.args[0]) if by_attribute else None
         rest = _rest(node, 1 if by_attribute else 0)
-        test = _truth if not rest.args else self._test_step(literal(rest.args[0], f"{name}'s test"), _rest(rest, 1))
+        test: Step = (
+            (lambda _: bool)
+            if not rest.args
+            else self._test_step(literal(rest.args[0], f"{name}'s test"), _rest(rest, 1))
+        )
         wanted = name.startswith("select")
 
         def loop(scope: Scope) -> Callable[[Any], Any]:
@@ -306,20 +310,9 @@ class _Compiler:
         return loop
 
 
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """The arguments that are left for an inner filter or test."""
-
-    args: list[nodes.Expr]
-    kwargs: list[nodes.Keyword]
-
-
-def _rest(node: Any, used: int) -> _Rest:
-    return _Rest(node.args[used:], node.kwargs)
-
-
-def _truth(_: Scope) -> Callable[[Any], Any]:
-    return bool
+def _rest(node: Any, used: int) -> Any:
+    """Return the arguments that remain for an inner filter or test."""
+    return SimpleNamespace(args=node.args[used:], kwargs=node.kwargs)
 
 
 _HANDLERS: dict[type, Callable[[_Compiler, Any], Run]] = {

@@ -266,14 +266,10 @@ def _items(scope: Scope, value: Any) -> list[Json]:
     return [{"key": key, "value": member} for key, member in value.items()]
 
 
-def _string(scope: Scope, value: Any) -> str:
-    return text(scope, value)
-
-
 FILTERS: dict[str, Filter] = {
     "default": _default, "length": _length, "first": _first, "last": _last, "list": _list, "sort": _sort,
     "unique": _unique, "min": _extreme(min, "min"), "max": _extreme(max, "max"), "sum": _sum, "abs": _abs,
-    "round": _round, "int": _int, "float": _float, "fixed": _fixed, "money": money, "join": _join, "string": _string,
+    "round": _round, "int": _int, "float": _float, "fixed": _fixed, "money": money, "join": _join, "string": text,
     "tojson": json_text, "replace": _replace, "lower": lower, "upper": upper, "lines": _lines, "bytes": _bytes,
     "keys": _keys, "values": _values, "items": _items, "interleave": _interleave,
 }  # fmt: skip

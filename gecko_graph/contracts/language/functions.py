@@ -202,22 +202,17 @@ def endswith(_: Scope, text: Any, suffix: Any) -> bool:
     return a_text(text, "endswith").endswith(a_text(suffix, "endswith"))
 
 
-def lower(scope: Scope, text: Any) -> str:
-    """Return a text in small letters. Raises Fault."""
-    scope.take_text(a_text(text, "lower"), growth=3)
-    return str(text).lower()
+def _changing_case(name: str) -> Function:
+    change = getattr(str, name)
+
+    def method(scope: Scope, text: Any) -> str:
+        scope.take_text(a_text(text, name), growth=3)
+        return change(text)  # type: ignore[no-any-return]
+
+    return method
 
 
-def upper(scope: Scope, text: Any) -> str:
-    """Return a text in capital letters. Raises Fault."""
-    scope.take_text(a_text(text, "upper"), growth=3)
-    return str(text).upper()
-
-
-def _isdigit(_: Scope, text: Any) -> bool:
-    return a_text(text, "isdigit").isdigit()
-
-
+lower, upper = _changing_case("lower"), _changing_case("upper")
 METHODS: dict[str, Function] = {
     "split": _split,
     "strip": _trimming("strip"),
@@ -227,5 +222,5 @@ METHODS: dict[str, Function] = {
     "endswith": endswith,
     "lower": lower,
     "upper": upper,
-    "isdigit": _isdigit,
+    "isdigit": lambda _, text: a_text(text, "isdigit").isdigit(),
 }

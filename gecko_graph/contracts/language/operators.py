@@ -86,11 +86,6 @@ def _equal_member(scope: Scope, left: Any, right: Any) -> bool:
     return equal(scope, left, right)
 
 
-def unequal(scope: Scope, left: Any, right: Any) -> bool:
-    """Compute `!=`. Raises Fault."""
-    return not equal(scope, left, right)
-
-
 def _ordering(sign: str, compare: Callable[[Any, Any], bool]) -> Operator:
     def apply(scope: Scope, left: Any, right: Any) -> bool:
         if (type(left) in NUMBERS and type(right) in NUMBERS) or (isinstance(left, str) and isinstance(right, str)):
@@ -125,20 +120,15 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
     raise Fault(f"`in` needs a text, a list or an object, not {kind(given(container))}")
 
 
-def lacks(scope: Scope, member: Any, container: Any) -> bool:
-    """Compute `not in`. Raises Fault."""
-    return not contains(scope, member, container)
-
-
 COMPARISONS: dict[str, Operator] = {
     "eq": equal,
-    "ne": unequal,
+    "ne": lambda scope, left, right: not equal(scope, left, right),
     "lt": _ordering("<", operator.lt),
     "lteq": _ordering("<=", operator.le),
     "gt": _ordering(">", operator.gt),
     "gteq": _ordering(">=", operator.ge),
     "in": contains,
-    "notin": lacks,
+    "notin": lambda scope, member, container: not contains(scope, member, container),
 }
 
 

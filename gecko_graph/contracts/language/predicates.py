@@ -11,70 +11,25 @@ from typing import Any, Final
 
 from .functions import endswith, startswith
 from .operators import COMPARISONS, contains
-from .sandbox import Fault, Missing, Scope, a_text, kind
+from .sandbox import Fault, Missing, a_text, kind
 
 Predicate = Callable[..., bool]
 
 
-def _defined(_: Scope, value: Any) -> bool:
-    return type(value) is not Missing
-
-
-def _undefined(_: Scope, value: Any) -> bool:
-    return type(value) is Missing
-
-
 def _of(*types: type) -> Predicate:
-    def test(_: Scope, value: Any) -> bool:
-        return type(value) in types
-
-    return test
-
-
-def _is(wanted: bool) -> Predicate:
-    def test(_: Scope, value: Any) -> bool:
-        return value is wanted
-
-    return test
+    return lambda _, value: type(value) in types
 
 
 def _comparison(name: str) -> Predicate:
     compare = COMPARISONS[name]
 
-    def test(scope: Scope, value: Any, other: Any) -> bool:
-        return bool(compare(scope, value, other))
-
-    return test
+    return lambda scope, value, other: bool(compare(scope, value, other))
 
 
 def _whole(value: Any, what: str) -> int:
     if type(value) is int:
         return value
     raise Fault(f"{what} needs a whole number, not {kind(value)}")
-
-
-def _odd(_: Scope, value: Any) -> bool:
-    return _whole(value, "odd") % 2 == 1
-
-
-def _even(_: Scope, value: Any) -> bool:
-    return _whole(value, "even") % 2 == 0
-
-
-def _divisibleby(_: Scope, value: Any, num: Any) -> bool:
-    return _whole(value, "divisibleby") % _whole(num, "divisibleby") == 0
-
-
-def _containing(scope: Scope, value: Any, part: Any) -> bool:
-    return contains(scope, part, value)
-
-
-def _lower(_: Scope, value: Any) -> bool:
-    return a_text(value, "lower").islower()
-
-
-def _upper(_: Scope, value: Any) -> bool:
-    return a_text(value, "upper").isupper()
 
 
 _COMPARED: Final = {
@@ -88,12 +43,12 @@ _COMPARED: Final = {
 }
 
 TESTS: dict[str, Predicate] = {
-    "defined": _defined,
-    "undefined": _undefined,
+    "defined": lambda _, value: type(value) is not Missing,
+    "undefined": lambda _, value: type(value) is Missing,
     "none": _of(type(None)),
     "boolean": _of(bool),
-    "true": _is(True),
-    "false": _is(False),
+    "true": lambda _, value: value is True,
+    "false": lambda _, value: value is False,
     "integer": _of(int),
     "float": _of(float),
     "number": _of(int, float, bool),
@@ -101,14 +56,14 @@ TESTS: dict[str, Predicate] = {
     "mapping": _of(dict),
     "sequence": _of(list, str, dict),
     "iterable": _of(list, str, dict),
-    "odd": _odd,
-    "even": _even,
-    "divisibleby": _divisibleby,
-    "containing": _containing,
+    "odd": lambda _, value: _whole(value, "odd") % 2 == 1,
+    "even": lambda _, value: _whole(value, "even") % 2 == 0,
+    "divisibleby": lambda _, value, num: _whole(value, "divisibleby") % _whole(num, "divisibleby") == 0,
+    "containing": lambda scope, value, part: contains(scope, part, value),
     "startingwith": startswith,
     "endingwith": endswith,
-    "lower": _lower,
-    "upper": _upper,
+    "lower": lambda _, value: a_text(value, "lower").islower(),
+    "upper": lambda _, value: a_text(value, "upper").isupper(),
     **{alias: _comparison(name) for name, aliases in _COMPARED.items() for alias in aliases},
 }
 
