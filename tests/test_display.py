@@ -1,10 +1,9 @@
-"""What a rehearsal looks like: text, table, live tree, plain lines. Everything that others wrote is harmless."""
+"""What a rehearsal looks like: text, live tree, plain lines. Everything that others wrote is harmless."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import example, given
@@ -17,10 +16,8 @@ from gecko_graph.display import words
 from gecko_graph.display.drafts import list_events
 from gecko_graph.display.live import event_lines
 from tests.runs_to_show import (
-    FIRST,
     RUN,
     SECOND,
-    TEXT,
     attempt,
     complaint,
     nasty_run,
@@ -169,55 +166,6 @@ def test_what_tools_wrote_is_no_markup_and_no_escape_sequence():
     assert "[bold]x[/bold]" in text
     assert ":smile:" in text
     assert "\\u202e" in text
-
-
-class Page(HTMLParser):
-    """Elements in order, and whether every one is closed."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.seen, self.text = [], [], ""
-
-    def handle_starttag(self, tag, attrs):
-        self.seen.append(tag)
-        assert set(dict(attrs)) <= {"style", "colspan"}
-        if tag != "br":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
-
-
-OURS = {"div", "table", "thead", "tbody", "tr", "th", "td", "span", "b", "i", "br", "small", "p"}
-
-
-@given(TEXT)
-def test_html_holds_only_our_elements(text):
-    page = Page()
-    page.feed(format_run(nasty_run(text + "</td></table><img src=x onerror=y>"))._repr_html_())
-    assert page.open == []
-    assert set(page.seen) <= OURS
-    assert printable(page.text)
-    assert "<img src=x onerror=y>" in page.text
-
-
-def test_html_tells_the_run():
-    page = Page()
-    page.feed(format_run(RUN)._repr_html_())
-    for told in (
-        "Attempt 1",
-        "Attempt 2 (chosen)",
-        "accepted, 1 of 1",
-        "run for real",
-        "mkdir",
-        "expected a date",
-        "$0.0021",
-    ):
-        assert told in page.text
-    assert page.seen.count("tr") == 1 + 2 * 2 + len(FIRST["steps"]) + len(SECOND["steps"])
 
 
 WIDE = st.text(st.sampled_from("ab 漢字🦎é\u200d\x1b\n"), max_size=80)

@@ -15,7 +15,7 @@ from langgraph.types import Command, interrupt
 
 from gecko_graph.display import awatch, watch
 from gecko_graph.display.drafts import Drafts, list_events
-from gecko_graph.display.page import rehearsal_page
+from gecko_graph.display.page import html_part
 from tests import desk
 from tests.runs_to_show import RUN
 
@@ -48,17 +48,17 @@ IPython.display.display = real
 """
 
 
-class Tables(HTMLParser):
-    """How many tables there are, and the text in them."""
+class Part(HTMLParser):
+    """The number of turns, and the text."""
 
     def __init__(self, page):
         super().__init__()
-        self.tables, self.text = 0, ""
+        self.turns, self.text = 0, ""
         self.feed(page)
         self.text = " ".join(self.text.split())
 
     def handle_starttag(self, tag, attributes):
-        self.tables += tag == "table"
+        self.turns += ("class", "turn") in attributes
 
     def handle_data(self, data):
         self.text += data + " "
@@ -92,7 +92,7 @@ def test_the_notebook_shows_each_run_once_in_a_real_kernel(executed):
     watched, printed, table, text = executed[2], executed[4], *executed[-3:-1]
     for cell in (watched, table):
         (data,) = shown(cell)
-        assert Tables(data["text/html"]).tables == 1
+        assert Part(data["text/html"]).turns == 1
         assert "insufficient_credit" in data["text/html"]
         assert data["text/plain"].startswith("Attempt 1")
         assert printed_by(cell) == "", "nothing beside it"
@@ -101,11 +101,11 @@ def test_the_notebook_shows_each_run_once_in_a_real_kernel(executed):
     assert printed_by(text) == "'Attempt 1' True\n"
 
 
-def test_a_table_grows_while_the_run_goes_on(executed):
+def test_a_view_grows_while_the_run_goes_on(executed):
     (data,) = shown(executed[-1])
-    text = Tables(data["text/html"]).text
-    assert "Attempt 1 from state" in text
-    assert "(chosen) from state" in text
+    text = Part(data["text/html"]).text
+    assert "Attempt 1: failed" in text
+    assert "chosen" in text
     assert "waiting" not in text
 
 
@@ -121,13 +121,13 @@ def test_the_notebook_runs_without_jupyter(capsys):
     assert "accepted {'name': 'Lena Brandt', 'credit': 8.6} {}" in printed
 
 
-def test_a_rehearsal_in_the_making_has_a_table_too():
+def test_an_unfinished_rehearsal_has_a_view_too():
     drafts, pages = Drafts(), []
     for attempt in RUN["attempts"]:
         for event in list_events(attempt):
             drafts.add(event)
-            pages.append(Tables(rehearsal_page({"attempts": drafts.attempts})))
-    assert all(page.tables == 1 for page in pages)
+            pages.append(Part(html_part({"attempts": drafts.attempts})))
+    assert all(page.turns == 1 for page in pages)
     assert "from state abcdef01 thinking …" in pages[0].text
     assert "waiting for book" in pages[1].text
     assert "waiting" not in pages[-1].text

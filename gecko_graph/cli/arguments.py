@@ -30,12 +30,14 @@ examples:
   gecko-graph demo              # files: a wrong folder, found by the checklist, then right
   gecko-graph demo shop         # a contract refuses an order that the credit does not cover
   gecko-graph demo calendar     # a wrong date is refused, then the user must be asked (exit code 1)
+  gecko-graph demo --html run.html   # the same as a page for a browser
   gecko-graph demo --list       # all of them, with their files: copy one to begin with
 """
 
 _RUN_EXAMPLES = """\
 examples:
   gecko-graph run case.yaml
+  gecko-graph run case.yaml --html run.html
   gecko-graph run case.yaml --model openai:gpt-5-mini --json result.json
   gecko-graph run case.yaml --model openai:qwen3 --base-url http://localhost:8000/v1
   gecko-graph run case.yaml --save runs.sqlite --thread monday
@@ -82,6 +84,7 @@ _HISTORY_EXAMPLES = """\
 examples:
   gecko-graph history runs.sqlite            # the threads in the file
   gecko-graph history runs.sqlite monday     # attempts, steps and state changes, also of an interrupted run
+  gecko-graph history runs.sqlite monday --html run.html   # the same as a page for a browser
 """
 
 
@@ -112,6 +115,7 @@ def _add_demo(commands: Any) -> None:
     parser = commands.add_parser("demo", help="run an example, without a key or a network", **texts)
     parser.add_argument("name", nargs="?", metavar="NAME", help="which example (files)")
     parser.add_argument("--list", action="store_true", help="list the examples and where their files lie")
+    _add_html(parser)
 
 
 def _add_run(commands: Any) -> None:
@@ -131,6 +135,7 @@ def _add_run(commands: Any) -> None:
     saving.add_argument("--save", metavar="FILE", help="save every step in this SQLite file")
     saving.add_argument("--thread", metavar="NAME", help="the run's name in the file (the scenario's)")
     saving.add_argument("--resume", action="store_true", help="continue a saved run")
+    _add_html(saving)
     saving.add_argument("--json", metavar="FILE", help="write the result as JSON; - for the standard output")
 
 
@@ -153,6 +158,11 @@ def _add_history(commands: Any) -> None:
     parser = commands.add_parser("history", help="show a saved run's attempts, steps and state changes", **texts)
     parser.add_argument("file", metavar="FILE", help="the SQLite file of --save")
     parser.add_argument("thread", nargs="?", metavar="THREAD", help="the run's name; without it they are listed")
+    _add_html(parser)
+
+
+def _add_html(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--html", metavar="FILE", help="write the run as one page for a browser")
 
 
 def _add_model(parser: argparse.ArgumentParser, use: str) -> None:

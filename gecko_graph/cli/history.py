@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import StateSnapshot
 from rich.console import Console
@@ -23,6 +25,7 @@ from ..state import Attempt, JsonObject, Rehearsal
 from ..toolkit import Toolkit, ToolSpec
 from ..turn import human_turns, task_of
 from . import saving
+from .options import check_files, check_target
 from .screen import screen
 
 TASK_CHARS = 80
@@ -31,6 +34,10 @@ TASK_CHARS = 80
 def history(options: argparse.Namespace) -> int:
     """Show a thread, or list the threads."""
     console = screen()
+    if options.html and options.thread is None:
+        raise GeckoError("--html needs THREAD: the run that the page is about")
+    check_files([("FILE", options.file)], [("--html", options.html)])
+    check_target("--html", options.html)
     with saving.reader(options.file) as saver:
         names = saving.threads(saver)
         if options.thread is None:
@@ -46,7 +53,25 @@ def history(options: argparse.Namespace) -> int:
         )
     for number, turn in enumerate(turns, 1):
         show_turn(turn, number, console)
+    if options.html:
+        write_page(options.html, turns, title=options.thread)
     return 0
+
+
+def write_page(target: str, turns: Sequence[SavedTurn], *, title: str) -> None:
+    """Write a thread's turns as one HTML page."""
+    from ..display.page import Turn, html_page  # here, because only `--html` needs the templates
+
+    pages = [
+        Turn(
+            turn.rehearsal or {"attempts": [*turn.attempts, *turn.open_attempts]},
+            turn.task,
+            turn.start_state,
+            f"{turn.started_at} UTC, {turn.seconds:.1f} s" if turn.started_at else "",
+        )
+        for turn in turns
+    ]
+    saving.write_text("--html", target, html_page(*pages, title=title))
 
 
 def show_threads(saver: SqliteSaver, names: list[str], file: str, console: Console) -> None:
@@ -81,6 +106,9 @@ class SavedTurn:
         rehearsal: The result; None if the turn is not over.
         checkpoints: Number of the outer graph's snapshots.
         saved_at: Time of the last one.
+        started_at: Time of the first one; empty for an embedded rehearsal.
+        seconds: Time from the first one to the last one.
+        start_state: Task state before the first attempt; None for an embedded rehearsal.
     """
 
     task: str
@@ -89,6 +117,9 @@ class SavedTurn:
     rehearsal: Rehearsal | None
     checkpoints: int
     saved_at: str
+    started_at: str = ""
+    seconds: float = 0.0
+    start_state: JsonObject | None = None
 
 
 def show_turn(turn: SavedTurn, number: int, console: Console) -> None:
@@ -100,7 +131,7 @@ def show_turn(turn: SavedTurn, number: int, console: Console) -> None:
         console.print(Text("not over: `gecko-graph run ... --resume` continues here", "yellow"))
 
 
-def read_turns(saver: SqliteSaver, thread: str) -> Iterator[SavedTurn]:
+def read_turns(saver: BaseCheckpointSaver[str], thread: str) -> Iterator[SavedTurn]:
     """Yield the turns of a thread in order; of a graph that embeds the rehearsal, its finished rehearsals."""
     gecko = _build_reader(saver)
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
@@ -114,8 +145,8 @@ def read_turns(saver: SqliteSaver, thread: str) -> Iterator[SavedTurn]:
             by_turn.setdefault(ledger["turn"], []).append(snapshot)
     now = gecko.get_state(config, subgraphs=True)
     for turn in sorted(by_turn):
-        newest = by_turn[turn][0]
-        yield _build_turn(newest, len(by_turn[turn]), _open_attempts(now) if newest.config == now.config else [])
+        is_newest = by_turn[turn][0].config == now.config
+        yield _build_turn(by_turn[turn], _open_attempts(now) if is_newest else [])
 
 
 def _read_embedded(snapshots: Sequence[StateSnapshot]) -> Iterator[SavedTurn]:
@@ -142,8 +173,10 @@ def _opens_turn(snapshot: StateSnapshot) -> bool:
     return source == "input" or any(task.name == "bootstrapper" for task in snapshot.tasks)
 
 
-def _build_turn(newest: StateSnapshot, checkpoints: int, open_attempts: list[Draft]) -> SavedTurn:
+def _build_turn(snapshots: Sequence[StateSnapshot], open_attempts: list[Draft]) -> SavedTurn:
+    newest, oldest = snapshots[0], snapshots[-1]
     values = newest.values
+    times = [datetime.fromisoformat(each.created_at) for each in (oldest, newest) if each.created_at]
     attempts = values.get("attempts", [])
     rehearsal = values.get("rehearsal")
     over = rehearsal is not None and bool(attempts) and not newest.tasks and rehearsal["attempts"] == attempts
@@ -152,8 +185,11 @@ def _build_turn(newest: StateSnapshot, checkpoints: int, open_attempts: list[Dra
         attempts=attempts,
         open_attempts=open_attempts,
         rehearsal=rehearsal if over else None,
-        checkpoints=checkpoints,
+        checkpoints=len(snapshots),
         saved_at=_format_time(newest),
+        started_at=_format_time(oldest),
+        seconds=(times[-1] - times[0]).total_seconds() if times else 0.0,
+        start_state=oldest.values.get("task_state"),
     )
 
 
@@ -181,6 +217,6 @@ def _build_draft(values: JsonObject) -> Draft:
     return {"number": values["number"], "start_digest": values["start_digest"], "steps": steps, **answer}
 
 
-def _build_reader(saver: SqliteSaver) -> Gecko:
+def _build_reader(saver: BaseCheckpointSaver[str]) -> Gecko:
     """Return a graph that only reads checkpoints; they do not depend on its tools."""
     return create_gecko(Toolkit([ToolSpec(name="none")]), checkpointer=saver)

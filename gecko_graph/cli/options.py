@@ -115,16 +115,26 @@ def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
     check_model_options(options)
     inputs = [("FILE", options.file), ("--tools", options.tools), ("--state", options.state)]
     inputs.append(("the scenario's tools", scenario.tools_file))
-    check_files(inputs, [("--save", options.save), ("--json", options.json)])
+    check_files(inputs, [("--save", options.save), ("--json", options.json), ("--html", options.html)])
     if options.resume and not options.save:
         raise GeckoError("--resume needs --save FILE: the file that the run was saved in")
     if options.thread and not options.save:
         raise GeckoError("--thread needs --save FILE: it names a run in that file")
-    target = Path(options.json) if options.json and options.json != "-" else None
-    if target is not None and target.is_dir():
-        raise GeckoError(f"--json {target}: is a folder: give a file")
-    if target is not None and not os.access(target.absolute().parent, os.W_OK):
-        raise GeckoError(f"--json {target}: cannot be written")
+    check_target("--html", options.html)
+    if options.json != "-":
+        check_target("--json", options.json)
+
+
+def check_target(option: str, target: str | None) -> None:
+    """Check that the file of an option can be written.
+
+    Raises:
+        GeckoError: It cannot.
+    """
+    if target and Path(target).is_dir():
+        raise GeckoError(f"{option} {target}: is a folder: give a file")
+    if target and not os.access(Path(target).absolute().parent, os.W_OK):
+        raise GeckoError(f"{option} {target}: cannot be written")
 
 
 # knobs -----------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
@@ -25,7 +24,8 @@ from ..scenario import Scenario, examples, play, shipped
 from ..scenario.identity import check_same, has_identity
 from ..scenario.play import read_verdicts, unanswered
 from . import saving
-from .options import check_options, load_scenario, next_task
+from .history import read_turns, write_page
+from .options import check_options, check_target, load_scenario, next_task
 from .screen import screen
 
 WAKE_S = 0.5
@@ -51,7 +51,12 @@ def demo(options: argparse.Namespace) -> int:
     name = options.name or next(iter(examples()))
     scenario = shipped(name)
     console.print(Text(f"{scenario.where}: recorded replies, no key, no network", "dim"))
-    return exit_code(_run_turns(scenario, scenario.gecko(checkpointer=InMemorySaver()), console, thread=name))
+    check_target("--html", options.html)
+    saver = InMemorySaver()
+    outputs = _run_turns(scenario, scenario.gecko(checkpointer=saver), console, thread=name)
+    if options.html:
+        write_page(options.html, list(read_turns(saver, name)), title=name)
+    return exit_code(outputs)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,6 +79,8 @@ def run(options: argparse.Namespace) -> int:
             outputs = _run_turns(scenario, gecko, console, thread=thread, resume=options.resume, live=live)
         except KeyboardInterrupt:
             raise Interrupted(isinstance(saver, SqliteSaver) and thread in saving.threads(saver)) from None
+        if options.html:
+            write_page(options.html, list(read_turns(saver, thread)), title=thread)
     if hint := _build_hint(options, outputs):
         console.print(Text(f"hint         {clean(hint)}", "yellow"))
     if options.json:
@@ -252,7 +259,4 @@ def _write_json(target: str, scenario: Scenario, outputs: Sequence[Mapping[str, 
     if target == "-":
         sys.stdout.write(text)
         return
-    try:
-        Path(target).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise GeckoError(f"--json {target}: {error.strerror}") from None
+    saving.write_text("--json", target, text)

@@ -65,6 +65,18 @@ def describe_threads(saved: SqliteSaver) -> str:
     return f"it holds {', '.join(map(repr, names[:SHOWN]))}{more}" if names else "it holds no runs"
 
 
+def write_text(option: str, target: str, text: str) -> None:
+    """Write the file of an option.
+
+    Raises:
+        GeckoError: It cannot be written.
+    """
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise GeckoError(f"{option} {target}: {error.strerror}") from None
+
+
 def _read_only(file: Path) -> sqlite3.Connection:
     """Open a connection that cannot write; while no process writes, it creates no `-wal` or `-shm` file either."""
     immutable = not file.with_name(f"{file.name}-wal").exists()

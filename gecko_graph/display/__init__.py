@@ -1,22 +1,25 @@
-"""Views of a rehearsal: `format_run` for a finished run, `watch` for a running one; text, or a table in a notebook."""
+"""Views of a rehearsal: `format_run` for a finished run, `watch` for a running one, `html_page` for a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
-from ..errors import GeckoError
 from ..state import Rehearsal
+from .drafts import rehearsal_of
 
 WIDTH = 100
 
-__all__ = ["RunText", "awatch", "format_run", "watch"]
+__all__ = ["RunText", "awatch", "format_run", "html_page", "watch"]
+
+_HOMES = {"awatch": ".watching", "html_page": ".page", "watch": ".watching"}
 
 
 @dataclass(frozen=True, slots=True)
 class RunText:
-    """A readable rehearsal: text where it is printed, a table in a notebook."""
+    """A readable rehearsal: text where it is printed, HTML in a notebook."""
 
     rehearsal: Rehearsal = field(repr=False)
     width: int = WIDTH
@@ -30,9 +33,9 @@ class RunText:
         return str(self)
 
     def _repr_html_(self) -> str:
-        from .page import rehearsal_page
+        from .page import html_part
 
-        return rehearsal_page(self.rehearsal)
+        return html_part(self.rehearsal)
 
 
 def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
@@ -43,24 +46,15 @@ def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
         width: Columns of the text, at least 40.
 
     Returns:
-        An object that prints as a text tree and shows as a table in a notebook.
+        An object that prints as a text tree and is drawn as HTML in a notebook.
 
     Raises:
         GeckoError: `run` holds no rehearsal.
     """
-    value = getattr(run, "value", None)  # of LangGraph's GraphOutput, which invoke(version="v2") returns
-    run = value if isinstance(value, Mapping) else run
-    rehearsal = run.get("rehearsal", run) if isinstance(run, Mapping) else None
-    if not isinstance(rehearsal, Mapping) or "attempts" not in rehearsal:
-        hint = "; pass the items of a list one by one" if isinstance(run, list | tuple) else ""
-        hint = "; the run is paused" if isinstance(run, Mapping) and "__interrupt__" in run else hint
-        raise GeckoError(f"expected the graph's output or its 'rehearsal', got {type(run).__name__} without one{hint}")
-    return RunText(rehearsal, max(40, width))  # type: ignore[arg-type]
+    return RunText(rehearsal_of(run), max(40, width))
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("watch", "awatch"):
-        from . import watching  # here, because importing rich is slow
-
-        return getattr(watching, name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name], __name__), name)  # here, because importing rich and jinja2 is slow
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from .. import events
+from ..errors import GeckoError
+from ..state import Rehearsal
 
 Draft: TypeAlias = dict[str, Any]
 """An unfinished `Attempt` record: steps may lack complaints and outcome, the verdict may be missing."""
@@ -134,3 +136,19 @@ _HANDLERS = {
     "gecko.change": _change,
     "gecko.verdict": _judge,
 }
+
+
+def rehearsal_of(run: Any) -> Rehearsal:
+    """Return the rehearsal of a graph's output, or of LangGraph's `GraphOutput` (`invoke(version="v2")`).
+
+    Raises:
+        GeckoError: `run` holds no rehearsal.
+    """
+    value = getattr(run, "value", None)
+    run = value if isinstance(value, Mapping) else run
+    rehearsal = run.get("rehearsal", run) if isinstance(run, Mapping) else None
+    if not isinstance(rehearsal, Mapping) or "attempts" not in rehearsal:
+        hint = "; pass the items of a list one by one" if isinstance(run, list | tuple) else ""
+        hint = "; the run is paused" if isinstance(run, Mapping) and "__interrupt__" in run else hint
+        raise GeckoError(f"expected the graph's output or its 'rehearsal', got {type(run).__name__} without one{hint}")
+    return rehearsal  # type: ignore[return-value]

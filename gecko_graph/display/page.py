@@ -1,82 +1,207 @@
-"""A rehearsal as an HTML table, for notebooks: what the tree shows, in cells, escaped."""
+"""A run as HTML: a page for a file, the same as a part of a notebook. Templates in `pages` draw what is listed here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from html import escape
-from io import StringIO
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from rich.console import Console
-from rich.terminal_theme import TerminalTheme
-from rich.text import Text
+from ..errors import PatchConflict
+from ..state import Json, JsonObject
+from ..task_state.changes import Change, net_changes
+from ..task_state.digest import digest
+from ..task_state.patch import apply_patch, tokens
+from ..turn import task_of
+from . import words
+from .drafts import pending_calls, rehearsal_of
+from .html import render
 
-from . import tree, words
-from .drafts import pending_calls
+VALUE_CHARS = 140
+"""Characters of a value; a longer one is folded."""
 
-CELL_CHARS = 600
+FOLDED_CHARS = 20_000
+"""Characters of a folded value."""
 
-_CELL = "text-align:left;vertical-align:top;padding:2px 8px;white-space:pre-wrap;overflow-wrap:break-word"
-_TABLE = "table-layout:fixed;width:100%;min-width:52em;border-collapse:collapse"
-_HEADS = {"": "3%", "call": "27%", "result": "40%", "change of the state": "30%"}
-"""Titles of the columns, and how wide they are: where the browser chooses, narrow ones break words in mid-letter."""
-
-_CONSOLE = Console(file=StringIO(), force_jupyter=False)
-_GREYS = (127, 127, 127)
-_NORMAL = [(36, 41, 47), (207, 34, 46), (26, 127, 55), (154, 103, 0), (9, 105, 218), (130, 80, 223), (27, 124, 131)]
-_THEME = TerminalTheme(_GREYS, _GREYS, [*_NORMAL, _GREYS])  # to be read on light and on dark pages
+CHANGES_SHOWN = 40
 
 
-def rehearsal_page(rehearsal: words.Record, *, waiting: str = "") -> str:
-    """A rehearsal, whole or in the making, as one HTML table and a line on what it cost.
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a page.
 
     Args:
-        rehearsal: A `Rehearsal` record, or one with drafts of attempts (`Drafts`), and without what is not known yet.
+        record: A `Rehearsal`, or of an unfinished turn its `attempts`, which may be drafts.
+        task: What the user wants.
+        start_state: The task state that the attempts begin from, where it is known.
+        note: When it ran, how it was saved.
+    """
+
+    record: words.Record
+    task: str = ""
+    start_state: JsonObject | None = None
+    note: str = ""
+
+
+class Value(NamedTuple):
+    """A value in one line, and the whole of it where that is more."""
+
+    short: str
+    whole: str
+
+
+def html_page(*runs: Turn | Mapping[str, Any], title: str = "", start_state: JsonObject | None = None) -> str:
+    """Return a page on a run: verdict, plan and what it rests on, checklist, and every attempt with its calls.
+
+    Args:
+        runs: The graph's outputs, one a turn; or their `rehearsal`; or `Turn`s.
+        title: Name of the run.
+        start_state: Task state before the first turn: with it, changes show old values.
+
+    Returns:
+        One HTML document that loads nothing and runs no script. All texts are masked and escaped.
+
+    Raises:
+        GeckoError: One of `runs` holds no rehearsal.
+    """
+    turns: list[Turn] = []
+    for run in runs:
+        turns.append(run if isinstance(run, Turn) else _turn(run, start_state))
+        start_state = run.get("task_state") if isinstance(run, Mapping) else None
+    return render("run.html", turns=list(map(_view, turns)), title=words.clean(title))
+
+
+def html_part(record: words.Record, *, waiting: str = "") -> str:
+    """Return a rehearsal, finished or not, as HTML for a notebook's cell.
+
+    Args:
+        record: A `Rehearsal`, or an unfinished one with drafts of attempts (`Drafts`).
         waiting: What unfinished attempts wait for, where that is not the result of a call.
     """
-    head = "".join(f'<th style="{_CELL};width:{width}">{escape(title)}</th>' for title, width in _HEADS.items())
-    supposed = list(tree.supposed_rows(rehearsal))
-    body = _whole_row(_lines(supposed)) if supposed else ""
-    for attempt in rehearsal["attempts"]:
-        body += _attempt(
-            attempt, mark=" (chosen)" if attempt["number"] == rehearsal.get("chosen") else "", waiting=waiting
-        )
-    cost = f"<p>{_html(Text(words.format_usage(rehearsal['usage']), 'dim'))}</p>" if "usage" in rehearsal else ""
-    table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    return f'<div style="overflow-x:auto">{table}</div>{cost}'
+    return render("part.html", turn=_view(Turn(record), waiting=waiting))
 
 
-def _attempt(attempt: words.Record, *, mark: str, waiting: str) -> str:
-    title = _html(tree.attempt_head(attempt, mark=mark))
-    if "verdict" in attempt:
-        title += f"<br>{_lines([(tree.attempt_verdict(attempt), Text('')), *tree.verdict_rows(attempt)])}"
-    else:
-        call = pending_calls(attempt)
-        title += _html(Text(f"  {waiting or (f'waiting for {call}' if call else 'thinking')} …", "dim"))
-    rows = [_whole_row(title)]
-    for number, step in enumerate(attempt["steps"], 1):
-        call_, source = tree.step_head(step, attempt.get("origins", {})), tree.answer_rows(step, room=CELL_CHARS)
-        rows.append(_row([str(number), _html(call_), _lines(source), _lines(tree.change_rows(step, room=CELL_CHARS))]))
-    if attempt.get("answer"):
-        rows.append(_whole_row(f"<i>{_html(Text(words.prose(attempt['answer'])))}</i>"))
-    return "".join(rows)
+def _turn(run: Mapping[str, Any], start_state: JsonObject | None) -> Turn:
+    values = getattr(run, "value", run)
+    messages = values.get("messages") if isinstance(values, Mapping) else None
+    return Turn(rehearsal_of(run), task_of(messages) if messages else "", start_state)
 
 
-def _row(cells: Iterable[str]) -> str:
-    told = (f'<td style="{_CELL};font-family:monospace">{cell}</td>' for cell in cells)
-    return f"<tr>{''.join(told)}</tr>"
+def _view(turn: Turn, *, waiting: str = "") -> JsonObject:
+    record, start = turn.record, turn.start_state
+    checks = {item["id"]: item.get("check", "") for item in record.get("checklist", ())}
+    supposed = (record.get("supposed_state") or {}).get("state", {})
+    state = {key: (value, key in supposed) for key, value in (start or supposed).items()}
+    return {
+        "record": record,
+        "task": fold_text(turn.task, words.PROSE_CHARS),
+        "note": turn.note,
+        "plan": [_call(call, record.get("origins", {})) for call in record.get("plan", ())],
+        "changes": words.format_changes(record) if "verdict" in record else [],
+        "state": [(words.clean(key), fold_value(value, key), made_up) for key, (value, made_up) in state.items()],
+        "notes": words.format_notes(record["verdict"]) if "verdict" in record else [],
+        "state_notes": [text for label, text in words.format_supposed(record) if label == "unclear"],
+        "items": [_item(item, checks=checks) for item in record["verdict"]["items"]] if "verdict" in record else [],
+        "attempts": [_attempt(each, record, start, waiting=waiting) for each in record["attempts"]],
+    }
 
 
-def _whole_row(content: str) -> str:
-    return f'<tr><td colspan="{len(_HEADS)}" style="{_CELL}">{content}</td></tr>'
+def _attempt(attempt: words.Record, record: words.Record, start: Json, *, waiting: str) -> JsonObject:
+    reason, verdict = attempt.get("stop_reason", ""), attempt.get("verdict")
+    calls = pending_calls(attempt)
+    return {
+        "record": attempt,
+        "is_chosen": attempt["number"] == record.get("chosen"),
+        "digest": attempt.get("start_digest", "")[:8],
+        "stopped": words.prose(reason) if words.is_early(reason) else "",
+        "waiting": "" if verdict else waiting or (f"waiting for {words.clean(calls)}" if calls else "thinking"),
+        "steps": list(_steps(attempt, start)),
+        "items": [_item(item, stop_reason=reason) for item in verdict["items"]] if verdict else [],
+        "notes": words.format_notes(verdict) if verdict else [],
+        "feedback": words.format_feedback(verdict, reason) if verdict else "",
+    }
 
 
-def _lines(rows: Iterable[tree.Row]) -> str:
-    return "<br>".join(_html(Text.assemble(word, " " if word and text else "", text)) for word, text in rows)
+def _steps(attempt: words.Record, state: Json) -> Iterator[JsonObject]:
+    """Yield the steps with their changes; `state` is replayed where the attempt began from it."""
+    if state is not None and digest(state) != attempt.get("start_digest"):
+        state = None
+    for step in attempt["steps"]:
+        outcome = step.get("outcome") or {}
+        result = outcome.get("result")
+        changes, state = _changes(outcome.get("patch") or [], state)
+        yield {
+            "call": _call(step["call"], attempt.get("origins", {})),
+            "outcome": outcome,
+            "mark": _mark(outcome),
+            "result": fold_text(result) if isinstance(result, str) else fold_value(result),
+            "passed": words.format_passed(outcome.get("passed", ())),
+            "complaints": list(map(words.format_complaint, step.get("complaints", ()))),
+            "changes": changes[:CHANGES_SHOWN],
+            "more": max(0, len(changes) - CHANGES_SHOWN),
+            "refusal": words.refusal_of(outcome),
+            "unclear": list(map(words.prose, outcome.get("unclear", ()))),
+            "races": list(map(words.clean, outcome.get("race", ()))),
+        }
 
 
-def _html(text: Text) -> str:
-    told = ""
-    for part in Text.assemble(text).render(_CONSOLE):  # a style of the whole text is left out by render
-        style, shown = part.style.get_html_style(_THEME) if part.style else "", escape(part.text, quote=True)
-        told += f'<span style="{style}">{shown}</span>' if style else shown
-    return told.replace("\n", "<br>")
+def _changes(patch: list[words.Record], state: Json) -> tuple[list[tuple[str, str, list[Value]]], Json]:
+    """Return a patch as rows of sign, path and values, old before new where the state is known; and the state after."""
+    try:
+        after = None if state is None else apply_patch(state, [dict(operation) for operation in patch])
+        changes = net_changes(state, after)
+    except PatchConflict:
+        after = None
+    if after is None:
+        marks = words.format_patch(patch, room=VALUE_CHARS, most=len(patch))
+        return [(mark.sign, mark.place, [Value(mark.value, "")]) for mark in marks], None
+    return [(words.SIGNS[each.kind], words.clean(each.path) or "/", _values(each)) for each in changes], after
+
+
+def _values(change: Change) -> list[Value]:
+    if change.kind == "shrink":
+        return [Value(words.counted(number, "item"), "") for number in (change.old, change.new)]
+    name = next(iter(tokens(change.path)[-1:]), "")
+    values = {"add": [change.new], "remove": [change.old]}.get(change.kind, [change.old, change.new])
+    return [fold_value(value, name) for value in values]
+
+
+def _call(call: words.Record, origins: words.Record) -> JsonObject:
+    """Return a call's name and its arguments: name, value, origins, whether it is made up."""
+    if "malformed" in call:
+        return {"name": words.clean(call["name"]), "args": [("", fold_text(call["malformed"]), "", False)]}
+    found = origins.get(call["id"], {})
+    args = [
+        (words.clean(name), fold_value(value, name), *words.format_origins(name, found))
+        for name, value in call["args"].items()
+    ]
+    return {"name": words.clean(call["name"]), "args": args}
+
+
+def _mark(outcome: words.Record) -> tuple[str, str]:
+    """Return the kind of a result and its words: `real`, `contract`, `schema, made up`."""
+    if not outcome.get("simulated", True):
+        return "real", "real"
+    rung = words.clean(str(outcome.get("rung", "")))
+    return ("made-up", f"{rung}, made up") if outcome.get("invented") else ("rule", rung)
+
+
+def _item(item: words.Record, *, checks: Mapping[str, str] = MappingProxyType({}), stop_reason: str = "") -> JsonObject:
+    reason, judged_by = words.format_judgement(item, stop_reason)
+    texts = {"description": words.prose(item["description"]), "check": words.prose(checks.get(item["id"], ""))}
+    return {"status": item["status"], "reason": reason, "by": judged_by, **texts}
+
+
+def fold_value(value: Json, name: str = "") -> Value:
+    """Return a value as JSON in one line, and indented where the line cuts it; masked as the value of `name`."""
+    label, room = f"{words.clean(name)}: ", VALUE_CHARS
+    line, indented = (json.dumps(value, ensure_ascii=False, default=str, indent=indent) for indent in (None, 2))
+    short = words.clean(words.cut(f"{label}{line}", len(label) + room)).removeprefix(label)
+    whole = words.clean(words.cut(f"{label}{indented}", FOLDED_CHARS), lines=True).removeprefix(label)
+    return Value(short, whole if len(line) > room else "")
+
+
+def fold_text(text: str, room: int = VALUE_CHARS) -> Value:
+    """Return a text, and the whole of it where the first is cut."""
+    return Value(words.prose(text, room=room), words.prose(text, room=FOLDED_CHARS) if len(text) > room else "")

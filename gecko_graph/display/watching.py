@@ -17,7 +17,7 @@ from ..state import Rehearsal
 from . import WIDTH
 from .drafts import Drafts
 from .live import Progress, progress
-from .page import rehearsal_page
+from .page import html_part
 from .tree import as_text, rehearsal_tree
 
 GATHERED_S = 0.25
@@ -113,4 +113,4 @@ class NotebookTable:
 
 def _data(rehearsal: Mapping[str, Any], *, waiting: str = "") -> dict[str, str]:
     text = as_text(rehearsal_tree(rehearsal, waiting=waiting), width=WIDTH)
-    return {"text/html": rehearsal_page(rehearsal, waiting=waiting), "text/plain": text}
+    return {"text/html": html_part(rehearsal, waiting=waiting), "text/plain": text}

@@ -42,7 +42,7 @@ _ESCAPES = re.compile(
     r"|\x9b[0-?]*[ -/]*[@-~]",
     re.DOTALL,
 )
-_CHANGES = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
+SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
 _STRAY_JOINERS = re.compile(rf"(?:^|(?<=[\s{_JOINERS}]))[{_JOINERS}]")
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -116,15 +116,20 @@ def list_arguments(call: Record, *, origins: Record, room: int = VALUE_CHARS) ->
     share = max(24, room // max(1, len(call["args"])))
     listed = []
     for name, value in call["args"].items():
-        place = json_path((name,))
-        inside = {path: found for path, found in origins.items() if path.startswith((f"{place}.", f"{place}["))}
-        found = [origin for path in (place, *inside) for origin in origins.get(path, ())]
-        made_up = [origin for origin in found if origin["from"] == "supposed"]
-        known = [origin for origin in found if origin["from"] != "supposed"]
-        short = list(dict.fromkeys(map(format_origin, [*made_up[:1], *known])))  # one origin says that it is made up
         text = mask(f"{clean(name)}: {format_value(value, room=share)}")
-        listed.append((text, ", ".join(short[:ORIGINS_SHOWN]), bool(made_up)))
+        listed.append((text, *format_origins(name, origins)))
     return listed
+
+
+def format_origins(name: str, origins: Record) -> tuple[str, bool]:
+    """Format the origins of a call's argument and its parts; return whether any of it is made up as well."""
+    place = json_path((name,))
+    inside = [path for path in origins if path.startswith((f"{place}.", f"{place}["))]
+    found = [origin for path in (place, *inside) for origin in origins.get(path, ())]
+    made_up = [origin for origin in found if origin["from"] == "supposed"]
+    known = [origin for origin in found if origin["from"] != "supposed"]
+    short = list(dict.fromkeys(map(format_origin, [*made_up[:1], *known])))  # one origin says that it is made up
+    return ", ".join(short[:ORIGINS_SHOWN]), bool(made_up)
 
 
 def format_origin(origin: Record) -> str:
@@ -198,7 +203,7 @@ def format_changes(rehearsal: Record) -> list[Mark]:
 
 
 def _change(kind: str, place: str = "", value: str = "") -> Mark:
-    return Mark(_CHANGES.get(kind, "…"), clean(place), clean(cut(value, 2 * VALUE_CHARS)))
+    return Mark(SIGNS.get(kind, "…"), clean(place), clean(cut(value, 2 * VALUE_CHARS)))
 
 
 def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str:

@@ -1,0 +1,34 @@
+"""HTML from templates that escape every value; a page is one file that loads nothing."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+
+from . import words
+
+_PAGES = Path(__file__).resolve().parent / "pages"
+
+
+def render(template: str, *, folder: Path = _PAGES, **values: Any) -> str:
+    """Return a rendered template.
+
+    Args:
+        template: File name in `folder` or in this package's `pages`; `base.html` is what a page extends.
+        folder: Folder of further templates.
+        values: Values of the template; all but `Markup` is escaped.
+    """
+    return _environment(folder).get_template(template).render(values)
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader([folder, _PAGES]), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    names = ("clean", "prose", "counted", "format_source", "format_usage", "format_verdict", "style_of")
+    environment.globals |= {name: getattr(words, name) for name in names}
+    return environment
