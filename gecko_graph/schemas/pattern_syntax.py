@@ -246,7 +246,7 @@ class _Reader:
         return Chars(ranges, categories, negated, self.fold)
 
     def group(self) -> Node:
-        """Return what stands between brackets; the opening one is behind us."""
+        """Read a group, after its opening bracket."""
         kind = next((kind for kind in _GROUPS if self.next_is(kind)), "")
         if not kind and self.next_is("?"):
             self.next_is("P")
@@ -259,7 +259,7 @@ class _Reader:
         return Look(inside, kind == "?!") if kind in ("?=", "?!") else inside
 
     def escape(self) -> Node:
-        """Return what stands behind a backslash, outside of a set."""
+        """Read an escape outside of a set, after its backslash."""
         char = self.take()
         if char in _EDGES:
             return Edge(_EDGES[char])
@@ -268,7 +268,7 @@ class _Reader:
         return self.chars(*self.meaning(char))
 
     def meaning(self, char: str) -> tuple[Ranges, Categories]:
-        """Return the characters that an escape stands for."""
+        """Return the characters of an escape."""
         if char.lower() in _SETS:
             ranges = _SETS[char.lower()]
             return (ranges if char.islower() else inverted(ranges)), ()
@@ -303,7 +303,7 @@ class _Reader:
         return int(digits, 16)
 
     def set(self) -> Chars:
-        """Return what stands between square brackets; the opening one is behind us."""
+        """Read a set, after its opening square bracket."""
         negated = self.next_is("^")
         ranges: list[tuple[int, int]] = []
         categories: list[tuple[str, bool]] = []

@@ -32,12 +32,12 @@ def occurs_verbatim(value: Json, documents: Iterable[Json]) -> bool:
     Booleans, null and texts without a letter or digit never occur: finding them would prove nothing.
     """
     scalars = list(islice(_scalars(value), MAX_VALUES))
-    leaves = [leaf for each in documents for leaf in leaves_of(each)] if scalars else []
-    return bool(scalars) and all(_occurs(each, leaves) for each in scalars)
+    leaves = [leaf for document in documents for leaf in leaves_of(document)] if scalars else []
+    return bool(scalars) and all(_occurs(scalar, leaves) for scalar in scalars)
 
 
 def leaves_of(document: Json) -> list[Json]:
-    """Return the values and keys of a document in which something can occur, as a document of their own."""
+    """Return the values and keys of a document, as a document of their own."""
     if isinstance(document, dict | list):
         return [leaf for leaf in islice(_scalars(document, keys=True), MAX_VALUES) if leaf is not None]
     return [] if document is None else [document]

@@ -58,7 +58,7 @@ class Findings:
 def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
     """Find the parts of a state that concern a focus; sets `marks`, `score` and `named` of the outline's nodes.
 
-    A word counts for more the earlier it comes, the longer it is, the fewer places it stands in, and if it is a whole
+    A word counts for more the earlier it comes, the longer it is, the fewer places it occurs in, and if it is a whole
     key or a whole value. What is found leads on by one step: the values of a record that was found, and those at the
     root that identify the user, are looked up as the keys and identifiers of others.
     """
