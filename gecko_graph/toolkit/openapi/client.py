@@ -1,0 +1,210 @@
+"""The real functions of an OpenAPI document's tools: a call is one request, its answer the tool's result.
+
+- Result: the JSON of the answer; text as text; of anything else its media type and size. No content is null.
+- 4xx, and of a read whatever goes wrong, is an error result: `{"http_status", "body"}`, with `retry_after` seconds where
+  the server names them. A write whose effect is unknown (5xx, time-out, connection lost, an answer that is too large)
+  raises `InDoubt`.
+- Redirects are followed within the origin only, and of a write only 303, 307 and 308. No cookies are kept, and
+  neither proxies nor netrc are taken from the environment: pass `client=httpx.Client(proxy=...)` for one.
+- Each call has a connection of its own: one that the server closed meanwhile would leave a write in doubt.
+- Credentials are put on the request last, and taken out of whatever comes back.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import ToolMessage
+
+from ...errors import InDoubt
+from ...state import Json, JsonObject
+from ..spec import ToolSpec
+from .credentials import Credentials, Secrets
+from .request import build_request
+
+if TYPE_CHECKING:
+    import httpx
+
+TIMEOUT_S = 30.0
+MAX_BYTES = 5_000_000
+MAX_REDIRECTS = 5
+
+
+@cache
+def default_client() -> httpx.Client:
+    """Return the client of all tools that were given none: it keeps no connections and reads no environment."""
+    import httpx
+
+    return httpx.Client(trust_env=False, timeout=TIMEOUT_S, limits=httpx.Limits(max_keepalive_connections=0))
+
+
+class _Failed(Exception):
+    """An exchange without an answer; `sent` is False where the server cannot have acted on the request."""
+
+    def __init__(self, why: str, *, sent: bool = True) -> None:
+        super().__init__(why)
+        self.sent = sent
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: httpx.Headers
+    content: bytes
+
+
+class HttpFunction:
+    """The real function of one tool: takes its arguments by name, and `idempotency_key` where a header carries one.
+
+    Args:
+        tool: A tool with a binding.
+        base: The server's address.
+        credentials: Where the credentials come from.
+        client: Sends the requests; None for the default one.
+    """
+
+    def __init__(self, tool: ToolSpec, base: str, credentials: Credentials, client: httpx.Client | None = None) -> None:
+        binding = tool.binding
+        self.__name__ = tool.name
+        self._tool, self._base, self._credentials, self._client = tool, base, credentials, client
+        self._where = f"{binding.method.upper()} {binding.path}" if binding else tool.name
+        self._security = binding.security if binding else ()
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}: {self._where}>"
+
+    def __call__(self, /, **args: Any) -> Any:
+        """Send the request and return the result; a `ToolMessage` with status `error` where it fails.
+
+        Raises:
+            InDoubt: A write may have taken effect.
+            GeckoError: A credential is missing.
+        """
+        extra: dict[str, str] = {}
+        if self._tool.key_argument == "idempotency_key" and "idempotency_key" in args:
+            extra[str(self._tool.idempotency).removeprefix("header:").lower()] = str(args.pop("idempotency_key"))
+        secrets = self._credentials.choose(self._security, self._where)
+        try:
+            answer = self._exchange(build_request(self._tool, self._base, args, extra=extra), secrets)
+        except (_Failed, ValueError) as failed:  # ValueError: an argument that cannot be sent
+            error: JsonObject = {"error": f"{self._where}: {failed}"}
+            in_doubt = getattr(failed, "sent", False)
+        else:
+            if 200 <= answer.status < 300:
+                return secrets.remove(_read_value(answer))
+            error, in_doubt = _read_error(answer), answer.status >= 500 or answer.status in (300, 301, 302, 303)
+        error = secrets.remove(error)
+        if in_doubt and not self._tool.reads:
+            raise InDoubt(f"{self._where} may have taken effect: {json.dumps(error, ensure_ascii=False)[:500]}")
+        content: list[str | dict[Any, Any]] = [{"type": "text", "text": json.dumps(error)}]
+        return ToolMessage(content, status="error", name=self._tool.name, tool_call_id="")
+
+    def _exchange(self, request: httpx.Request, secrets: Secrets) -> _Answer:
+        """Send the request, and again where it is redirected to. Raises _Failed."""
+        client = self._client or default_client()
+        timeout_s = client.timeout.read or TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
+        method = request.method
+        for _ in range(MAX_REDIRECTS + 1):
+            secrets.apply(request)
+            request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), timeout_s)
+            answer = _send(client, request, deadline)
+            following = _follow_redirect(request, answer)
+            if following is None:
+                if request.method != method and answer.status >= 300:
+                    raise _Failed(f"it was accepted, but the result that it redirects to is answered {answer.status}")
+                return answer
+            request = following
+        raise _Failed(f"more than {MAX_REDIRECTS} redirects")
+
+
+def _send(client: httpx.Client, request: httpx.Request, deadline: float) -> _Answer:
+    import httpx
+
+    unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+    try:
+        with closing(client.send(request, stream=True, follow_redirects=False)) as response:
+            return _Answer(response.status_code, response.headers, _read_content(response, deadline))
+    except _Failed:
+        raise
+    except (*unsent, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:
+        failed = _Failed(f"cannot reach the server ({type(error).__name__})", sent=False)
+    except httpx.TimeoutException:
+        failed = _Failed("no answer in time")
+    except Exception as error:  # noqa: BLE001 - whatever a client raises; its text and request may hold credentials
+        failed = _Failed(f"the connection was lost, or the answer is broken ({type(error).__name__})")
+    raise failed
+
+
+def _read_content(response: httpx.Response, deadline: float) -> bytes:
+    content = b""
+    for chunk in response.iter_raw():
+        content += chunk
+        if len(content) > MAX_BYTES:
+            break
+        if time.monotonic() > deadline:
+            raise _Failed("the answer was not complete in time")
+    coding = response.headers.get("content-encoding", "identity").lower()
+    if coding in ("gzip", "x-gzip", "deflate"):
+        content = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(content, MAX_BYTES + 1)
+    elif coding != "identity":
+        raise _Failed(f"the answer has the content encoding {coding[:20]!r}, which was not asked for")
+    if len(content) > MAX_BYTES:
+        raise _Failed(f"the answer is larger than {MAX_BYTES // 1_000_000} MB")
+    return content
+
+
+def _follow_redirect(request: httpx.Request, answer: _Answer) -> httpx.Request | None:
+    """Return the request that a redirect asks for; None where there is none, or it leads elsewhere."""
+    import httpx
+
+    is_read = request.method in ("GET", "HEAD")
+    if answer.status not in ((301, 302, 303, 307, 308) if is_read else (303, 307, 308)):
+        return None
+    try:
+        url = request.url.join(answer.headers["location"])
+    except (KeyError, httpx.InvalidURL):
+        return None
+    here = request.url
+    if (url.scheme, url.host, url.port) != (here.scheme, here.host, here.port) or url.userinfo:
+        return None
+    if is_read or answer.status != 303:
+        return httpx.Request(request.method, url, headers=request.headers, content=request.read())
+    headers = [(name, value) for name, value in request.headers.items() if not name.startswith("content-")]
+    return httpx.Request("GET", url, headers=headers)
+
+
+def _read_value(answer: _Answer) -> Json:
+    if not answer.content:
+        return None
+    media, _, options = answer.headers.get("content-type", "").partition(";")
+    media = media.strip().lower()
+    charset = options.lower().partition("charset=")[2].partition(";")[0].strip(' "') or "utf-8"
+    try:
+        text = answer.content.decode(charset)
+        if media.endswith("json") or not media:
+            return json.loads(text, parse_constant=_refuse_constant)
+    except (LookupError, ValueError, RecursionError):
+        return {"content_type": media, "bytes": len(answer.content)}
+    is_text = media.startswith("text/") or media.endswith(("xml", "javascript", "x-www-form-urlencoded"))
+    return text if is_text else {"content_type": media, "bytes": len(answer.content)}
+
+
+def _refuse_constant(word: str) -> Json:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _read_error(answer: _Answer) -> JsonObject:
+    error: JsonObject = {"http_status": answer.status, "body": _read_value(answer)}
+    retry_after = answer.headers.get("retry-after", "")
+    if retry_after.isdecimal() and len(retry_after) < 10:
+        error["retry_after"] = int(retry_after)
+    if answer.status < 400:
+        error["location"] = answer.headers.get("location")
+    return error

@@ -1,0 +1,248 @@
+"""A call of an OpenAPI operation as an HTTP request: where each argument travels, and how it is written there.
+
+- Path: every value is percent-encoded whole, so it stays in its segment; one that would make a segment empty, `.` or
+  `..` is refused. Styles `simple`, `label`, `matrix`.
+- Query and cookies: `form`, `spaceDelimited`, `pipeDelimited`, `deepObject` (lists in it by index); `allowReserved`
+  leaves reserved characters as they are, except those that would end the value (`&`, `#`, `+`). Null is not sent.
+- Headers: `simple`; control characters are refused.
+- Bodies: JSON, forms, multipart, text, or a whole body as it is. A member with `format: binary` (or a content media
+  type) is a file part: the bytes of a `data:...;base64,` address, else the text in UTF-8.
+- What a style cannot nest (a list in a list) is written as JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from ...state import Json, JsonObject
+from ..spec import HttpBinding, ToolSpec
+from .simplify import PREFIX
+
+if TYPE_CHECKING:
+    import httpx
+
+PATH_STYLES = {"simple": ("", ",", False), "label": (".", ".", False), "matrix": (";", ";", True)}
+"""What an expansion begins with, what separates exploded values, whether each has its name before it (RFC 6570)."""
+
+DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
+JSON_MEDIA = "application/json"
+
+_VARIABLE = re.compile(r"\{([^{}]+)\}")
+_RESERVED = ":/?[]@!$'()*,;"
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
+_CLIENT_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.-]+)*;base64,([A-Za-z0-9+/=_-]*)")
+_OCTETS = "application/octet-stream"
+
+_File = tuple[str, tuple[str | None, bytes, str]]
+
+
+class CannotSend(ValueError):
+    """A call that no request can carry. Nothing was sent."""
+
+
+def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: Mapping[str, str]) -> httpx.Request:
+    """Return the request of a call, without credentials.
+
+    Args:
+        tool: A tool with a binding.
+        base: The server's address; its path is kept.
+        args: The call's arguments.
+        extra: Further headers, by name.
+
+    Raises:
+        CannotSend: An argument is missing or cannot travel where it must.
+    """
+    import httpx
+
+    binding = tool.binding or HttpBinding("post", "/")
+    path, _, fixed = binding.path.partition("#")[0].partition("?")
+    values = {name: (*binding.places.get(name, ("body", name)), value) for name, value in args.items()}
+    variables = {wire: (name, value) for name, (place, wire, value) in values.items() if place == "path"}
+    url = base.rstrip("/") + _expand_path(path, variables, binding)
+    query = [_expand(fixed, variables, binding)] if fixed else []
+    headers = {"accept": f"{JSON_MEDIA}, */*;q=0.5", "accept-encoding": "identity", **extra}
+    cookies: list[str] = []
+    members: JsonObject = {}
+    for name, (place, wire, value) in values.items():
+        style = binding.styles.get(name, {})
+        if place == "body":
+            members[wire] = value
+        elif value is not None and place == "header":
+            headers[_header_name(wire)] = _format_header(value, style)
+        elif value is not None and place in ("query", "cookie"):
+            pairs = [f"{key}={text}" for key, text in format_pairs(wire, value, style)]
+            (query if place == "query" else cookies).extend(pairs)
+    if cookies:
+        headers["cookie"] = "; ".join(cookies)
+    body = _body(tool, binding, members)
+    headers |= {"content-type": body.pop("media")} if "media" in body else {}
+    coded = [(name.encode(), _check_header(name, value).encode()) for name, value in headers.items()]
+    return httpx.Request(
+        binding.method.upper(), "?".join([url, "&".join(query)] if query else [url]), headers=coded, **body
+    )
+
+
+def _expand_path(path: str, variables: Mapping[str, tuple[str, Any]], binding: HttpBinding) -> str:
+    segments = [_expand(segment, variables, binding) for segment in path.split("/")]
+    for template, segment in zip(path.split("/"), segments, strict=True):
+        if template != segment and unquote(segment) in ("", ".", ".."):
+            name = next(variables[wire][0] for wire in _VARIABLE.findall(template))
+            raise CannotSend(f"the argument {name!r} must not be empty, '.' or '..': it would lead to another path")
+    return "/".join(segments)
+
+
+def _expand(template: str, variables: Mapping[str, tuple[str, Any]], binding: HttpBinding) -> str:
+    def fill(match: re.Match[str]) -> str:
+        if match[1] not in variables:
+            raise CannotSend(f"the argument for {match[1]!r} in the path is missing")
+        name, value = variables[match[1]]
+        if value in (None, "", [], {}):
+            raise CannotSend(f"the argument {name!r} must not be empty: it would lead to another path")
+        return _format_simple(match[1], value, binding.styles.get(name, {}))
+
+    return _VARIABLE.sub(fill, template)
+
+
+def format_scalar(value: Json) -> str:
+    """Return a value as a parameter's text: a text as it is, whole numbers without a fraction, others as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _quote(value: Json, safe: str = "") -> str:
+    return quote(format_scalar(value).encode(), safe=safe)
+
+
+def _format_simple(name: str, value: Json, style: JsonObject, coder: Any = _quote) -> str:
+    """Return a value in a style of paths and headers."""
+    if "content" in style:
+        return str(coder(json.dumps(value, ensure_ascii=False)))
+    first, separator, named = PATH_STYLES[style.get("style", "simple")]
+    explode = style.get("explode", False)
+    if isinstance(value, dict):
+        pairs = [(coder(key), coder(member)) for key, member in value.items()]
+        parts = [f"{key}={text}" for key, text in pairs] if explode else [",".join(chain.from_iterable(pairs))]
+        named = named and not explode
+    else:
+        texts = [coder(one) for one in (value if isinstance(value, list) else [value])]
+        parts = texts if explode else [",".join(texts)]
+    return first + separator.join(f"{_quote(name)}={part}" if named else part for part in parts)
+
+
+def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, str]]:
+    """Return the encoded names and values of a query parameter, cookie or form field."""
+    kind, safe = style.get("style", "form"), _RESERVED if style.get("allowReserved") else ""
+    key = _quote(name)
+    if "content" in style:
+        return [(key, _quote(json.dumps(value, ensure_ascii=False), safe))]
+    if kind == "deepObject":
+        return [(_quote(path), _quote(leaf, safe)) for path, leaf in _leaves(name, value)]
+    explode = style.get("explode", kind == "form")
+    if isinstance(value, dict):
+        pairs = [(_quote(one), _quote(member, safe)) for one, member in value.items() if member is not None]
+        if explode:
+            return pairs
+        texts = list(chain.from_iterable(pairs))
+    else:
+        texts = [_quote(one, safe) for one in (value if isinstance(value, list) else [value])]
+        if explode:
+            return [(key, text) for text in texts]
+    return [(key, DELIMITERS[kind].join(texts))] if texts else []
+
+
+def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
+    if not isinstance(value, dict | list):
+        yield from [] if value is None else [(path, value)]
+        return
+    for key, member in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from _leaves(f"{path}[{key}]", member)
+
+
+def _format_header(value: Json, style: JsonObject) -> str:
+    return _format_simple("", value, style, format_scalar)
+
+
+def _header_name(name: str) -> str:
+    if name.lower() in _CLIENT_HEADERS:
+        raise CannotSend(f"the header {name!r} is set by the client")
+    return name.lower()
+
+
+def _check_header(name: str, value: str) -> str:
+    if _CONTROL.search(value):
+        raise CannotSend(f"the header {name!r} must hold no line break or other control character, nor end in a space")
+    return value
+
+
+def _body(tool: ToolSpec, binding: HttpBinding, members: JsonObject) -> dict[str, Any]:
+    """Return what httpx needs for the body, and its `media` type."""
+    if not members and not binding.body.get("required"):
+        return {}
+    media = str(binding.body.get("media", JSON_MEDIA))
+    kind = media.partition(";")[0].strip().lower()
+    value = members.get("", members)
+    if kind == "multipart/form-data" and isinstance(value, dict):
+        return {"files": [part for name, one in value.items() for part in _parts(tool, binding, name, one)]}
+    if kind == "application/x-www-form-urlencoded" and isinstance(value, dict):
+        rules = binding.body.get("encoding", {})
+        pairs = chain.from_iterable(
+            format_pairs(name, one, _style_of(rules.get(name, {}))) for name, one in value.items()
+        )
+        return {"content": "&".join(f"{key}={text}" for key, text in pairs).encode(), "media": media}
+    if kind == JSON_MEDIA or kind.endswith("+json") or ("*" in kind and not isinstance(value, str)):
+        coded = json.dumps(value, ensure_ascii=False).encode()
+        return {"content": coded, "media": JSON_MEDIA if "*" in kind else media}
+    if isinstance(value, dict | list) and not kind.startswith("text/"):
+        raise CannotSend(f"a body of type {media} must be text, not an object or a list")
+    return {"content": _octets(value)[0], "media": _OCTETS if "*" in kind else media}
+
+
+def _style_of(rule: JsonObject) -> JsonObject:
+    """Return the style of a form's field: JSON where its encoding names only that content type."""
+    is_json = not rule.keys() & {"style", "explode", "allowReserved"} and "json" in rule.get("contentType", "")
+    return {"content": JSON_MEDIA} if is_json else rule
+
+
+def _octets(value: Json) -> tuple[bytes, str | None]:
+    """Return a file's bytes and the media type that its data address names."""
+    found = _DATA_URL.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return format_scalar(value).encode(), None
+    try:
+        return base64.b64decode(found[2].replace("-", "+").replace("_", "/"), validate=True), found[1]
+    except binascii.Error:
+        raise CannotSend("a data: address does not hold base64") from None
+
+
+def _parts(tool: ToolSpec, binding: HttpBinding, name: str, value: Json) -> Iterator[_File]:
+    named = {wire: argument for argument, (place, wire) in binding.places.items() if place == "body"}
+    schema = tool.parameters.get("properties", {}).get(named.get(name, name), {})
+    given = binding.body.get("encoding", {}).get(name, {}).get("contentType", "").partition(",")[0].strip()
+    for one in value if isinstance(value, list) else [value]:
+        content, media = _octets(one) if _is_file(schema, tool.parameters) else (format_scalar(one).encode(), None)
+        is_file = media or _is_file(schema, tool.parameters)
+        default = _OCTETS if is_file else JSON_MEDIA if isinstance(one, dict | list) else "text/plain; charset=utf-8"
+        kind = _check_header("content-type", given if given and "*" not in given else media or default)
+        yield name, (name if is_file else None, content, kind)
+
+
+def _is_file(schema: Any, whole: JsonObject) -> bool:
+    for _ in range(3):
+        if not isinstance(schema, dict):
+            return False
+        if schema.get("format") == "binary" or ("contentMediaType" in schema and "contentEncoding" not in schema):
+            return True
+        referred = whole.get("$defs", {}).get(str(schema.get("$ref", "")).removeprefix(PREFIX))
+        schema = referred or schema.get("items")
+    return False
