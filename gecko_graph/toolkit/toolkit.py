@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..contracts.contract import Contract, Invariant
 from ..contracts.language.syntax import did_you_mean
@@ -16,6 +16,9 @@ from ..state import JsonObject
 from .names import provider_names
 from .problems import Problem, find_problems
 from .spec import Effect, ToolExample, ToolSpec
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class Toolkit:
@@ -60,17 +63,32 @@ class Toolkit:
 
     @classmethod
     def from_openapi(
-        cls, source: str | Path | Mapping[str, Any], *, allow_remote: bool = False, parsed: JsonObject | None = None
+        cls,
+        source: str | Path | Mapping[str, Any],
+        *,
+        server: str | Mapping[str, str] | None = None,
+        auth: Mapping[str, str | Callable[[], str]] | str | None = None,
+        idempotency: Mapping[str, str] | None = None,
+        client: httpx.Client | None = None,
+        allow_remote: bool = False,
+        parsed: JsonObject | None = None,
     ) -> Toolkit:
         """Return the operations of an OpenAPI 3.0 or 3.1 document as tools.
 
         Path, query, header, cookie and body parameters become one argument object. Where several have the same name,
         each gets its place behind it (`id_path`, `id_body`); a body that is not a plain object is one argument, `body`.
-        The tool's `binding` says where each argument travels. Credentials are no arguments.
+        The tool's `binding` says where each argument travels. Credentials are no arguments. Where a server is known,
+        `real` sends the request; as every real function it runs only where it is opened or approved.
 
         Args:
             source: Path of a YAML or JSON file, or the document as a dict; where `allow_remote` is True also an `https`
                 address.
+            server: Address that calls go to, in place of the document's, or values for its server variables.
+            auth: Security scheme to credential: the value (`user:password` for basic), `env:NAME` or a function that
+                returns it. `"env:PREFIX_"` takes all from environment variables `PREFIX_<SCHEME>`.
+            idempotency: Tool name to the argument (or `header:<name>`) that takes an idempotency key. A header
+                parameter `Idempotency-Key` is found without.
+            client: Sends the requests in place of our own: its time limits, proxies and certificates hold.
             allow_remote: Whether references to the web are followed (`https` only). References to files are read only
                 inside the document's own folder.
             parsed: What the file holds, where it has been read already (a pipe can be read only once).
@@ -79,10 +97,13 @@ class Toolkit:
             ToolkitError: It is not an OpenAPI 3.0 or 3.1 document, or no operation can be read whole; the message names
                 the place. What else is broken is left out and listed in `problems`.
         """
+        from .openapi.client import add_functions
         from .openapi.importer import read_openapi
 
         read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
-        return cls(read.tools, lets=read.lets, invariants=read.invariants, title=read.title, broken=read.problems)
+        plain = cls(_with_keys(cls(read.tools), idempotency))
+        tools = add_functions(plain, server=server, auth=auth, client=client)
+        return cls(tools, lets=read.lets, invariants=read.invariants, title=read.title, broken=read.problems)
 
     @classmethod
     def from_tools(  # noqa: PLR0913 - one keyword for each thing that a function cannot say of itself
@@ -96,6 +117,7 @@ class Toolkit:
         effects: Mapping[str, Effect] | None = None,
         examples: Mapping[str, Sequence[ToolExample | Mapping[str, Any]]] | None = None,
         results: Mapping[str, JsonObject] | None = None,
+        idempotency: Mapping[str, str] | None = None,
         title: str = "",
     ) -> Toolkit:
         """Read functions, Pydantic classes, LangChain tools, function dicts (OpenAI, BFCL, MCP) and ToolSpecs as tools.
@@ -109,6 +131,7 @@ class Toolkit:
             effects: Tool name to `read` or `write`.
             examples: Tool name to given answers, as `{"args": ..., "result": ...}`.
             results: Tool name to the JSON Schema of its result, in the place of what its source says.
+            idempotency: Tool name to the argument that takes an idempotency key: the executor fills it.
             title: Title of the whole.
 
         Raises:
@@ -116,7 +139,7 @@ class Toolkit:
         """
         from .functions import check_simulation, specs_of
 
-        plain = cls(specs_of(tools))
+        plain = cls(_with_keys(cls(specs_of(tools)), idempotency))
         by_name: dict[str, Any] = {"contracts": contracts, "simulate": simulate, "effects": effects}
         by_name |= {"examples": examples, "results": results}
         for key, given in by_name.items():
@@ -250,13 +273,37 @@ class Toolkit:
         return {given: name for name, given in self._provider_names.items()}
 
 
+def _with_keys(toolkit: Toolkit, idempotency: Mapping[str, str] | None) -> Iterator[ToolSpec]:
+    """Yield the tools; what takes an idempotency key is no longer among their arguments."""
+    for name in idempotency or {}:
+        toolkit._check_known(name, "idempotency")
+    for tool in toolkit:
+        key = (idempotency or {}).get(tool.name)
+        if key is None:
+            yield tool
+            continue
+        places = tool.binding.places if tool.binding else {}
+        taken = {key, *(name for name, (place, wire) in places.items() if f"{place}:{wire}" == key)}
+        properties = tool.parameters.get("properties", {})
+        if not key.startswith("header:") and key not in properties:
+            raise ToolkitError(f"idempotency: {tool.name!r} has no argument {key!r}{did_you_mean(key, properties)}")
+        parameters = {
+            **tool.parameters,
+            "properties": {name: one for name, one in properties.items() if name not in taken},
+        }
+        if "required" in parameters:
+            parameters["required"] = [name for name in parameters["required"] if name not in taken]
+        yield replace(tool, idempotency=key, parameters=parameters)
+
+
 def _check_openable(tool: ToolSpec) -> None:
     if not tool.reads:
         raise ToolkitError(
             f"cannot open {tool.name!r}: only reads can be opened; if it is one, pass effects={{...: 'read'}}"
         )
     if tool.real is None:
-        raise ToolkitError(f"cannot open {tool.name!r}: it has no real function that its arguments alone can run")
+        hint = "; its document names no server: pass from_openapi(..., server='https://...')" if tool.binding else ""
+        raise ToolkitError(f"cannot open {tool.name!r}: it has no real function that its arguments can run{hint}")
 
 
 def _check_effect(name: str, effect: Any) -> Effect:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
@@ -20,7 +21,8 @@ def as_data(tool: ToolSpec):
         "effect": tool.effect,
         "contract": tool.contract and [tool.contract.data, tool.contract.lets],
         "examples": [[one.args, one.result] for one in tool.examples],
-        "binding": binding and [binding.method, binding.path, binding.places],
+        "binding": binding and asdict(binding),
+        "idempotency": tool.idempotency,
     }
     return json.loads(json.dumps(data, sort_keys=True), parse_int=str, parse_float=str)
 

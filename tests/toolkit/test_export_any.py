@@ -103,6 +103,7 @@ RESULTS = st.none() | st.builds(
     _schemas(references=True),
     DEFS,
 )
+SCHEME = {"type": "apiKey", "in": "header", "name": "X-Key"}
 BINDINGS = st.none() | st.builds(
     HttpBinding,
     st.sampled_from(["get", "put", "post", "delete", "trace", "PATCH"]),
@@ -110,6 +111,14 @@ BINDINGS = st.none() | st.builds(
     st.dictionaries(
         WORDS, st.tuples(st.sampled_from(["path", "query", "header", "cookie", "body"]), WORDS), max_size=4
     ),
+    st.dictionaries(
+        WORDS,
+        st.sampled_from([{"style": "deepObject"}, {"explode": False}, {"style": "form"}, {"content": "text/plain"}]),
+        max_size=2,
+    ),
+    st.sampled_from([{}, {"media": "text/plain"}, {"required": True}, {"encoding": {"a": {"explode": False}}}]),
+    st.sampled_from([None, {"url": "/v1"}, {"url": "https://a.test"}]),
+    st.sampled_from([(), ({},), ({"k": {"type": "http", "scheme": "basic"}},), ({"k": SCHEME, "l": SCHEME}, {})]),
 )
 EXAMPLES = st.lists(st.builds(ToolExample, st.dictionaries(WORDS, JSON, max_size=2), JSON), max_size=2).map(tuple)
 LETS = {"here": "{{ state.a }}"}

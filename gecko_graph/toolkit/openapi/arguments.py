@@ -4,7 +4,7 @@ Each parameter and each property of a JSON or form body is one argument, under i
 place uses get the place behind them: `id` in path and body becomes `id_path` and `id_body`. A body that is no plain
 object (a list, text, a map, a choice of schemas, an object with further conditions) is one argument, `body`. The tool's
 binding says where each argument travels. Headers that the protocol or the security scheme sets (Accept, Content-Type,
-Authorization, API keys) are left out: the client sets them.
+Authorization, API keys) are left out: the client sets them. So is an idempotency key's: the executor fills it.
 
 What a body requires is required, also where the document forgets to say that the body itself is; only where it says
 `required: false`, all of it may be left out, and any of it asks for the rest.
@@ -24,11 +24,13 @@ from ...schemas.subschemas import ANNOTATIONS, rebuild
 from ...state import Json, JsonObject
 from ..names import path_variables, unique_name
 from .references import Documents, Place, error_at, expect_object, list_items, member
+from .request import CLIENT_HEADERS, JSON_MEDIA, STYLES
 from .schema_reader import Direction, SchemaReader
 from .simplify import PREFIX, defs_of, simplify
 
 PLACES = ("path", "query", "header", "cookie")
-_NOT_ARGUMENTS = frozenset({"accept", "content-type", "authorization"})
+_NOT_ARGUMENTS = CLIENT_HEADERS | {"accept", "content-type", "authorization"}
+_KEY_HEADER = re.compile(r"(?i)(x-)?idempotency[-_]?key")
 _SECRET_NAME = re.compile(
     r"(?i)(?:api|access|auth|secret|private|session|csrf|xsrf)[_-]?(?:key|token)|password|secret|credential"
 )
@@ -45,6 +47,8 @@ class Argument:
     required: bool
     examples: dict[str, Json] = field(default_factory=dict)
     """By name; an unnamed one under the empty name."""
+    style: JsonObject = field(default_factory=dict)
+    """How it is written, as an `HttpBinding` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,15 @@ class Arguments:
 
     parameters: JsonObject
     named: dict[str, Argument]
+    body: JsonObject
+    """How the body is written, as an `HttpBinding` has it."""
+    key_header: str | None = None
+    """The header that takes an idempotency key."""
+
+    @property
+    def styles(self) -> dict[str, JsonObject]:
+        """Argument name to style, where it is not the default."""
+        return {name: one.style for name, one in self.named.items() if one.style}
 
     @property
     def places(self) -> dict[str, tuple[str, str]]:
@@ -67,6 +80,11 @@ class Body:
     schema: JsonObject | None
     examples: dict[str, Json]
     where: Place
+
+    @property
+    def media(self) -> str:
+        """The media type."""
+        return str(self.where.tokens[-1])
 
 
 class ArgumentReader:
@@ -100,9 +118,12 @@ class ArgumentReader:
         for name in path_variables(path):
             found.setdefault(("path", name), Argument("path", name, {"type": "string"}, True))
         given = [one for key, one in found.items() if not self._is_credential(*key)]
-        body, rest = self._body(operation, place)
+        headers = [one.wire for one in given if one.place == "header" and _KEY_HEADER.fullmatch(one.wire)]
+        given = [one for one in given if one.place != "header" or one.wire not in headers]
+        body, rest, form = self._body(operation, place)
         named = _name_arguments([*given, *body])
-        return Arguments(self._schemas.restore_names(_merge_arguments(named, rest)), named)
+        parameters = self._schemas.restore_names(_merge_arguments(named, rest))
+        return Arguments(parameters, named, form, headers[0] if headers else None)
 
     def _is_credential(self, place: str, name: str) -> bool:
         plain = name.lower()
@@ -137,23 +158,30 @@ class ArgumentReader:
         if where == "cookie" or (where in ("header", "query") and _SECRET_NAME.search(name)):
             schema, examples = _without_values(schema), {}
         required = where == "path" or parameter.get("required") is True
-        return Argument(str(where), name, schema, required, examples)
+        style = _read_style(parameter, str(where)) if media is None else {"content": media.media}
+        return Argument(str(where), name, schema, required, examples, style)
 
-    def _body(self, operation: JsonObject, place: Place) -> tuple[list[Argument], JsonObject]:
-        """Return the body's arguments, and the keywords that concern the whole."""
+    def _body(self, operation: JsonObject, place: Place) -> tuple[list[Argument], JsonObject, JsonObject]:
+        """Return the body's arguments, the keywords that concern the whole, and how it is written."""
         if operation.get("requestBody") is None:
-            return [], {}
+            return [], {}, {}
         value, here = self._documents.follow(operation["requestBody"], place / "requestBody")
         request = expect_object(value, here)
         media = self.media(request, here)
         if media is None:
-            return [], {}
+            return [], {}, {}
+        form: JsonObject = {"media": media.media} if media.media != JSON_MEDIA else {}
+        encoding = _read_encoding(self._documents.at(media.where))
+        form |= {"encoding": encoding} if encoding else {}
         schema = _inline_root_ref(media.schema or {})
+        required = request.get("required") is True
         if _is_plain(schema):
-            return _members(schema, media.examples, optional=request.get("required") is False)
+            arguments, rest = _members(schema, media.examples, optional=request.get("required") is False)
+            is_unsaid = required and not any(one.required for one in arguments)
+            return arguments, rest, form | ({"required": True} if is_unsaid else {})
         if isinstance(request.get("description"), str):
             schema.setdefault("description", request["description"])
-        return [Argument("body", "", schema, request.get("required") is True, media.examples)], {}
+        return [Argument("body", "", schema, required, media.examples)], {}, form
 
     def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Body | None:
         """Return the best of the media types that a body comes in: JSON, then forms and text, then anything."""
@@ -186,6 +214,27 @@ class ArgumentReader:
             return self._documents.follow(value, place)[0]
         except ToolkitError:
             return value
+
+
+def _read_style(parameter: JsonObject, place: str) -> JsonObject:
+    default = STYLES[place][0]
+    style, explode = parameter.get("style", default), parameter.get("explode")
+    read: JsonObject = {"style": style} if style in STYLES[place][1:] else {}
+    if isinstance(explode, bool) and explode != (read.get("style", default) == "form"):
+        read["explode"] = explode
+    if place == "query" and parameter.get("allowReserved") is True:
+        read["allowReserved"] = True
+    return read
+
+
+def _read_encoding(media: Any) -> JsonObject:
+    given = media.get("encoding") if isinstance(media, dict) else None
+    rules = {name: one for name, one in given.items() if isinstance(one, dict)} if isinstance(given, dict) else {}
+    read = {name: _read_style(one, "query") for name, one in rules.items()}
+    for name, one in rules.items():
+        if isinstance(one.get("contentType"), str):
+            read[name]["contentType"] = one["contentType"]
+    return {name: one for name, one in read.items() if one}
 
 
 def _preference(media_type: str, listed: list[str]) -> tuple[int, int]:

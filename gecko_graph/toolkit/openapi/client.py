@@ -1,9 +1,9 @@
 """The real functions of an OpenAPI document's tools: a call is one request, its answer the tool's result.
 
 - Result: the JSON of the answer; text as text; of anything else its media type and size. No content is null.
-- 4xx, and of a read whatever goes wrong, is an error result: `{"http_status", "body"}`, with `retry_after` seconds where
-  the server names them. A write whose effect is unknown (5xx, time-out, connection lost, an answer that is too large)
-  raises `InDoubt`.
+- 4xx, and of a read whatever goes wrong, is an error result: `{"http_status", "body"}`, with `retry_after` (seconds)
+  where the server sends it, or `{"error"}`. A write whose effect is unknown (5xx, time-out, connection lost, an answer
+  that is too large) raises `InDoubt`.
 - Redirects are followed within the origin only, and of a write only 303, 307 and 308. No cookies are kept, and
   neither proxies nor netrc are taken from the environment: pass `client=httpx.Client(proxy=...)` for one.
 - Each call has a connection of its own: one that the server closed meanwhile would leave a write in doubt.
@@ -15,8 +15,9 @@ from __future__ import annotations
 import json
 import time
 import zlib
+from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from langchain_core.messages import ToolMessage
 from ...errors import InDoubt
 from ...state import Json, JsonObject
 from ..spec import ToolSpec
-from .credentials import Credentials, Secrets
+from .credentials import Auth, Credentials, Secrets, Server, resolve_server
 from .request import build_request
 
 if TYPE_CHECKING:
@@ -124,6 +125,19 @@ class HttpFunction:
         raise _Failed(f"more than {MAX_REDIRECTS} redirects")
 
 
+def add_functions(
+    tools: Iterable[ToolSpec], *, server: Server | None, auth: Auth | None, client: httpx.Client | None
+) -> list[ToolSpec]:
+    """Return the tools with their real functions, where a server is known. Raises ToolkitError."""
+    given = list(tools)
+    credentials = Credentials(auth, given)
+    bases = [resolve_server(tool.binding.server if tool.binding else None, server) for tool in given]
+    return [
+        replace(tool, real=HttpFunction(tool, base, credentials, client)) if base else tool
+        for tool, base in zip(given, bases, strict=True)
+    ]
+
+
 def _send(client: httpx.Client, request: httpx.Request, deadline: float) -> _Answer:
     import httpx
 
@@ -143,6 +157,8 @@ def _send(client: httpx.Client, request: httpx.Request, deadline: float) -> _Ans
 
 
 def _read_content(response: httpx.Response, deadline: float) -> bytes:
+    if response.is_stream_consumed:  # a mock's
+        return response.content
     content = b""
     for chunk in response.iter_raw():
         content += chunk

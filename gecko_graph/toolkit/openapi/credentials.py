@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import inspect
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -46,7 +47,7 @@ class Secrets:
             if where == "query":
                 given = [one for one in request.url.query.decode().split("&") if one]
                 kept = [one for one in given if unquote_plus(one.partition("=")[0]) != name]
-                query = "&".join([*kept, f"{quote(name, safe='')}={quote(value, safe='')}"])
+                query = "&".join([*kept, f"{_quote(name)}={_quote(value)}"])
                 request.url = request.url.copy_with(query=query.encode())
             elif where == "cookie":
                 given = [one for one in request.headers.get("cookie", "").split("; ") if one]
@@ -71,7 +72,21 @@ def _header(scheme: JsonObject, value: str) -> str:
 
 
 def _spellings(scheme: JsonObject, value: str) -> list[str]:
-    return [value, quote(value, safe=""), _header(scheme, value).rpartition(" ")[2], value.partition(":")[2]]
+    plain = [value, _header(scheme, value).rpartition(" ")[2], value.partition(":")[2]]
+    return [spell(one) for one in plain for spell in (str, _quote, _escape, _misread)]
+
+
+def _quote(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _escape(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _misread(text: str) -> str:
+    """Return what a server that reads headers as Latin-1 makes of it."""
+    return text.encode().decode("latin-1")
 
 
 def _remove(value: Json, secrets: list[str]) -> Json:
@@ -89,7 +104,7 @@ class Credentials:
 
     Args:
         auth: Security scheme to its credential: the value (`user:password` for basic), `env:NAME` for an environment
-            variable, or a function that returns it. A text `env:PREFIX_` takes each from `PREFIX_<SCHEME>`, in capitals.
+            variable, or a function that returns it. `env:PREFIX_`: all from variables `PREFIX_<SCHEME>`, in capitals.
         tools: The tools whose schemes these are.
 
     Raises:

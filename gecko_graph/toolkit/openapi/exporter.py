@@ -8,7 +8,8 @@ is then read as any other, and where a tool that comes back differs, its operati
 | `x-gecko-name`, `x-gecko-description` | the tool's own |
 | `x-gecko-parameters`, `x-gecko-result` | the schema as it is; null where there is no result schema |
 | `x-gecko-examples` | `[{args, result}]` |
-| `x-gecko-binding` | `{method, path, places}`; null for a tool without an endpoint |
+| `x-gecko-binding` | the fields of an `HttpBinding`; null for a tool without an endpoint |
+| `x-gecko-idempotency` | the argument that takes an idempotency key |
 | `x-gecko-contract-let` | the contract's lets, where they are not the document's |
 | `x-gecko-title` (in `info`), `x-gecko-order` (at the root) | the toolkit's title and the order of its tools |
 
@@ -21,6 +22,7 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
@@ -31,9 +33,9 @@ from ..spec import HttpBinding, ToolSpec
 from .arguments import PLACES
 from .importer import EFFECTS, METHODS, read_openapi
 from .references import Place, to_json
+from .request import JSON_MEDIA
 from .schema_writer import SchemaWriter
 
-_JSON = "application/json"
 _WHERE = Place("the toolkit")
 
 
@@ -72,7 +74,8 @@ def _as_data(tool: ToolSpec) -> JsonObject:
         "parameters": tool.parameters,
         "result": tool.result,
         "examples": [{"args": one.args, "result": one.result} for one in tool.examples],
-        "binding": binding and {"method": binding.method, "path": binding.path, "places": binding.places},
+        "binding": binding and {key: one for key, one in asdict(binding).items() if one or key in ("path", "places")},
+        "idempotency": tool.idempotency,
     }
 
 
@@ -94,6 +97,9 @@ class _Writer:
         contracts = [tool.contract for tool in tools if tool.contract is not None]
         agreed = contracts and all(_is_same_json(one.lets, contracts[0].lets) for one in contracts)
         self._lets: JsonObject = lets or (contracts[0].lets if agreed else {})
+        servers = [tool.binding.server if tool.binding else None for tool in tools] or [None]
+        self._server = servers[0] if all(_is_same_json(one, servers[0]) for one in servers) else None
+        self._schemes: JsonObject = {}
 
     def document(self) -> JsonObject:
         """Return the document with what was added so far."""
@@ -103,8 +109,11 @@ class _Writer:
             "info": {"title": title or "Tools", "version": "1", **({} if title else {"x-gecko-title": title})},
             "paths": self._paths,
         }
-        if self._schemas.components:
-            document["components"] = {"schemas": self._schemas.components}
+        components = {"schemas": self._schemas.components, "securitySchemes": self._schemes}
+        if any(components.values()):
+            document["components"] = {key: one for key, one in components.items() if one}
+        if self._server:
+            document["servers"] = [self._server]
         if self._lets:
             document["x-contract-let"] = self._lets
         if self._invariants:
@@ -153,7 +162,7 @@ class _Writer:
         if not parameters.get("properties") and parameters.get("additionalProperties") is False:
             return {}
         media = {"schema": self._schemas.write(parameters), **_example_map([one.args for one in _examples_of(tool)])}
-        return {"requestBody": {"required": bool(parameters.get("required")), "content": {_JSON: media}}}
+        return {"requestBody": {"required": bool(parameters.get("required")), "content": {JSON_MEDIA: media}}}
 
     def _arguments(self, tool: ToolSpec, slot: HttpBinding) -> JsonObject:
         """Return parameters and body, each argument in its place."""
@@ -169,9 +178,21 @@ class _Writer:
             for name in variables
             if name not in declared
         ]
+        if (tool.idempotency or "").startswith("header:"):
+            listed.append({"name": str(tool.idempotency)[7:], "in": "header", "schema": {"type": "string"}})
         unlike = {(one["in"], one["name"]): one for one in listed}
         operation: JsonObject = {"parameters": list(unlike.values())} if unlike else {}
-        return {**operation, **self._body(tool, {name: one[1] for name, one in places.items() if one[0] == "body"})}
+        operation |= self._server_and_security(slot)
+        wires = {name: one[1] for name, one in places.items() if one[0] == "body"}
+        return {**operation, **self._body(tool, wires, slot.body)}
+
+    def _server_and_security(self, slot: HttpBinding) -> JsonObject:
+        operation: JsonObject = {"servers": [slot.server]} if slot.server and not self._server else {}
+        for schemes in slot.security:
+            self._schemes = {**schemes, **self._schemes}
+        if slot.security:
+            operation["security"] = [{name: [] for name in schemes} for schemes in slot.security]
+        return operation
 
     def _parameter(self, tool: ToolSpec, name: str, place: str, wire: str) -> JsonObject:
         schema = self._schemas.write(tool.parameters["properties"][name], within=tool.parameters)
@@ -182,9 +203,12 @@ class _Writer:
         numbered = enumerate(_examples_of(tool), 1)
         examples = {str(number): {"value": one.args[name]} for number, one in numbered if name in one.args}
         shown = {"examples": examples} if examples else {}
-        return {"name": wire or name or "argument", "in": place, "required": needed, **about, "schema": schema, **shown}
+        style = dict(tool.binding.styles.get(name, {})) if tool.binding else {}
+        media = style.pop("content", None)
+        shown = {"content": {media: {"schema": schema, **shown}}} if media else {**style, "schema": schema, **shown}
+        return {"name": wire or name or "argument", "in": place, "required": needed, **about, **shown}
 
-    def _body(self, tool: ToolSpec, wires: dict[str, str]) -> JsonObject:
+    def _body(self, tool: ToolSpec, wires: dict[str, str], form: JsonObject) -> JsonObject:
         if not wires:
             return {}
         parameters = tool.parameters
@@ -203,14 +227,15 @@ class _Writer:
             schema = self._schemas.write(body, within=parameters)
             shown = [one.args for one in _examples_of(tool)]
             examples = [{wires[key]: value for key, value in args.items() if key in wires} for args in shown]
-        media = {"schema": schema, **_example_map(examples)}
-        needed = {"required": True} if required else {}
-        return {"requestBody": {**needed, "content": {_JSON: media}}}
+        encoding = {"encoding": form["encoding"]} if "encoding" in form else {}
+        media = {"schema": schema, **encoding, **_example_map(examples)}
+        needed = {"required": True} if required or form.get("required") else {}
+        return {"requestBody": {**needed, "content": {form.get("media", JSON_MEDIA): media}}}
 
     def _response(self, tool: ToolSpec) -> JsonObject:
         media: JsonObject = {} if tool.result is None else {"schema": self._schemas.write(tool.result)}
         media.update(_example_map([one.result for one in _examples_of(tool)]))
-        return {"description": "What the tool answers.", **({"content": {_JSON: media}} if media else {})}
+        return {"description": "What the tool answers.", **({"content": {JSON_MEDIA: media}} if media else {})}
 
 
 def _examples_of(tool: ToolSpec) -> Any:

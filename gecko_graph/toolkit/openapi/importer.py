@@ -15,7 +15,7 @@ One broken part does not lose the rest: an operation with broken arguments is le
 `problems` lists both. A document is refused where no operation can be read whole, or an `x-contract` or
 `x-gecko` key is broken.
 
-Webhooks and callbacks are calls that the API makes, so they are left out. Servers and security schemes are not kept.
+Webhooks and callbacks are calls that the API makes, so they are left out. Servers and security: see `servers`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from .arguments import ArgumentReader, Arguments, Body
 from .examples import pair_examples
 from .references import Documents, Place, error_at, expect_list, expect_object, json_type, list_items, member
 from .schema_reader import SchemaReader, Version
+from .servers import ServerReader
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
@@ -112,7 +113,10 @@ class _DocumentReader:
         """The error to raise where no operation can be read whole."""
         self._whole = False
         self._schemas = SchemaReader(documents, version=version)
-        self._arguments = ArgumentReader(documents, self._schemas, keys=self._credentials())
+        self._servers = ServerReader(documents, root)
+        for error, name in self._servers.broken:
+            self._leave_out(error, name)
+        self._arguments = ArgumentReader(documents, self._schemas, keys=self._servers.keys)
         self._lets = expect_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
 
     def read(self) -> OpenApiTools:
@@ -181,22 +185,6 @@ class _DocumentReader:
         info = expect_object(member(self._root, "info", {}), self._place / "info")
         return str(info.get("x-gecko-title", info.get("title") or ""))
 
-    def _credentials(self) -> list[tuple[str, str]]:
-        """Return place and name of the parameters that carry API keys."""
-        components = expect_object(member(self._root, "components", {}), self._place / "components")
-        here = self._place / "components" / "securitySchemes"
-        schemes = expect_object(member(components, "securitySchemes", {}), here)
-        found: list[tuple[str, str]] = []
-        for name, given in schemes.items():
-            try:
-                one, _ = self._documents.follow(given, here / name)
-            except ToolkitError as error:
-                self._leave_out(error, name)
-                continue
-            if isinstance(one, dict) and one.get("type") == "apiKey":
-                found.append((str(one.get("in")), str(one.get("name")).lower()))
-        return found
-
     def _paths(self) -> dict[str, tuple[JsonObject, Place]]:
         here = self._place / "paths"
         if self._root.get("paths") is None:
@@ -255,7 +243,17 @@ class _DocumentReader:
             result=response.schema if response else None,
             effect=effect,
             examples=_examples(arguments, response) if effect == "read" else (),
-            binding=HttpBinding(method, path, arguments.places),
+            binding=HttpBinding(
+                method,
+                path,
+                arguments.places,
+                arguments.styles,
+                arguments.body,
+                self._servers.server(operation, item),
+                self._servers.security(operation),
+            ),
+            stated=effect is not None and ("x-effect" in operation or effect == "read" or "x-contract" in operation),
+            idempotency=f"header:{arguments.key_header}" if arguments.key_header else None,
         )
         tool = _apply_gecko_keys(tool, operation, place)
         name = str(operation.get("operationId") or tool.name)
@@ -354,6 +352,7 @@ def _apply_gecko_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> To
         own["examples"] = tuple(_example(*item) for item in list_items(operation["x-gecko-examples"], here))
     if "x-gecko-binding" in operation:
         own["binding"] = _binding(operation["x-gecko-binding"], place / "x-gecko-binding")
+    own |= {key: operation[f"x-gecko-{key}"] for key in ("stated", "idempotency") if f"x-gecko-{key}" in operation}
     return replace(tool, **own)
 
 
@@ -371,6 +370,7 @@ def _binding(value: Any, place: Place) -> HttpBinding | None:
     places = expect_object(one.get("places", {}), place / "places")
     try:
         found = {name: (str(where), str(wire)) for name, (where, wire) in places.items()}
-        return HttpBinding(str(one["method"]), str(one["path"]), found)
+        binding = HttpBinding(str(one["method"]), str(one["path"]), found, security=tuple(one.get("security", ())))
+        return replace(binding, **{key: one[key] for key in ("styles", "body", "server") if key in one})
     except (KeyError, TypeError, ValueError):
         raise ToolkitError(f"{place}: must have method, path and places, not {json_type(value)}") from None

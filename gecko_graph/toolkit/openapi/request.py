@@ -31,13 +31,21 @@ if TYPE_CHECKING:
 PATH_STYLES = {"simple": ("", ",", False), "label": (".", ".", False), "matrix": (";", ";", True)}
 """What an expansion begins with, what separates exploded values, whether each has its name before it (RFC 6570)."""
 
+STYLES = {
+    "path": [*PATH_STYLES],
+    "query": ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
+    "header": ["simple"],
+    "cookie": ["form"],
+}
+"""The styles of each place, the default first."""
+
 DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 JSON_MEDIA = "application/json"
 
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
 _RESERVED = ":/?[]@!$'()*,;"
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
-_CLIENT_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})
+CLIENT_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.-]+)*;base64,([A-Za-z0-9+/=_-]*)")
 _OCTETS = "application/octet-stream"
 
@@ -127,7 +135,7 @@ def _quote(value: Json, safe: str = "") -> str:
 def _format_simple(name: str, value: Json, style: JsonObject, coder: Any = _quote) -> str:
     """Return a value in a style of paths and headers."""
     if "content" in style:
-        return str(coder(json.dumps(value, ensure_ascii=False)))
+        return str(coder(_format_content(value, style)))
     first, separator, named = PATH_STYLES[style.get("style", "simple")]
     explode = style.get("explode", False)
     if isinstance(value, dict):
@@ -145,7 +153,7 @@ def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, s
     kind, safe = style.get("style", "form"), _RESERVED if style.get("allowReserved") else ""
     key = _quote(name)
     if "content" in style:
-        return [(key, _quote(json.dumps(value, ensure_ascii=False), safe))]
+        return [(key, _quote(_format_content(value, style), safe))]
     if kind == "deepObject":
         return [(_quote(path), _quote(leaf, safe)) for path, leaf in _leaves(name, value)]
     explode = style.get("explode", kind == "form")
@@ -161,6 +169,10 @@ def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, s
     return [(key, DELIMITERS[kind].join(texts))] if texts else []
 
 
+def _format_content(value: Json, style: JsonObject) -> str:
+    return json.dumps(value, ensure_ascii=False) if "json" in style["content"] else format_scalar(value)
+
+
 def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
     if not isinstance(value, dict | list):
         yield from [] if value is None else [(path, value)]
@@ -174,7 +186,7 @@ def _format_header(value: Json, style: JsonObject) -> str:
 
 
 def _header_name(name: str) -> str:
-    if name.lower() in _CLIENT_HEADERS:
+    if name.lower() in CLIENT_HEADERS:
         raise CannotSend(f"the header {name!r} is set by the client")
     return name.lower()
 
