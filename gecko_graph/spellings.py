@@ -108,9 +108,10 @@ def atoms_of(value: Json) -> list[Atom]:
     if not isinstance(value, str):
         number = canonical(value)
         return [Atom((number, number.lstrip("-")), (f"≈{number}",))]
-    return [*(_atoms_of_short(value) if len(value) <= SHORT_CHARS else _atoms_of_text(value))]
+    return [*(_atoms_of_text if len(value) <= SHORT_CHARS else _atoms_of_text.__wrapped__)(value)]
 
 
+@lru_cache(maxsize=4_096)
 def _atoms_of_text(value: str) -> list[Atom]:
     atoms, text = [], value[:TEXT_CHARS]
     for find in (_dates, _times, _long_numbers) if any(map(str.isdigit, text)) else ():
@@ -149,11 +150,6 @@ def _atom(token: str) -> Atom:
         return Atom((token, canonical(token)), (f"≈{canonical(token)}",))
     whole = token.casefold()
     return Atom((whole, "".join(parts)), (), digits, words or (() if digits else (whole,)))
-
-
-@lru_cache(maxsize=4_096)
-def _atoms_of_short(text: str) -> tuple[Atom, ...]:
-    return tuple(_atoms_of_text(text))
 
 
 @lru_cache(maxsize=4_096)

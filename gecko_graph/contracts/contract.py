@@ -116,11 +116,6 @@ class Contract:
         """Return checks without names, whose value is constant."""
         return [check for clause in (*self._parts.requires, *self._parts.ensures) if (check := clause.constant)]
 
-    @property
-    def ensures(self) -> bool:
-        """Whether it has postconditions."""
-        return bool(self._parts.ensures)
-
     def foreseen(self) -> list[Partial]:
         """Return the partly known results before any call, one per case; none where it only has requirements."""
         return foresee(self.data.get("returns")) if self._parts.answers else []

@@ -96,7 +96,7 @@ def _packs(value: Any) -> bool:
 def _clean(value: Any) -> Any:
     """Return the value with half surrogate pairs replaced, at any depth: they cannot be written as UTF-8."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
         return {_clean(key): _clean(each) for key, each in value.items()}
     return [_clean(each) for each in value] if isinstance(value, list) else value

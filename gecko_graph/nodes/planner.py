@@ -152,11 +152,6 @@ def _calls(message: AnyMessage) -> list[tuple[str, JsonObject]]:
     return [(call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
 
 
-def id_of(step: Step) -> str:
-    """Return the id of a step's call."""
-    return step["call"]["id"]
-
-
 class TakenIds:
     """The call ids that are taken. Found, not collected: a long attempt has thousands of steps at every call."""
 
@@ -165,7 +160,7 @@ class TakenIds:
         self._new: set[str] = set()
 
     def __contains__(self, identifier: str) -> bool:
-        if identifier in self._new or find(self._steps, identifier, id_of) is not None:
+        if identifier in self._new or find(self._steps, identifier, lambda step: step["call"]["id"]) is not None:
             return True
         messages = (each for each in self._conversation if isinstance(each, AIMessage))
         return any(str(call["id"]) == identifier for each in messages for call in each.tool_calls)

@@ -82,7 +82,7 @@ def refuse(outcome: Outcome, reason: str) -> Outcome:
 def violated_postcondition(request: RungRequest, outcome: Outcome, after: JsonObject) -> str | None:
     """Return the postcondition that a successful result breaks; one that cannot be evaluated counts as broken."""
     contract = request.tool.contract
-    if outcome["status"] == "error" or contract is None or not contract.ensures:
+    if outcome["status"] == "error" or contract is None or not contract.data.get("ensures"):
         return None
     run = open_contract(request, contract)
     try:
