@@ -6,26 +6,16 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ..channels import AttemptState, Proposal
-from ..errors import PatchConflict, StateError
 from ..events import event
-from ..models.ask import AnyAsk, Ask, Reply
+from ..models.ask import AnyAsk, Reply
 from ..models.conversation import build_result_message
-from ..models.formatting import cut, format_json
 from ..models.node import NodeScope
-from ..models.roles import StateChange
+from ..simulation.ask_patch import ask_patch
 from ..simulation.commit import commit, race_of, refuse
-from ..simulation.facts import format_facts
 from ..simulation.ladder import run_concurrently
-from ..simulation.model_patch import read_patch, view_for
-from ..simulation.rung import NO_ANSWER, RungRequest
 from ..state import VERSION, JsonObject, Outcome, Patch, Step, SupposedFact
 from ..toolkit import Toolkit
 from ..turn import request_of
-from ..view.view import View
-
-TOOL_CHARS = 4_000
-VALUE_CHARS = 8_000
-PROBLEM_CHARS = 4_000
 
 
 def state_updater(
@@ -84,7 +74,8 @@ def complete_patches(
     if not scope.has_model("state_updater"):
         return proposals
     lacking = [index for index, proposal in enumerate(proposals) if lacks_patch(proposal, toolkit)]
-    asks = [ask_patch(proposals[index], state, scope, toolkit) for index in lacking]
+    chosen = [proposals[index] for index in lacking]
+    asks = [ask_patch(request_of(each["call"], state, scope, toolkit), each["outcome"]) for each in chosen]
     outcomes = yield from run_concurrently(asks, asked=state.get("asked", {}).get("state_updater", 0))
     for index, outcome in zip(lacking, outcomes, strict=True):
         proposals[index] = {**proposals[index], "outcome": outcome}
@@ -95,45 +86,3 @@ def lacks_patch(proposal: Proposal, toolkit: Toolkit) -> bool:
     """Return whether a successful write has no patch yet."""
     outcome = proposal["outcome"]
     return outcome["patch"] is None and outcome["status"] == "ok" and not toolkit[proposal["call"]["name"]].reads
-
-
-def ask_patch(
-    proposal: Proposal, state: AttemptState, scope: NodeScope, toolkit: Toolkit
-) -> Generator[list[Ask], list[Reply], Outcome]:
-    """Ask what a call has changed, once more with the answer and its problem if it cannot be used.
-
-    A write whose change stays unknown becomes an error: its result would promise what the state does not hold.
-    """
-    request, outcome = request_of(proposal["call"], state, scope, toolkit), proposal["outcome"]
-    patch: Patch = []
-    problem = previous = ""
-    for _ in range(2):
-        shown = view_for(request, patch, outcome["result"])
-        (reply,) = yield [build_ask(request, outcome, shown, previous)]
-        if not isinstance(reply.value, StateChange):
-            problem = f"no model described the call's change: {reply.failure}"
-            break
-        try:
-            return {**outcome, "patch": read_patch(reply.value, request, shown)}
-        except (PatchConflict, StateError) as conflict:
-            patch, problem = reply.value.patch, str(conflict)
-            previous = f"{format_json(patch, budget=PROBLEM_CHARS // 2)}\n{problem}"
-    return {**refuse(outcome, problem), "result": NO_ANSWER}
-
-
-def build_ask(request: RungRequest, outcome: Outcome, shown: View, problem: str) -> Ask:
-    """Build the question what a call has changed."""
-    call, tool, budget = request.call, request.tool, request.context.view_chars
-    return Ask(
-        role="state_updater",
-        variables={
-            "tool": format_json({"name": tool.name, "description": tool.description}, budget=TOOL_CHARS),
-            "call": format_json({"name": call["name"], "args": call["args"]}, budget=VALUE_CHARS),
-            "result": format_json(outcome["result"], budget=VALUE_CHARS),
-            "state": shown.text,
-            "facts": format_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
-            "problems": cut(problem, budget=PROBLEM_CHARS),
-        },
-        reply=StateChange,
-        where=request.where,
-    )
