@@ -133,3 +133,36 @@ def test_a_call_in_doubt_is_asked_about_and_never_simply_made_again(shop):
 def test_a_toolkit_without_real_functions_is_refused(shop):
     with pytest.raises(ToolkitError, match="real function"):
         create_gecko_agent(Toolkit.from_tools([{"name": "look", "description": "", "parameters": {}}]), models={})
+
+
+def test_the_state_follows_the_real_results(shop):
+    out = agent_of(shop, PLAN, review="none").invoke(TASK, thread())
+    assert out["task_state"] == {"orders": {"real-1003": "ink"}} == {"orders": shop.orders}
+    assert all(call["drift"] == [] for call in out["execution"]["calls"])
+    assert out["execution"]["fidelity"] == {"order": {"calls": 2, "drifted": 0}, "cancel": {"calls": 1, "drifted": 0}}
+
+
+def test_a_result_that_differs_is_booked_as_drift_and_the_plan_goes_on(shop):
+    honest = shop.order
+    shop.order = lambda item, quantity: {**honest(item, quantity), "item": item.upper()}
+    shop.order.__doc__, shop.order.__name__ = honest.__doc__, "order"
+    out = agent_of(shop, PLAN, review="none").invoke(TASK, thread())
+    first = out["execution"]["calls"][0]
+    assert first["drift"] == [{"kind": "value", "path": "$.item", "predicted": "pen", "real": "PEN"}]
+    assert out["execution"]["status"] == "done"
+    assert out["execution"]["fidelity"]["order"] == {"calls": 2, "drifted": 2}
+
+
+def test_the_next_turn_is_rehearsed_from_the_state_that_reality_left(shop):
+    plans = [
+        {"planner": [PLAN]},
+        {"planner": [[{"call": "cancel", "args": {"id": "real-1003"}}, {"say": "Cancelled."}]]},
+    ]
+    models = {"planner": recorded(*plans)}
+    agent = create_gecko_agent(shop.toolkit(), models=models, review="none", checkpointer=InMemorySaver())
+    agent.invoke(TASK, thread())
+    empty = [{"description": "no order is left", "check": "not state.orders"}]
+    out = agent.invoke({"messages": [("user", "Cancel the ink")], "checklist": empty}, thread())
+    assert shop.orders == out["task_state"]["orders"] == {}
+    assert out["execution"]["turn"] == 2
+    assert [call["call"]["name"] for call in out["execution"]["calls"]] == ["cancel"]

@@ -21,6 +21,14 @@ def by_call(old: Sequence[ExecutedCall], new: Sequence[ExecutedCall]) -> list[Ex
     return [*entries.values()]
 
 
+def add_tallies(old: dict[str, dict[str, int]], new: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Reducer of counts by tool: sums."""
+    counts = {tool: {**count} for tool, count in old.items()}
+    for tool, count in new.items():
+        counts[tool] = {key: counts.get(tool, {}).get(key, 0) + number for key, number in count.items()}
+    return counts
+
+
 class AgentOutput(TypedDict):
     """What a turn of the agent gives back."""
 
@@ -61,6 +69,8 @@ class AgentState(TypedDict, total=False):
     """`sync`: the turn's real calls with their outcomes."""
     ledger: Annotated[Ledger, book]
     """`rehearse` opens it; `sync` and `answer` book on it."""
+    fidelity: Annotated[dict[str, dict[str, int]], add_tallies]
+    """`sync`, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
     execution: Execution
     """`answer`."""
 

@@ -131,3 +131,5 @@ class Execution(TypedDict):
     left: list[Call]
     """Calls of the last plan that were not made."""
     rehearsals: int
+    fidelity: NotRequired[dict[str, dict[str, int]]]
+    """Tool to how many of its real calls the thread has made (`calls`), and how many of them drifted (`drifted`)."""

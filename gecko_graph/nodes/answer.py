@@ -70,6 +70,7 @@ def execution_of(state: AgentState) -> Execution:
         "calls": calls,
         "left": left,
         "rehearsals": sum(state["rehearsals"].values()),
+        "fidelity": state.get("fidelity") or {},
     }
 
 

@@ -21,11 +21,12 @@ from ..execution.channels import AgentState, calls_left, last_entry
 from ..execution.journal import NOT_DURABLE, look_for_mark
 from ..execution.policy import ReviewPolicy
 from ..execution.records import Departure, ExecutedCall
-from ..models.ask import Reply, Where, Work
+from ..execution.requests import build_request
+from ..models.ask import Reply, Work
 from ..models.node import NodeScope
 from ..simulation.contract import gate
 from ..simulation.real import run_real
-from ..simulation.rung import Answer, RungRequest
+from ..simulation.rung import Answer
 from ..state import Call, Json
 from ..task_state.digest import digest
 from ..toolkit import Toolkit
@@ -73,21 +74,8 @@ def begin_call(
 
 def precondition_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:
     """Return why the tool's precondition forbids the call in the synced state; None where it allows it."""
-    _, refusal = gate(request_of(call, state, scope, toolkit))
+    _, refusal = gate(build_request(call, state, scope, toolkit))
     return {"code": "precondition", "message": str(refusal.result)} if refusal else None
-
-
-def request_of(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
-    """Return the request for one real call, with the state that reality has left."""
-    return RungRequest(
-        tool=toolkit[call["name"]],
-        call=call,
-        state=state["task_state"],
-        facts={},
-        context=scope.context,
-        where=Where(turn=state["turn"] - 1),
-        has_simulator=False,
-    )
 
 
 def call_tool(

@@ -2,62 +2,127 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
-from ..errors import EvaluationFailed
+from ..errors import PatchConflict
+from ..events import event
 from ..execution.channels import AgentState, last_entry
+from ..execution.drift import find_drift, real_values, with_real_values
 from ..execution.records import Departure, ExecutedCall, PlannedCall
+from ..execution.requests import build_request, expect
+from ..models.ask import AnyAsk, Reply
+from ..models.formatting import cut, format_json
 from ..models.node import NodeScope
-from ..schemas.complaints import find_faults
-from ..state import VERSION, JsonObject, Outcome, Step
+from ..simulation.ask_patch import ask_patch
+from ..simulation.commit import Commit, commit
+from ..simulation.rung import RungRequest
+from ..state import VERSION, Outcome, Patch, Step
+from ..task_state.difference import json_equal
 from ..task_state.patch import apply_patch
 from ..toolkit import Toolkit
 
 MOST_DEPARTURES = 3
+"""How often in a turn what is left is rehearsed again because reality departed."""
+REASON_CHARS = 1_000
 
 
-def sync(state: AgentState, scope: NodeScope, *, toolkit: Toolkit) -> dict[str, Any]:
-    """Write what the last real call changed, and whether what is left must be rehearsed again."""
+def sync(
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
+    """Write what the last real call changed, how it drifted, and whether what is left must be rehearsed again.
+
+    The change is the tool's own contract's or `simulate` function's, on the real arguments in the real state, with
+    what they made up replaced by what the real result holds; else a model's. Reality is never refused: a result that
+    breaks its schema or postcondition is booked as far as it can be, and ends the plan.
+    """
     entry = last_entry(state)
     assert entry is not None
-    preview = state["preview"]
-    planned = next(each for each in preview["calls"] if each["call"]["id"] == entry["call"]["id"]) if preview else None
-    update: dict[str, Any] = {}
-    departure = entry.get("departure")
-    if entry["status"] in ("ok", "error"):
-        departure = departure_of(entry, planned, toolkit)
-        patch = planned["predicted"]["patch"] or [] if planned and entry["status"] == "ok" else []
-        outcome: Outcome = {
-            "status": "ok" if entry["status"] == "ok" else "error",
-            "result": entry.get("result"),
-            "patch": patch,
-            "rung": "real",
-            "simulated": False,
-            "passed": [],
-        }
-        step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
-        after: JsonObject = apply_patch(state["task_state"], patch)
-        update = {"task_state": after, "steps": [*state["steps"], step]}
-    if departure:
-        update["journal"] = [{**entry, "departure": departure}]
-        if state["rehearsals"].get("departed", 0) < MOST_DEPARTURES:
-            name = entry["call"]["name"]
-            text = f"{name} was really called, and did not do what the rehearsal showed: {departure['message']}"
-            update |= {"again": "departed", "lesson": {"number": 0, "attempt_log": "", "feedback": text}}
-    return update
+    planned = planned_call(state, entry)
+    if entry["status"] not in ("ok", "error"):
+        return departed(state, entry, entry.get("departure"))
+    request = build_request(entry["call"], state, scope, toolkit)
+    outcome, departure = yield from booked(request, entry, planned, scope)
+    step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
+    after = apply_patch(state["task_state"], outcome["patch"] or [])
+    scope.emit(event("gecko.change", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
+    update = {"task_state": after, "steps": [*state["steps"], step], "fidelity": {request.tool.name: tally(entry)}}
+    return {**update, "journal": [entry], **departed({**state, "steps": update["steps"]}, entry, departure)}
 
 
-def departure_of(entry: ExecutedCall, planned: PlannedCall | None, toolkit: Toolkit) -> Departure | None:
-    """Return how a real result left the plan; None where it did not."""
-    if entry["status"] == "error":
-        return {"code": "error", "message": str(entry.get("result"))}
-    schema = toolkit[entry["call"]["name"]].result
+def planned_call(state: AgentState, entry: ExecutedCall) -> PlannedCall | None:
+    """Return the plan's call behind a real one."""
+    preview = state.get("preview")
+    calls = preview["calls"] if preview else []
+    return next((each for each in calls if each["call"]["id"] == entry["call"]["id"]), None)
+
+
+def booked(
+    request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope
+) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
+    """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry."""
+    expected, decided = yield from expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
+    real = real_values(entry["call"], expected["result"], entry.get("result"))
+    patch = with_real_values(expected["patch"] or [], expected["result"], real)
+    is_ok = entry["status"] == "ok"
+    outcome: Outcome = {
+        "status": "ok" if is_ok else "error",
+        "result": entry.get("result"),
+        "patch": patch if is_ok and expected["status"] == "ok" else [],
+        "rung": "real",
+        "simulated": False,
+        "passed": [],
+    }
+    entry["drift"] = find_drift(entry["call"], expected, outcome, real, request.tool.result)
+    if is_ok and not decided and not request.tool.reads and scope.has_model("state_updater"):
+        answered = yield from ask_patch(request, {**outcome, "patch": None})  # type: ignore[misc]
+        outcome["patch"] = outcome["patch"] if answered["status"] == "error" else answered["patch"]
+    done = commit(request, outcome)
+    if "refused" in done.outcome:
+        outcome["patch"] = applicable(request, outcome["patch"] or [])
+    return outcome, departure_of(entry, planned, done)
+
+
+def applicable(request: RungRequest, patch: Patch) -> Patch:
+    """Return the change of a call that really happened, whatever its postcondition says; none if it conflicts."""
     try:
-        found = find_faults(schema, entry.get("result")) if schema is not None else []
-    except EvaluationFailed as failure:
-        found = [str(failure)]
-    if found:
-        return {"code": "schema", "message": "; ".join(found[:3])}
-    if planned and planned["rehearse_after"] and entry.get("result") != planned["predicted"]["result"]:
-        return {"code": "result", "message": "its result is not the one that later arguments were chosen from"}
+        apply_patch(request.state, patch)
+    except PatchConflict:
+        return []
+    return patch
+
+
+def departure_of(entry: ExecutedCall, planned: PlannedCall | None, done: Commit) -> Departure | None:
+    """Return how a real result left the plan; None where the plan can go on.
+
+    A read that confirms what later arguments were chosen from leaves the plan as it was approved.
+    """
+    if entry["status"] == "error":
+        return {"code": "error", "message": format_json(entry.get("result"), budget=REASON_CHARS)}
+    if faults := [drift["real"] for drift in entry["drift"] if drift["kind"] == "schema"]:
+        return {"code": "schema", "message": "the result breaks its schema: " + "; ".join(faults)}
+    if "refused" in done.outcome:
+        return {"code": "ensures", "message": done.outcome["refused"]}
+    if planned and planned["rehearse_after"] and not json_equal(entry.get("result"), planned["predicted"]["result"]):
+        return {"code": "result", "message": "the result is not the one that later arguments were chosen from"}
     return None
+
+
+def departed(state: AgentState, entry: ExecutedCall, departure: Departure | None) -> dict[str, Any]:
+    """Return the update that stops the plan, and has what is left rehearsed again, a bounded number of times."""
+    if departure is None:
+        return {}
+    update: dict[str, Any] = {"journal": [{**entry, "departure": departure}]}
+    if state["rehearsals"].get("departed", 0) >= MOST_DEPARTURES:
+        return update
+    feedback = (
+        f"The plan was being carried out. {entry['call']['name']} did not do what was expected: "
+        f"{cut(departure['message'], budget=REASON_CHARS)} The calls above were really made and stay as they are: plan "
+        "only what is left."
+    )
+    return {**update, "again": "departed", "lesson": {"number": 0, "attempt_log": "", "feedback": feedback}}
+
+
+def tally(entry: ExecutedCall) -> dict[str, int]:
+    """Return one call's count for its tool: made, and drifted."""
+    return {"calls": 1, "drifted": int(bool(entry.get("drift")))}

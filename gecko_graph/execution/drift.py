@@ -1,0 +1,120 @@
+"""Drift: where a real result, or the state after it, is not what was predicted; and what to make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..schemas.complaints import find_faults
+from ..spellings import atoms_of, whole_form
+from ..state import Call, Json, JsonObject, Outcome, Patch, Step
+from ..task_state.digest import clone
+from ..task_state.patch import fold_patches, pointer, tokens
+from .bindings import is_bindable, places
+from .records import Drift, ExecutedCall
+
+MOST_DRIFTS = 20
+"""Places of one call that are listed."""
+
+
+def real_values(call: Call, predicted: Json, real: Json) -> dict[str, Json]:
+    """Return what a prediction made up, by the JSON path in the result: path to the value that reality has there.
+
+    Made up is what nobody could know before the call: a number, date or identifier that is not among its arguments.
+    """
+    known = {whole_form(str(value)) for _, value in places(call["args"]) if not isinstance(value, dict | list)}
+    found: dict[str, Json] = {}
+    for path, old, new in _differing(predicted, real):
+        specific = is_bindable(old, "") and any(atom.is_specific for atom in atoms_of(old))
+        if specific and type(old) is type(new) and whole_form(str(old)) not in known:
+            found[path] = new
+    return found
+
+
+def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) -> Patch:
+    """Return the predicted patch with the values that the prediction made up replaced by the real ones.
+
+    Args:
+        patch: The predicted change.
+        predicted: The predicted result.
+        real: JSON path in it to the real value, as `real_values` returns them.
+    """
+    values = dict(places(predicted))
+    pairs: dict[Any, Json] = {}
+    for path, new in real.items():
+        pairs[values[path]] = new if pairs.get(values[path], new) == new else values[path]
+    return [{**_moved(operation, pairs), **_valued(operation, pairs)} for operation in patch]
+
+
+def find_drift(
+    call: Call, predicted: Outcome, outcome: Outcome, real: Mapping[str, Json], schema: JsonObject | None
+) -> list[Drift]:
+    """Return where an outcome differs from the predicted one in more than what that made up.
+
+    Args:
+        call: The call.
+        predicted: What was predicted of it, in the state that it was made in.
+        outcome: What it really came to.
+        real: The values that the prediction made up, as `real_values` returns them.
+        schema: JSON Schema of the tool's result.
+    """
+    if predicted["status"] != outcome["status"]:
+        return [{"kind": "status", "path": "$", "predicted": predicted["status"], "real": outcome["status"]}]
+    found: list[Drift] = []
+    if outcome["status"] == "ok" and schema is not None:
+        faults = find_faults(schema, outcome["result"])
+        found += [{"kind": "schema", "path": "$", "predicted": None, "real": fault} for fault in faults[:3]]
+    for path, old, new in _differing(predicted["result"], outcome["result"]):
+        if path not in real:
+            found.append({"kind": "value", "path": path, "predicted": old, "real": new})
+    return found[:MOST_DRIFTS]
+
+
+def as_example(entry: ExecutedCall) -> JsonObject:
+    """Return a real call as an example for `Toolkit.from_tools(..., examples={tool: [...]})`."""
+    return {"args": clone(entry["call"]["args"]), "result": clone(entry.get("result"))}
+
+
+def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Step]) -> JsonObject:
+    """Return a real call as a case that the tool's contract fails: the state before it, the call, what it came to.
+
+    Args:
+        entry: The call.
+        start: The task state at the turn's start.
+        steps: The turn's real calls, this one among them.
+    """
+    before = start
+    for step in steps:
+        if step["call"]["id"] == entry["call"]["id"]:
+            break
+        before = fold_patches(before, [step["outcome"]["patch"] or []])
+    call = {"name": entry["call"]["name"], "args": entry["call"]["args"]}
+    return clone({"state": before, "call": call, "status": entry["status"], "result": entry.get("result")})  # type: ignore[no-any-return]
+
+
+def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[str, Json, Json]]:
+    """Yield the places where two results differ, with both values; None for what one of them does not have."""
+    old, new = dict(places(predicted, here)), dict(places(real, here))
+    for path in dict.fromkeys([*old, *new]):
+        one, other = old.get(path), new.get(path)
+        both = isinstance(one, dict | list) and type(one) is type(other)
+        if not both and (type(one) is not type(other) or one != other or (path in old) != (path in new)):
+            yield path, one, other
+
+
+def _moved(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:
+    names = {str(old): str(new) for old, new in pairs.items()}
+    return {**operation, "path": pointer([names.get(token, token) for token in tokens(operation["path"])])}
+
+
+def _valued(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:
+    return {"value": _replaced(operation["value"], pairs)} if "value" in operation else {}
+
+
+def _replaced(value: Json, pairs: Mapping[Any, Json]) -> Json:
+    if isinstance(value, dict):
+        names = {key: str(pairs[key]) if key in pairs else key for key in value}
+        return {names[key]: _replaced(member, pairs) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_replaced(member, pairs) for member in value]
+    return pairs.get(value, value) if isinstance(value, str | int) and not isinstance(value, bool) else value

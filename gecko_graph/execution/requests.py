@@ -1,0 +1,61 @@
+"""The ladder's request for a real call, and what is expected of it in the state that reality has left."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from ..models.ask import AnyAsk, Reply, Where
+from ..models.node import NodeScope
+from ..simulation.ladder import climb
+from ..simulation.rung import RungRequest
+from ..state import Call, Outcome
+from ..toolkit import Toolkit
+from .channels import AgentState
+from .records import Prediction
+
+DECIDING = ("contract", "python")
+"""Rungs that know what a call changes: by the tool's contract, or by its `simulate` function."""
+
+
+def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
+    """Return the request for one real call, with the state that reality has left."""
+    return RungRequest(
+        tool=toolkit[call["name"]],
+        call=call,
+        state=state["task_state"],
+        facts={},
+        context=scope.context,
+        where=Where(turn=state["turn"] - 1, question=state["ledger"]["asked"].get("state_updater", 0)),
+    )
+
+
+def expect(
+    request: RungRequest, prediction: Prediction | None
+) -> Generator[Sequence[AnyAsk], list[Reply], tuple[Outcome, bool]]:
+    """Return what the call should come to, and whether a contract or `simulate` decided it.
+
+    They are asked again, with the real arguments in the real state; where neither answers, the rehearsal's prediction
+    is what was expected.
+    """
+    deciding = request.context.model_copy(update={"ladder": DECIDING})
+    outcome = yield from climb(
+        RungRequest(
+            tool=request.tool,
+            call=request.call,
+            state=request.state,
+            facts={},
+            context=deciding,
+            where=request.where,
+        )
+    )
+    if outcome["rung"] in DECIDING or prediction is None:
+        return outcome, outcome["rung"] in DECIDING
+    expected: Outcome = {
+        "status": prediction["status"],
+        "result": prediction["result"],
+        "patch": prediction["patch"],
+        "rung": prediction["rung"],
+        "simulated": True,
+        "passed": [],
+    }
+    return expected, prediction["rung"] in DECIDING
