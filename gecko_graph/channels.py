@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import Annotated, Any, NotRequired, SupportsIndex, TypeVar, cast, get_type_hints
 
 from langchain_core.messages import AnyMessage
@@ -121,10 +121,7 @@ def gather_facts(
     old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]
 ) -> dict[str, SupposedFact]:
     """Merge supposed facts; the first of a key stays (reducer)."""
-    facts = dict(old)
-    for write in writes:
-        facts = merge_facts(facts, write)
-    return facts
+    return reduce(merge_facts, writes, dict(old))
 
 
 def fold_state(old: JsonObject, writes: Sequence[Patch | JsonObject]) -> JsonObject:

@@ -42,15 +42,10 @@ def judge_by_rule(
 
 def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
     """Return the calls that ran, as checks see them: name, args, status, result."""
+    ran = ((step["call"], step["outcome"]) for step in steps if "outcome" in step)
     return [
-        {
-            "name": step["call"]["name"],
-            "args": step["call"]["args"],
-            "status": step["outcome"]["status"],
-            "result": step["outcome"]["result"],
-        }
-        for step in steps
-        if "outcome" in step
+        {"name": call["name"], "args": call["args"], "status": outcome["status"], "result": outcome["result"]}
+        for call, outcome in ran
     ]
 
 

@@ -6,7 +6,7 @@ the resume of somebody's run. Records carry `v`, their version.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, get_args
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
@@ -26,9 +26,7 @@ Patch: TypeAlias = list[Operation]
 
 Role = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
 
-ROLES: tuple[Role, ...] = (
-    "planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter",
-)  # fmt: skip
+ROLES: tuple[Role, ...] = get_args(Role)
 
 VerdictWord = Literal["accepted", "needs_user", "failed"]
 ItemStatus = Literal["success", "failed", "unknown", "not_asked_for"]

@@ -116,14 +116,12 @@ class World:
     @property
     def state(self) -> JsonObject:
         """Return the task state as it is now; a copy."""
-        copied: JsonObject = clone(self._now.values["task_state"])
-        return copied
+        return clone(self._now.values["task_state"])
 
     @property
     def log(self) -> list[Step]:
         """Return the steps so far in their order, refused calls included; a copy."""
-        copied: list[Step] = clone(self._now.values["steps"])
-        return copied
+        return clone(self._now.values["steps"])
 
     @property
     def usage(self) -> Usage:
@@ -149,13 +147,12 @@ class World:
             if last is None:
                 return None
             self._go_to(_Point.first(self._start).through(steps[:last], self._now.notes[:last]))
-            dropped: Step = clone(steps[last])
-            return dropped
+            return clone(steps[last])
 
     def snapshot(self) -> JsonObject:
         """Return the world as plain JSON, for `restore`: its start, state, log and facts, what each call noted."""
         now = self._now
-        copied: JsonObject = clone(
+        return clone(
             {
                 "v": VERSION,
                 "start": self._start,
@@ -166,7 +163,6 @@ class World:
                 "usage": self._usage,
             }
         )
-        return copied
 
     @classmethod
     def restore(cls, toolkit: Toolkit, snapshot: Mapping[str, Any], **more: Any) -> World:

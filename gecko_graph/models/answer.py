@@ -98,7 +98,7 @@ def _resume(dialogue: Dialogue, message: Any) -> ModelCall | Reply:
     except StopIteration as done:
         reply: Reply = done.value
         return reply
-    except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they say becomes data
+    except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they reply becomes data
         return Reply(None, f"the model's reply could not be read ({failure_of(error)})")
 
 

@@ -48,7 +48,7 @@ class Where:
 class Ask:
     """A question to a helper role, answered with an object of class `reply`, which covers each of `ids`.
 
-    `schema` is the reply's JSON Schema where it can say more than the class: what a tool's own result looks like.
+    `schema` is the reply's JSON Schema where it is more specific than the class: with the form of a tool's own result.
     """
 
     role: Role
@@ -75,7 +75,7 @@ class PlannerAsk:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to an ask: a value, or the reason why there is no value.
+    """The reply to an ask: a value, or the reason for its absence.
 
     Args:
         value: An object of the reply class, or the planner's message; None after a failure.

@@ -46,7 +46,7 @@ def build_conversation(instructions: str, conversation: Sequence[AnyMessage], *,
 def build_result_message(call: Call, outcome: Outcome, *, task: str, budget: int) -> ToolMessage:
     """Return the outcome as the planner sees it: what the real tool would show, within `budget` characters.
 
-    Of a longer result it sees the start and the end of its texts, else an outline with what the task speaks of.
+    Of a longer result it sees the start and the end of its texts, else an outline with what the task names.
     """
     result = outcome["result"]
     content = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)

@@ -20,7 +20,7 @@ _JSON_LIKE = re.compile(r"""\{\s*+(?:["'}]|\w++\s*+:)|\[\s*+["'{\[\]]""")
 
 
 class Unreadable(ValueError):
-    """A reply that is not what was asked for; the message says why, in one line.
+    """A reply that is not what was asked for; the message gives the reason, in one line.
 
     Args:
         why: One line.

@@ -185,7 +185,7 @@ def _drop_empty(update: Any) -> Any:
 class Router(RunnableLambda[Any, Any]):
     """A router that is called where it stands: under `ainvoke` LangGraph would send a plain function to a thread.
 
-    The function's annotations still say which keys it reads and where it leads, as Studio draws it.
+    The function's annotations still show which keys it reads and where it leads, as Studio draws it.
     """
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:

@@ -149,36 +149,22 @@ def _sleep(seconds: float) -> None:
         time.sleep(seconds)
 
 
+def _pick(recorded: Sequence[Any], index: int, what: str) -> Any:
+    if index >= len(recorded):
+        raise NotRecorded(f"nothing recorded for {what}: {len(recorded)} are")
+    return recorded[index]
+
+
 def _planner_reply(turns: Sequence[Mapping[str, Any]], turn: int, attempt: int, question: int) -> Json:
-    attempts = _recorded(turns, "planner", turn)
-    index = max(attempt - 1, 0)
-    if index >= len(attempts):
-        raise NotRecorded(
-            f"nothing recorded for the planner's attempt {index + 1} of turn {turn + 1}: {len(attempts)} are"
-        )
-    replies = attempts[index]
-    if question >= len(replies):
-        raise NotRecorded(
-            f"nothing recorded for the planner's reply {question + 1} in attempt {index + 1} of turn {turn + 1}: "
-            f"{len(replies)} are"
-        )
-    return replies[question]
+    attempts = _pick(turns, turn, f"turn {turn + 1}").get("planner", ())
+    number = max(attempt, 1)
+    replies = _pick(attempts, number - 1, f"the planner's attempt {number} of turn {turn + 1}")
+    return _pick(replies, question, f"the planner's reply {question + 1} in attempt {number} of turn {turn + 1}")
 
 
 def _role_reply(turns: Sequence[Mapping[str, Any]], role: str, turn: int, question: int) -> Json:
-    replies = _recorded(turns, role, turn)
-    if question >= len(replies):
-        raise NotRecorded(
-            f"nothing recorded for the {role}'s question {question + 1} of turn {turn + 1}: {len(replies)} are"
-        )
-    return replies[question]
-
-
-def _recorded(turns: Sequence[Mapping[str, Any]], role: str, turn: int) -> Sequence[Any]:
-    if turn >= len(turns):
-        raise NotRecorded(f"nothing recorded for turn {turn + 1}: {len(turns)} are")
-    replies: Sequence[Any] = turns[turn].get(role, ())
-    return replies
+    replies = _pick(turns, turn, f"turn {turn + 1}").get(role, ())
+    return _pick(replies, question, f"the {role}'s question {question + 1} of turn {turn + 1}")
 
 
 def planner_message(reply: Json, *, prefix: str) -> AIMessage:

@@ -104,7 +104,7 @@ class StructuredClient:
         value, still = _read(again, ask, whole=False)
         if still is None and problem.prose:
             self._methods[ask.reply] = self._method = (
-                "text"  # the server overlooks what it does not know: tell the schema in words
+                "text"  # the server ignores unknown options: put the schema into the prompt
             )
         return Reply(value, str(still) if still else None, add_all(spent))
 

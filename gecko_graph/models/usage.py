@@ -6,6 +6,7 @@ An unknown price makes a sum unknown: `None + 0.01` is None, never a bill that l
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import Any, NamedTuple, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -101,10 +102,7 @@ def total(usage: Usage) -> RoleUsage:
 
 def add_all(parts: Iterable[RoleUsage]) -> RoleUsage:
     """Sum of some roles' or calls' usage."""
-    whole = no_usage()
-    for part in parts:
-        whole = _add(whole, part)
-    return whole
+    return reduce(_add, parts, no_usage())
 
 
 def _add(a: RoleUsage, b: RoleUsage) -> RoleUsage:

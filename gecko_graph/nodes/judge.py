@@ -265,7 +265,7 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
 def merge_judgements(
     evidence: Evidence, judgement: Judgement | None, failure: str | None, *, excusable: bool = True
 ) -> list[JudgedItem]:
-    """Return every item with its status: by rule where it has a check, else by the model, by nobody where that failed.
+    """Return every item with its status: by rule where it has a check, else by the model; `nobody` where that failed.
 
     An item whose check does not hold is unknown, not failed, where the judge agrees that the agent rightly stopped; of
     an attempt that has changed something the judge must name the item itself.

@@ -200,7 +200,7 @@ def _select_properties(schema: JsonObject, places: Sequence[str]) -> JsonObject:
     }
     cut = {**schema, "properties": wanted, "required": [name for name in schema.get("required", ()) if name in wanted]}
     if len(wanted) < len(properties):
-        cut.pop("additionalProperties", None)  # of what is not shown it would say that it may not be there
+        cut.pop("additionalProperties", None)  # it would forbid what is not shown
     return cut
 
 

@@ -31,7 +31,7 @@ def occurs_verbatim(value: Json, documents: Iterable[Json]) -> bool:
 
     Booleans, null and texts without a letter or digit never occur: finding them would prove nothing.
     """
-    scalars = list(islice(_scalars(value), MAX_VALUES))
+    scalars = list(islice(scalars_of(value), MAX_VALUES))
     leaves = [leaf for document in documents for leaf in leaves_of(document)] if scalars else []
     return bool(scalars) and all(_occurs(scalar, leaves) for scalar in scalars)
 
@@ -39,7 +39,7 @@ def occurs_verbatim(value: Json, documents: Iterable[Json]) -> bool:
 def leaves_of(document: Json) -> list[Json]:
     """Return the values and keys of a document, as a document of their own."""
     if isinstance(document, dict | list):
-        return [leaf for leaf in islice(_scalars(document, keys=True), MAX_VALUES) if leaf is not None]
+        return [leaf for leaf in islice(scalars_of(document, keys=True), MAX_VALUES) if leaf is not None]
     return [] if document is None else [document]
 
 
@@ -62,12 +62,13 @@ def _fold_short(text: str) -> str:
     return " ".join(text.translate(_QUOTES).casefold().split())
 
 
-def _scalars(value: Json, *, keys: bool = False) -> Iterator[Json]:
+def scalars_of(value: Json, *, keys: bool = False) -> Iterator[Json]:
+    """Yield the scalars in a value, in order; with `keys` the names of members as well."""
     if isinstance(value, dict):
         yield from value if keys else ()
     if isinstance(value, dict | list):
         for member in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(member, keys=keys)
+            yield from scalars_of(member, keys=keys)
     else:
         yield value
 

@@ -35,11 +35,11 @@ class Commit:
 def commit(
     request: RungRequest, outcome: Outcome, *, invariants: Sequence[Invariant] = (), now: JsonObject | None = None
 ) -> Commit:
-    """Commit the outcome's patch, or refuse it whole and say why.
+    """Commit the outcome's patch, or refuse it whole with the reason.
 
     A read changes nothing. A result whose postcondition or whose state's invariant fails is not committed, and becomes
-    an error that says so. A postcondition speaks of the call alone, so it is looked at where the call was answered; an
-    invariant speaks of the new state.
+    an error with the reason. A postcondition is about the call alone and evaluated where the call was answered; an
+    invariant is about the new state.
 
     Args:
         request: The call with the state that it was answered in.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from ..state import Call, Json, JsonObject, Outcome, SupposedFact
+from ..schemas.verbatim import scalars_of
+from ..state import Call, JsonObject, Outcome, SupposedFact
 from ..task_state.digest import digest
 from ..view.view import focus_words, view
 from .rung import RungRequest
@@ -58,7 +59,8 @@ def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObje
     shown as a view: of a list of fifty flights, the one that is being booked. Of equal calls the latest counts;
     what was supposed in another state than this one is marked: a write may have changed it.
     """
-    wanted = [text.lower() for text in _texts(call["args"])]
+    scalars = (each for each in scalars_of(call["args"]) if each is not None and not isinstance(each, bool))
+    wanted = [text for text in (str(each).lower() for each in scalars) if len(text) > 1]
     now = digest(state) if facts else ""
     latest = {_call_of(fact): fact for fact in facts}.values()
     ranked = sorted((_rank(fact, call["name"], wanted, now), index, fact) for index, fact in enumerate(latest))
@@ -88,12 +90,3 @@ def _format_fact(fact: SupposedFact, *, old: bool, focus: Sequence[str], budget:
     shown = {"call": {"name": fact["tool"], "args": fact["args"]}, **age, "result": fact["result"]}
     line = json.dumps(shown, ensure_ascii=False)
     return line if len(line) <= budget else _BREAK.sub(" ", view(shown, focus=focus, budget=budget))
-
-
-def _texts(value: Json) -> Iterator[str]:
-    """Yield the texts and numbers in some arguments that are long enough to be specific."""
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
-    elif not isinstance(value, bool) and len(str(value)) > 1 and value is not None:
-        yield str(value)

@@ -1,4 +1,4 @@
-"""The ladder: the first rung that can answer a call does, and says which rung it was."""
+"""The ladder: the first rung that can answer a call does, and the outcome names it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ..models.ask import Ask, Reply
 from ..models.formatting import cut, format_json
 from ..models.roles import SimulatedEffect, SimulatedResponse
 from ..schemas.complaints import find_faults
-from ..state import Json
+from ..state import Json, JsonObject
 from ..task_state.digest import check_json
 from ..toolkit.spec import ToolSpec
 from ..view.view import View, view
@@ -78,11 +78,11 @@ def build_ask(request: RungRequest, state: str, problem: str) -> Ask:
 
 def format_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
     """Return what the simulator must know of a tool; of a very long schema a view of what the focus finds."""
-    said = {"name": tool.name, "description": tool.description, "effect": tool.effect or "unknown"}
     result = {} if tool.result is None else {"result": tool.result}  # null would read as a result that is null
-    told = {**said, "parameters": tool.parameters, **result}
-    text = json.dumps(told, ensure_ascii=False)
-    return text if len(text) <= TOOL_CHARS else view(told, focus=focus, budget=TOOL_CHARS)
+    shown: JsonObject = {"name": tool.name, "description": tool.description, "effect": tool.effect or "unknown"}
+    shown |= {"parameters": tool.parameters, **result}
+    text = json.dumps(shown, ensure_ascii=False)
+    return text if len(text) <= TOOL_CHARS else view(shown, focus=focus, budget=TOOL_CHARS)
 
 
 def answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, str, str]:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from ..errors import PatchConflict
 from ..models.formatting import cut
 from ..models.roles import SimulatedEffect, StateChange
+from ..schemas.verbatim import scalars_of
 from ..state import Call, Json, JsonObject, Operation, Patch
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, find, pointer, tokens
@@ -71,7 +72,8 @@ class _Guard:
 
     def __init__(self, state: JsonObject, view: View, call: Call) -> None:
         self._state, self._view = state, view
-        self._given = list(_scalars(call["args"]))
+        scalars = (each for each in scalars_of(call["args"]) if isinstance(each, (str, int)))
+        self._given = [str(each) for each in scalars if not isinstance(each, bool)]
         self._named = {part for text in self._given for part in (text, *text.split("/")) if len(part) > 1}
         self._moves: list[tuple[_Path, _Path]] = []
         self._shifts: list[tuple[_Path, int]] = []
@@ -179,12 +181,3 @@ def _item(path: _Path, state: JsonObject) -> tuple[_Path, int] | None:
 
 def _is_index(token: str) -> bool:
     return token.isdecimal() and len(token) < 10
-
-
-def _scalars(value: Json) -> Iterator[str]:
-    """Yield the texts and numbers in some arguments, as text."""
-    if isinstance(value, (dict, list)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(each)
-    elif isinstance(value, (str, int)) and not isinstance(value, bool):
-        yield str(value)

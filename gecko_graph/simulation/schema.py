@@ -25,7 +25,7 @@ _NUMBERING = vocabulary("count calculate compute estimate convert sum average me
 def schema_rung(request: RungRequest) -> RungResult:
     """Answer any call: the same arguments get the same answer, in every process, whatever the state.
 
-    A successful write leaves its change open (`patch` None): a rule that knows nothing of the tool cannot tell it.
+    A successful write leaves its change open (`patch` None): no rule knows it.
     """
     tool, args = request.tool, request.call["args"]
     key = f"{tool.name}\0{json.dumps(args, sort_keys=True, ensure_ascii=False)}"

@@ -10,7 +10,7 @@ import copy
 import hashlib
 import json
 import math
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import ormsgpack
 
@@ -28,6 +28,8 @@ _BIG_INT = 1
 _CANONICAL = ormsgpack.OPT_SORT_KEYS | ormsgpack.OPT_PASSTHROUGH_BIG_INT
 _MINUS_ZERO = b"\xcb\x80" + b"\x00" * 7
 _SHOWN = 60
+
+Document = TypeVar("Document")
 
 _Place = list[str | int]
 _Fault = tuple[_Place, str]
@@ -48,10 +50,10 @@ def digest(document: Json) -> str:
     return hashlib.sha256(packed).hexdigest()
 
 
-def clone(document: Json) -> Json:
+def clone(document: Document) -> Document:
     """Return a deep copy that shares nothing with the document: 0.4 ms for 100 kB."""
     try:
-        return unpack(pack(document))
+        return cast("Document", unpack(pack(document)))
     except TypeError:
         return copy.deepcopy(document)
 
