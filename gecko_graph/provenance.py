@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from .errors import PatchConflict
 from .models.formatting import text_of
 from .models.memory import rung_of
 from .schemas.findings import json_path
@@ -24,7 +26,7 @@ from .simulation.ladder import RUNGS
 from .simulation.rung import clock
 from .spellings import Atom, atoms_of, canonical, durations_of, forms_of, whole_form
 from .state import Attempt, Json, JsonObject, MadeUp, Origin, Origins, Step
-from .task_state.patch import pointer, tokens
+from .task_state.patch import find, pointer, tokens
 
 Place: TypeAlias = tuple[str | int, ...]
 
@@ -133,14 +135,9 @@ def scalars(value: Json, *, keys: bool = False) -> Iterator[tuple[Place, Json]]:
 
 def _at(value: Json, path: str) -> Json:
     """Return what stands at a JSON Pointer; None where nothing does."""
-    for token in tokens(path):
-        if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
-            value = value[int(token)]
-        elif isinstance(value, dict) and token in value:
-            value = value[token]
-        else:
-            return None
-    return value
+    with suppress(PatchConflict):
+        return find(value, tokens(path))
+    return None
 
 
 class _Mark(NamedTuple):

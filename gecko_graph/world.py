@@ -240,15 +240,11 @@ def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
         GeckoError: The context is not a GeckoContext.
     """
     if not isinstance(toolkit, Toolkit):
-        raise ToolkitError(
-            f"expected a Toolkit (Toolkit.from_openapi(...), Toolkit.from_tools([...])), got {type(toolkit).__name__}"
-        )
+        raise ToolkitError(f"expected a Toolkit, such as Toolkit.from_tools([...]), got {type(toolkit).__name__}")
     if not len(toolkit):
         raise ToolkitError("the toolkit has no tools: there is nothing to rehearse")
     if context is not None and not isinstance(context, GeckoContext):
-        raise GeckoError(
-            f"context: expected a GeckoContext, such as GeckoContext(max_retries=1), got {type(context).__name__}"
-        )
+        raise GeckoError(f"context: expected a GeckoContext(max_retries=...), got {type(context).__name__}")
     return context or GeckoContext()
 
 
@@ -290,11 +286,10 @@ def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Ca
     args = fields.get("args", {})
     try:
         check_json(args, what="args")
-        call |= (
-            {"args": clone(args)}
-            if isinstance(args, dict)
-            else {"malformed": args if _is_text(args) else excerpt(args)}
-        )
+        if isinstance(args, dict):
+            call["args"] = clone(args)
+        else:
+            call["malformed"] = args if _is_text(args) else excerpt(args)
     except StateError as error:
         call["malformed"] = str(error)
     if not isinstance(given, dict) or not _is_text(name):

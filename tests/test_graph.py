@@ -265,7 +265,7 @@ def test_a_user_s_mistake_raises_and_says_what_to_do(inputs, says):
 
 @pytest.mark.parametrize("context", [{"max_retries": 1}, GeckoContext, 3])
 def test_a_bound_context_that_is_none_is_a_mistake(context):
-    with pytest.raises(GeckoError, match=r"context: expected a GeckoContext, such as GeckoContext\(max_retries=1\)"):
+    with pytest.raises(GeckoError, match="context: expected a GeckoContext"):
         desk.gecko(desk.RIGHT, context=context)
 
 

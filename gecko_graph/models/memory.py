@@ -71,8 +71,7 @@ def last_checklist(messages: Sequence[AnyMessage]) -> str:
     """Return the digest of the checklist that a conversation's last rehearsal was given; empty where it is unknown."""
     for message in reversed(messages):
         if isinstance(message, AIMessage) and message.name == NAME:
-            metadata = message.response_metadata.get(NAME)
-            return str(metadata.get("checklist", "")) if isinstance(metadata, dict) else ""
+            return str(_metadata(message).get("checklist", ""))
     return ""
 
 

@@ -102,10 +102,8 @@ class StructuredClient:
         if isinstance(again, Exception):
             return Reply(None, failure_of(again), add_all(spent))
         value, still = _read(again, ask, whole=False)
-        if still is None and problem.prose:
-            self._methods[ask.reply] = self._method = (
-                "text"  # the server ignores unknown options: put the schema into the prompt
-            )
+        if still is None and problem.prose:  # the server ignores unknown options: put the schema into the prompt
+            self._methods[ask.reply] = self._method = "text"
         return Reply(value, str(still) if still else None, add_all(spent))
 
     def _learn(self, reply: type[BaseModel], method: OutputMethod) -> None:
@@ -183,17 +181,13 @@ def _structured_output(
 
 
 def _messages(prompt: Prompt, ask: Ask, *, in_words: bool) -> list[BaseMessage]:
-    system = f"{prompt.system}\n\n{_instructions(ask)}" if in_words else prompt.system
-    return [SystemMessage(system), HumanMessage(prompt.user)]
+    schema = json.dumps(_schema_of(ask), ensure_ascii=False) if in_words else ""
+    instructions = f"\n\nReply with one JSON object and nothing else. Its JSON Schema:\n{schema}" if in_words else ""
+    return [SystemMessage(prompt.system + instructions), HumanMessage(prompt.user)]
 
 
 def _schema_of(ask: Ask) -> JsonObject:
     return ask.schema or structured.schema_of(ask.reply)
-
-
-def _instructions(ask: Ask) -> str:
-    schema = json.dumps(_schema_of(ask), ensure_ascii=False)
-    return f"Reply with one JSON object and nothing else. Its JSON Schema:\n{schema}"
 
 
 def _repair(prompt: Prompt, ask: Ask, message: Any, problem: Unreadable) -> list[BaseMessage]:
