@@ -201,7 +201,7 @@ def test_every_state_survives_a_checkpoint(saver, caplog):
         for key, value in state.items():
             assert kept["|".join(namespace)][key] == value, key
     assert gecko.get_state(thread).values["task_state"]["tree"] == SURROUNDED["tree"]
-    assert {*GeckoState.__annotations__} - {*gecko.get_state(thread).values} == {"checklist", "number"}
+    assert {*GeckoState.__annotations__} - {*gecko.get_state(thread).values} == {"checklist", "continued", "number"}
     assert [each for each in caplog.records if each.name.startswith("langgraph")] == [], "no class that a saver refuses"
 
 
