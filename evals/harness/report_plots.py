@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from math import ceil, floor, isfinite, log10
 
-from .cells import significant, tell, tell_interval, tell_tick, tell_value
+from .cells import format_cell, format_interval, format_number, format_tick, significant
 from .figures import Bars, Lines, Measured, Published
 from .statistics import exponent
 
@@ -27,7 +27,7 @@ def bars(figure: Bars) -> str:
     group = len(figure.series) * _BAR + _GAP
     height = len(figure.categories) * group + 24
     form = values[0].form if values else "number"
-    parts = [_grid_x(scale, height - 22, [(tick, tell_tick(tick, form)) for tick in scale.ticks()])]
+    parts = [_grid_x(scale, height - 22, [(tick, format_tick(tick, form)) for tick in scale.ticks()])]
     for row, category in enumerate(figure.categories):
         top = row * group + _GAP / 2
         middle = top + len(figure.series) * _BAR / 2
@@ -51,8 +51,8 @@ def _bar(cell: Measured | Published | None, scale: _Scale, y: float, number: int
     if isinstance(cell, Measured) and isfinite(cell.low) and isfinite(cell.high):
         low, far = scale(cell.low), max(end, scale(cell.high))
         drawn += f'<path class="whisker" d="M{low:.1f} {y + 5.5:.1f}H{scale(cell.high):.1f}"/>'
-    value = tell_value(cell.value, cell.form)
-    return f"<g>{_title(f'{name}: {tell(cell)}')}{drawn}{_text(far + 5, y + 9.5, value, 'start')}</g>"
+    value = format_number(cell.value, cell.form)
+    return f"<g>{_title(f'{name}: {format_cell(cell)}')}{drawn}{_text(far + 5, y + 9.5, value, 'start')}</g>"
 
 
 def lines(figure: Lines) -> str:
@@ -65,8 +65,8 @@ def lines(figure: Lines) -> str:
     up = _Scale.around(ends, _HEIGHT - _BOTTOM, _TOP, log=figure.log)
     form = points[0][1].form
     parts = [
-        _grid_x(across, _HEIGHT - _BOTTOM, [(tick, tell_tick(tick, "number")) for tick in across.ticks()], top=_TOP),
-        _grid_y(up, [(tick, tell_tick(tick, form)) for tick in up.ticks()]),
+        _grid_x(across, _HEIGHT - _BOTTOM, [(tick, format_tick(tick, "number")) for tick in across.ticks()], top=_TOP),
+        _grid_y(up, [(tick, format_tick(tick, form)) for tick in up.ticks()]),
         _text((_LEFT + WIDTH - _RIGHT) / 2, _HEIGHT - 6, figure.x, "middle"),
     ]
     for number, (name, each) in enumerate(figure.series.items()):
@@ -93,7 +93,7 @@ def _line(
     for x, cell in points:
         low, high = (up(end) for end in _ends(cell, log=log))
         drawn.append(
-            f"<g>{_title(f'{name}, {significant(x)}: {tell(cell)}')}"
+            f"<g>{_title(f'{name}, {significant(x)}: {format_cell(cell)}')}"
             f'<path class="whisker" d="M{across(x):.1f} {low:.1f}V{high:.1f}"/>'
             f'<circle class="{colour}" cx="{across(x):.1f}" cy="{up(cell.value):.1f}" r="3.5"/></g>'
         )
@@ -105,8 +105,8 @@ def _growth(points: Sequence[tuple[float, Measured | Published]]) -> str:
     if not isfinite(slope.value):
         return ""
     interval = Measured(slope.value, slope.low, slope.high, len(points), "none")
-    told = f"{slope.value:.2f} {tell_interval(interval)}".strip()
-    return f": grows with x to the power of {told}, {len(points)} points"
+    text = f"{slope.value:.2f} {format_interval(interval)}".strip()
+    return f": grows with x to the power of {text}, {len(points)} points"
 
 
 def _drawable(x: float, cell: Measured | Published, *, log: bool) -> bool:
@@ -164,16 +164,16 @@ class _Scale:
 
 def _grid_x(scale: _Scale, bottom: float, ticks: Iterable[tuple[float, str]], *, top: float = 0) -> str:
     return "".join(
-        f'<path class="grid" d="M{scale(at):.1f} {top}V{bottom:.1f}"/>{_text(scale(at), bottom + 15, told, "middle")}'
-        for at, told in ticks
+        f'<path class="grid" d="M{scale(at):.1f} {top}V{bottom:.1f}"/>{_text(scale(at), bottom + 15, label, "middle")}'
+        for at, label in ticks
     )
 
 
 def _grid_y(scale: _Scale, ticks: Iterable[tuple[float, str]]) -> str:
     return "".join(
         f'<path class="grid" d="M{_LEFT} {scale(at):.1f}H{WIDTH - _RIGHT}"/>'
-        f"{_text(_LEFT - 6, scale(at) + 4, told, 'end')}"
-        for at, told in ticks
+        f"{_text(_LEFT - 6, scale(at) + 4, label, 'end')}"
+        for at, label in ticks
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
+from gecko_graph.display.words import counted
 from gecko_graph.models.usage import total
 from gecko_graph.state import ROLES, JsonObject, Usage
 
@@ -92,11 +93,11 @@ class Result:
         parts = [
             n + (f", seed {head['options']['seed']}" if len(kept) < self.of else ""),
             f"planner {head['planner']}",
-            f"models: {tell_models(head['models'])}",
+            f"models: {format_models(head['models'])}",
             head["date"][:10],
             f"commit {commits}",
             _TOOLS[tools],
-            tell_rungs(rungs_of(kept)),
+            format_rungs(rungs_of(kept)),
         ]
         return " · ".join(filter(None, parts))
 
@@ -122,17 +123,17 @@ class Result:
         }
 
 
-def tell_models(names: Mapping[str, str]) -> str:
-    """The models beside the planner's by role; one name where one speaks for all roles."""
+def format_models(names: Mapping[str, str]) -> str:
+    """Format the models beside the planner's by role; one name where one has all roles."""
     roles = {role: name for role, name in names.items() if role in ROLES and role != "planner"}
-    told = [f"{name} {which}" for name, which in names.items() if name not in ROLES]
+    others = [f"{name} {which}" for name, which in names.items() if name not in ROLES]
     if len(set(roles.values())) == 1 and len(roles) == len(ROLES) - 1:
-        return ", ".join([f"{next(iter(roles.values()))} in all roles", *told])
-    return ", ".join([*(f"{role} {name}" for role, name in roles.items()), *told]) or "none"
+        return ", ".join([f"{next(iter(roles.values()))} in all roles", *others])
+    return ", ".join([*(f"{role} {name}" for role, name in roles.items()), *others]) or "none"
 
 
-def tell_rungs(rungs: Mapping[str, int]) -> str:
-    """Shares of the answers by rung; empty where no call was answered."""
+def format_rungs(rungs: Mapping[str, int]) -> str:
+    """Format the shares of the answers by rung; empty without answers."""
     whole = sum(rungs.values())
     if not whole:
         return ""
@@ -167,7 +168,7 @@ def refusals(records: Sequence[Record]) -> Iterator[str]:
     """Why a model's endpoint refused questions of cases that are done: part of their results, and easily overlooked."""
     some = [record for record in records if record.values.get(REFUSALS)]
     for reason, count in Counter(why for record in some for why in record.values[REFUSALS]).most_common(REASONS_SHOWN):
-        yield f"in {count} {'case' if count == 1 else 'cases'} the model's endpoint refused a question: {reason}"
+        yield f"in {counted(count, 'case')} the model's endpoint refused a question: {reason}"
 
 
 def _common(suite: Suite, records: Sequence[Record]) -> Iterator[Expectation]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from .cells import tell
+from .cells import format_cell
 from .figures import Table
 from .result import Result
 
@@ -46,7 +46,7 @@ def markdown(result: Result) -> Iterator[str]:
             yield f"\n**{cell(figure.title)}**\n"
             yield f"| {' | '.join(map(cell, figure.columns))} |"
             yield "|---" * len(figure.columns) + "|"
-            yield from (f"| {' | '.join(cell(tell(each)) for each in row)} |" for row in figure.rows)
+            yield from (f"| {' | '.join(cell(format_cell(each)) for each in row)} |" for row in figure.rows)
             yield f"\n{_below(result, figure)}"
     if result.expectations or result.notes:
         yield ""
@@ -68,5 +68,5 @@ def _table(figure: Table) -> RichTable:
     for number, name in enumerate(figure.columns):
         table.add_column(escape(name), justify="left" if number == 0 else "right", overflow="fold")
     for row in figure.rows:
-        table.add_row(*(escape(tell(each)) for each in row))
+        table.add_row(*(escape(format_cell(each)) for each in row))
     return table

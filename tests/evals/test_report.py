@@ -33,7 +33,7 @@ from evals.harness.progress import Lines as PlainLines
 from evals.harness.rehearsed import rehearsed
 from evals.harness.report import page, write_report
 from evals.harness.report_plots import bars, lines
-from evals.harness.result import Result, failures, tell_rungs
+from evals.harness.result import Result, failures, format_rungs
 from evals.harness.suite import Case, Expectation, Record, Suite, Summary
 
 NASTY = "</script><img src=x onerror=alert(1)> & \u2028 \ud83e [red]"
@@ -69,7 +69,7 @@ def test_where_is_asked_of_all_records():
 def test_rates_know_their_rungs():
     some = [record("a", ok=True, rungs={"contract": 2}), record("b", ok=True, rungs={"contract": 1, "model": 1})]
     assert rate(some, lambda each: each.values["ok"]).rungs == {"contract": 3, "model": 1}
-    assert tell_rungs({"contract": 3, "model": 1}) == "4 answers: contract 75 %, model 25 %"
+    assert format_rungs({"contract": 3, "model": 1}) == "4 answers: contract 75 %, model 25 %"
 
 
 REAL, SIMULATED, NEITHER = (share(1, 2, tools=tools) for tools in ("real", "simulated", "none"))
@@ -114,7 +114,7 @@ def test_a_bare_number_is_no_figure():
     ],
 )
 def test_cells_say_value_interval_and_n(cell, told):
-    assert cells.tell(cell) == told
+    assert cells.format_cell(cell) == told
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))
