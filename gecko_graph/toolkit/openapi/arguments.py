@@ -26,7 +26,7 @@ from ..names import path_variables, unique_name
 from .references import Documents, Place, error_at, expect_object, list_items, member
 from .request import CLIENT_HEADERS, JSON_MEDIA, STYLES
 from .schema_reader import Direction, SchemaReader
-from .simplify import PREFIX, defs_of, simplify
+from .simplify import PREFIX, defs_of
 
 PLACES = ("path", "query", "header", "cookie")
 _NOT_ARGUMENTS = CLIENT_HEADERS | {"accept", "content-type", "authorization"}
@@ -122,7 +122,7 @@ class ArgumentReader:
         given = [one for one in given if one.place != "header" or one.wire not in headers]
         body, rest, form = self._body(operation, place)
         named = _name_arguments([*given, *body])
-        parameters = self._schemas.restore_names(_merge_arguments(named, rest))
+        parameters = self._schemas.restore_names(self._schemas.simplify(_merge_arguments(named, rest)))
         return Arguments(parameters, named, form, headers[0] if headers else None)
 
     def _is_credential(self, place: str, name: str) -> bool:
@@ -154,7 +154,7 @@ class ArgumentReader:
             if isinstance(parameter.get(key), str) or parameter.get(key) is True:
                 schema = {**schema, key: parameter[key]}
         if "" in examples and media is None:
-            schema.setdefault("examples", [examples[""]])
+            schema = {**schema, "examples": schema.get("examples", [examples[""]])}
         if where == "cookie" or (where in ("header", "query") and _SECRET_NAME.search(name)):
             schema, examples = _without_values(schema), {}
         required = where == "path" or parameter.get("required") is True
@@ -330,7 +330,7 @@ def _merge_arguments(named: dict[str, Argument], rest: JsonObject) -> JsonObject
         body = [name for name, one in named.items() if one.place == "body"]
         needed = [name for name in body if named[name].wire in rest["dependentRequired"]]
         parameters["dependentRequired"] = {name: [one for one in needed if one != name] for name in body}
-    return simplify({**parameters, "$defs": defs})
+    return {**parameters, "$defs": defs}
 
 
 def _without_defs(schema: Any, defs: dict[str, Any]) -> Any:

@@ -14,7 +14,8 @@ is then read as any other, and where a tool that comes back differs, its operati
 | `x-gecko-title` (in `info`), `x-gecko-order` (at the root) | the toolkit's title and the order of its tools |
 
 Inside schemas `x-gecko-default` and `x-gecko-pattern` stand for what validators of OpenAPI documents refuse (a default
-that its own schema does not allow, a pattern that Python cannot read), `x-gecko-name` for a definition's own name.
+that its own schema does not allow, a pattern that Python cannot read), `x-gecko-name` for a definition's own name,
+`x-gecko-inline` marks a component that is written out where it is referred to: see `schema_writer`.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ class _Writer:
             "info": {"title": title or "Tools", "version": "1", **({} if title else {"x-gecko-title": title})},
             "paths": self._paths,
         }
-        components = {"schemas": self._schemas.components, "securitySchemes": self._schemes}
+        document, schemas = self._schemas.write(document)
+        components = {"schemas": schemas, "securitySchemes": self._schemes}
         if any(components.values()):
             document["components"] = {key: one for key, one in components.items() if one}
         if self._server:
@@ -161,7 +163,10 @@ class _Writer:
         parameters = tool.parameters
         if not parameters.get("properties") and parameters.get("additionalProperties") is False:
             return {}
-        media = {"schema": self._schemas.write(parameters), **_example_map([one.args for one in _examples_of(tool)])}
+        media = {
+            "schema": self._schemas.number(parameters, name=f"{tool.name}_arguments"),
+            **_example_map([one.args for one in _examples_of(tool)]),
+        }
         return {"requestBody": {"required": bool(parameters.get("required")), "content": {JSON_MEDIA: media}}}
 
     def _arguments(self, tool: ToolSpec, slot: HttpBinding) -> JsonObject:
@@ -195,7 +200,7 @@ class _Writer:
         return operation
 
     def _parameter(self, tool: ToolSpec, name: str, place: str, wire: str) -> JsonObject:
-        schema = self._schemas.write(tool.parameters["properties"][name], within=tool.parameters)
+        schema = self._schemas.number(tool.parameters["properties"][name], within=tool.parameters, name=name)
         about: JsonObject = {}
         if isinstance(schema, dict) and isinstance(schema.get("description"), str):
             about["description"] = schema.pop("description")
@@ -215,16 +220,16 @@ class _Writer:
         required = [name for name in wires if name in parameters.get("required", ())]
         if list(wires.values()) == [""]:
             (name,) = wires
-            schema = self._schemas.write(parameters["properties"][name], within=parameters)
+            schema = self._schemas.number(parameters["properties"][name], within=parameters, name=name)
             examples = [one.args[name] for one in _examples_of(tool) if name in one.args]
         else:
             written = {wire: parameters["properties"][name] for name, wire in wires.items()}
             body: JsonObject = {"type": "object", "properties": written}
-            if required:
+            if required or parameters.get("required") == []:
                 body["required"] = [wires[name] for name in required]
             if parameters.get("additionalProperties", False) is not False:
                 body["additionalProperties"] = parameters["additionalProperties"]
-            schema = self._schemas.write(body, within=parameters)
+            schema = self._schemas.number(body, within=parameters, name=f"{tool.name}_body")
             shown = [one.args for one in _examples_of(tool)]
             examples = [{wires[key]: value for key, value in args.items() if key in wires} for args in shown]
         encoding = {"encoding": form["encoding"]} if "encoding" in form else {}
@@ -233,7 +238,9 @@ class _Writer:
         return {"requestBody": {**needed, "content": {form.get("media", JSON_MEDIA): media}}}
 
     def _response(self, tool: ToolSpec) -> JsonObject:
-        media: JsonObject = {} if tool.result is None else {"schema": self._schemas.write(tool.result)}
+        media: JsonObject = (
+            {} if tool.result is None else {"schema": self._schemas.number(tool.result, name=f"{tool.name}_result")}
+        )
         media.update(_example_map([one.result for one in _examples_of(tool)]))
         return {"description": "What the tool answers.", **({"content": {JSON_MEDIA: media}} if media else {})}
 

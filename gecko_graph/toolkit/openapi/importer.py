@@ -240,7 +240,7 @@ class _DocumentReader:
             name=operation_name(method, path),
             description=self._description(operation, item),
             parameters=arguments.parameters,
-            result=response.schema if response else None,
+            result=self._schemas.restore_names(response.schema) if response and response.schema is not None else None,
             effect=effect,
             examples=_examples(arguments, response) if effect == "read" else (),
             binding=HttpBinding(

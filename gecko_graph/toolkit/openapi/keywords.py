@@ -69,11 +69,6 @@ def _shown(value: Any) -> str:
     return "one out of range" if is_out_of_range else json_type(value)
 
 
-def with_property_values(branch: JsonObject, name: str, names: list[str]) -> JsonObject:
-    """Return the branch, on condition that a property has one of the names."""
-    return {**branch, "properties": {name: {"enum": names}}, "required": [name]}
-
-
 def make_nullable(schema: JsonObject) -> JsonObject:
     """Return the schema, which also takes null."""
     kinds = schema.get("type")

@@ -26,11 +26,15 @@ from ...schemas.subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
 from ...schemas.tidy import TYPES
 from ...state import Json, JsonObject
 from ..names import unique_name
-from .keywords import check_keyword, make_nullable, with_property_values
-from .references import Documents, Place, error_at, expect_list, expect_object, json_type, list_items, member
-from .simplify import PREFIX, as_object, closure, defs_of, in_place_defs, rename_defs, simplify
+from .discriminators import branch_values, with_property_values
+from .keywords import check_keyword, make_nullable
+from .references import Documents, Place, error_at, expect_object, json_type, list_items, member
+from .simplify import PREFIX, Simplifier, as_object, closure, combine, defs_of, in_place_defs, rename_defs
 
 Direction = Literal["request", "response"]
+ADDED: JsonObject = {"x-gecko-added": True}
+"""A property that `to_openapi` lists for validators of documents, and that the tool does not have."""
+
 ANY = "any"
 """Stands for a type that allows everything, until it is dropped."""
 
@@ -78,8 +82,10 @@ class SchemaReader:
         self._wanted_names: dict[str, str] = {}
         self._finite: set[tuple[str, Direction]] = set()
         self._bodies: dict[tuple[str, Direction], Any] = {}
+        self._inlined: dict[tuple[Place, Direction], Any] = {}
         self._needs: dict[tuple[str, Direction], list[str]] = {}
         self._queue: list[tuple[str, Any, Place, Direction]] = []
+        self.simplify = Simplifier().simplify
         self.notes: dict[str, None] = {}
         """What was left out, with its place: for `problems`."""
 
@@ -99,7 +105,7 @@ class SchemaReader:
         needed = closure(defs_of(body), {name: names for (name, way), names in self._needs.items() if way == direction})
         whole = {**body, "$defs": {name: self._bodies[name, direction] for name in needed}} if needed else body
         self._check_ends(whole.get("$defs", {}), direction)
-        return simplify(whole)
+        return self.simplify(whole)
 
     def _discard_since(self, known: int) -> None:
         """Drop all definitions but the first `known`: the next schema must not find them half read."""
@@ -164,14 +170,27 @@ class SchemaReader:
 
     def _read_reference(self, schema: JsonObject, target: Place, place: Place, direction: Direction) -> JsonObject:
         self._documents.follow(schema, place)
-        define = self._define_base if self._is_recursive_parent(place, target) else self._define
-        name = define(target, direction)
         beside = {key: value for key, value in schema.items() if key not in _REFERENCES}
         if self._version == "3.0":
             beside = {key: value for key, value in beside.items() if key in _BESIDE_3_0}
         nullable = self._version != "json" and beside.pop("nullable", None) is True
-        referring = {"$ref": PREFIX + name, **self._read_keywords(beside, place, direction)}
+        around = self._read_keywords(beside, place, direction)
+        if self._version != "json" and self._is_inline(target):
+            inlined: JsonObject = combine(self._inline(target, direction), around)
+            return inlined
+        define = self._define_base if self._is_recursive_parent(place, target) else self._define
+        referring = {"$ref": PREFIX + define(target, direction), **around}
         return make_nullable(referring) if nullable else referring
+
+    def _is_inline(self, target: Place) -> bool:
+        value = self._documents.at(target)
+        return isinstance(value, dict) and value.get("x-gecko-inline") is True
+
+    def _inline(self, target: Place, direction: Direction) -> Any:
+        """Return a component that `to_openapi` made of equal parts of schemas; read once for all of them."""
+        if (target, direction) not in self._inlined:
+            self._inlined[target, direction] = self._read_schema(self._documents.at(target), target, direction)
+        return self._inlined[target, direction]
 
     def _is_recursive_parent(self, place: Place, target: Place) -> bool:
         """Return whether a reference in an `allOf` names a parent whose branches lead back here."""
@@ -253,14 +272,14 @@ class SchemaReader:
             return True
         if self._version == "json":
             return False
+        if key == "properties" and isinstance(value, dict) and value:
+            return all(one == ADDED for one in value.values())
         return key in _OPENAPI_ONLY or (key.startswith("x-") and key not in _SET_ASIDE)
 
     def _read_keyword(self, key: str, value: Any, place: Place, direction: Direction) -> Any:
         if key in MAPS:
-            return {
-                name: self._read_schema(one, there, direction)
-                for name, (one, there) in self._properties_of(value, place).items()
-            }
+            members = self._properties_of(value, place).items()
+            return {name: self._read_schema(one, there, direction) for name, (one, there) in members}
         if key in LISTS or (key == "items" and isinstance(value, list)):
             return [self._read_schema(one, there, direction) for one, there in list_items(value, place)]
         if key in SINGLES:
@@ -271,7 +290,7 @@ class SchemaReader:
 
     def _properties_of(self, value: Any, place: Place) -> dict[str, tuple[Any, Place]]:
         """Return an object's schemas with their places. Documents in several files may keep the object in another."""
-        members = {name: (one, place / name) for name, one in expect_object(value, place).items()}
+        members = {name: (one, place / name) for name, one in expect_object(value, place).items() if one != ADDED}
         if not isinstance(value.get("$ref"), str):
             return members
         del members["$ref"]
@@ -348,41 +367,13 @@ class SchemaReader:
             if isinstance(branch, dict) and isinstance(branch.get("$ref"), str):
                 target = self._documents.resolve(branch["$ref"], place / key / index)
                 names = given.get(target) or [target.tokens[-1] if target.tokens else self._names[target]]
-                own = self._branch_values(branch, place / key / index, name)
+                own = branch_values(self._documents, branch, place / key / index, name)
                 fitting = names if own is None else [one for one in names if one in own]
                 if fitting:
                     read[key][index] = with_property_values(read[key][index], name, fitting)
                 elif target in given:
                     why = f"maps {names[0]!r} to a schema that allows other values for {name!r}: the schema counts"
                     self.notes[f"{here}: {why}"] = None
-
-    def _branch_values(
-        self, schema: Any, place: Place, name: str, seen: frozenset[Place] = frozenset()
-    ) -> list[Any] | None:
-        """Return the values that a schema itself lists for a property; None where it lists none."""
-        schema, place = self._documents.follow(schema, place)
-        if not isinstance(schema, dict) or place in seen:
-            return None
-        members = schema.get("properties")
-        member = members.get(name) if isinstance(members, dict) else None
-        listed = [self._enum_values(member, place / "properties" / name)]
-        for key in IN_PLACE & schema.keys():
-            parts = list_items(schema[key], place / key)
-            found = [self._branch_values(part, there, name, seen | {place}) for part, there in parts]
-            if key == "allOf":
-                listed += found
-            elif None not in found:
-                listed.append([value for values in found for value in values or ()])
-        known = [one for one in listed if one is not None]
-        return [value for value in known[0] if all(value in one for one in known)] if known else None
-
-    def _enum_values(self, schema: Any, place: Place) -> list[Any] | None:
-        schema, _ = self._documents.follow(schema, place)
-        if not isinstance(schema, dict):
-            return None
-        if "const" in schema:
-            return [schema["const"]]
-        return expect_list(schema["enum"], place / "enum") if "enum" in schema else None
 
     def _read_mapping(self, mapping: Json, place: Place) -> dict[Place, list[str]]:
         """Return the names that a discriminator gives to each schema."""

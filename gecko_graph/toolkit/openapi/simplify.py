@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
+from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from ...schemas.subschemas import ANNOTATIONS, IN_PLACE, children, rebuild, walk
@@ -86,30 +88,94 @@ def rename_defs(schema: Any, names: dict[str, str]) -> Any:
     return other
 
 
-def simplify(schema: JsonObject) -> JsonObject:
-    """Return a schema that means the same, with fewer definitions and without needless `allOf`."""
-    if len(schema.get("$defs", ())) > MANY:
+class Simplifier:
+    """Simplifies the schemas of one document, whose tools share definitions: each is worked on, and kept, once."""
+
+    def __init__(self) -> None:
+        self._done: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        """By function and identity of its arguments: the arguments, so that they live as long, and the value."""
+
+    def simplify(self, schema: JsonObject) -> JsonObject:
+        """Return a schema that means the same, with fewer definitions and without needless `allOf`."""
+        if len(schema.get("$defs", ())) > MANY:
+            return schema
+        schema = self._with_defs(_without_defs(schema), schema.get("$defs", {}))
+        circular = self._circular(schema.get("$defs", {}))
+        for _ in range(10):
+            simpler = self._merge(self._inline(schema, circular))
+            if simpler == schema:
+                break
+            schema = simpler
         return schema
-    schema = with_defs(schema, schema.get("$defs", {}))
-    for _ in range(10):
-        simpler = _merge_all_of(_inline_defs(schema))
-        if simpler == schema:
-            break
-        schema = simpler
-    return schema
+
+    def _once(self, function: Callable[[Any], Any], value: Any) -> Any:
+        key = (function, id(value))
+        if key not in self._done:
+            self._done[key] = (value, function(value))
+        return self._done[key][1]
+
+    def _with_defs(self, body: JsonObject, defs: dict[str, Any]) -> JsonObject:
+        needed = closure(defs_of(body), {name: self._once(defs_of, one) for name, one in defs.items()})
+        return {**body, "$defs": {name: defs[name] for name in needed}} if needed else body
+
+    def _inline(self, schema: JsonObject, circular: set[str]) -> JsonObject:
+        defs: dict[str, Any] = dict(schema.get("$defs", {}))
+        body = _without_defs(schema)
+        uses = Counter(chain(defs_of(body), *(self._once(defs_of, one) for one in defs.values())))
+        gone: dict[str, Any] = {}
+        for name in self._leaves_first(defs, circular):
+            defs[name] = self._fill(defs[name], gone)
+            if self._once(_is_shallow, defs[name]) and (uses[name] == 1 or self._once(_is_small, defs[name])):
+                gone[name] = defs[name]
+        kept = {name: self._fill(one, gone) for name, one in defs.items() if name not in gone}
+        return self._with_defs(as_object(_inline_refs(body, gone)), kept)
+
+    def _fill(self, definition: Any, gone: dict[str, Any]) -> Any:
+        """Return a definition with those written out in it that are gone."""
+        names = [name for name in dict.fromkeys(self._once(defs_of, definition)) if name in gone]
+        bodies = {name: gone[name] for name in names}
+        key = (_inline_refs, id(definition), *((name, id(one)) for name, one in bodies.items()))
+        if names and key not in self._done:
+            self._done[key] = ((definition, bodies), _inline_refs(definition, bodies))
+        return self._done[key][1] if names else definition
+
+    def _merge(self, schema: JsonObject) -> JsonObject:
+        body: JsonObject = _merge_all_of(_without_defs(schema))
+        defs = {name: self._once(_merged_or_same, one) for name, one in schema.get("$defs", {}).items()}
+        return {**body, "$defs": defs} if defs else body
+
+    def _circular(self, defs: dict[str, Any]) -> set[str]:
+        """Return the definitions that lead back to themselves; inlining others does not change it."""
+        needs = {name: self._once(defs_of, one) for name, one in defs.items()}
+        for name, one in defs.items():
+            if (closure, id(one)) not in self._done:
+                self._done[closure, id(one)] = (one, name in closure(needs[name], needs))
+        return {name for name, one in defs.items() if self._done[closure, id(one)][1]}
+
+    def _leaves_first(self, defs: dict[str, Any], circular: set[str]) -> list[str]:
+        """Return the definitions that are not circular, each after those that it refers to."""
+        waiting = {
+            name: {*self._once(defs_of, one)} & defs.keys() for name, one in defs.items() if name not in circular
+        }
+        known, order = {*circular}, list[str]()
+        while ready := [name for name, others in waiting.items() if others <= known]:
+            order += ready
+            known.update(ready)
+            waiting = {name: others for name, others in waiting.items() if name not in known}
+        return order
 
 
-def _inline_defs(schema: JsonObject) -> JsonObject:
-    defs: dict[str, Any] = dict(schema.get("$defs", {}))
-    body = {key: value for key, value in schema.items() if key != "$defs"}
-    uses = Counter(name for one in (body, *defs.values()) for name in defs_of(one))
-    gone: dict[str, Any] = {}
-    for name in _leaves_first(defs):
-        defs[name] = _inline_refs(defs[name], gone)
-        if _is_shallow(defs[name]) and (uses[name] == 1 or len(json.dumps(defs[name])) <= SMALL):
-            gone[name] = defs[name]
-    kept = {name: _inline_refs(one, gone) for name, one in defs.items() if name not in gone}
-    return with_defs(as_object(_inline_refs(body, gone)), kept)
+def _without_defs(schema: JsonObject) -> JsonObject:
+    return {key: value for key, value in schema.items() if key != "$defs"}
+
+
+def _is_small(schema: Any) -> bool:
+    return len(json.dumps(schema)) <= SMALL
+
+
+def _merged_or_same(schema: Any) -> Any:
+    merged = _merge_all_of(schema)
+    return schema if merged == schema else merged
 
 
 def _is_shallow(schema: Any) -> bool:
@@ -119,18 +185,6 @@ def _is_shallow(schema: Any) -> bool:
         if not level:
             return True
     return False
-
-
-def _leaves_first(defs: dict[str, Any]) -> list[str]:
-    """Return the definitions that are not circular, each after those that it refers to."""
-    needs = {name: [one for one in defs_of(schema) if one in defs] for name, schema in defs.items()}
-    circular = {name for name in defs if name in closure(needs[name], needs)}
-    order: dict[str, None] = {}
-    while ready := [
-        one for one in defs if one not in order.keys() | circular and {*needs[one]} <= order.keys() | circular
-    ]:
-        order.update(dict.fromkeys(ready))
-    return list(order)
 
 
 def _inline_refs(schema: Any, bodies: dict[str, Any]) -> Any:
