@@ -89,7 +89,7 @@ def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Ste
             break
         before = fold_patches(before, [step["outcome"]["patch"] or []])
     call = {"name": entry["call"]["name"], "args": entry["call"]["args"]}
-    return clone({"state": before, "call": call, "status": entry["status"], "result": entry.get("result")})  # type: ignore[no-any-return]
+    return clone({"state": before, "call": call, "status": entry["status"], "result": entry.get("result")})
 
 
 def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[str, Json, Json]]:
