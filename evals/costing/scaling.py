@@ -39,7 +39,8 @@ def by_steps(steps: int) -> JsonObject:
     create = long_attempt(steps)
     gecko, given = create(), case.inputs(case.start_state(1, whole=True), checks=True)
     repeats = 5 if steps <= 100 else 3
-    told = (apart(lambda: gecko.invoke(given), (planner, "sight"), (case.Swift, "invoke")) for _ in range(repeats))
+    prompts = (planner, planner.build_messages.__name__)
+    told = (apart(lambda: gecko.invoke(given), prompts, (case.Swift, "invoke")) for _ in range(repeats))
     seconds, model_seconds = min(told, key=lambda pair: pair[0] - pair[1])
     return {
         "seconds": seconds,
