@@ -99,6 +99,29 @@ def _failure(where: str, line: int, column: int, why: str) -> ToolkitError:
     return ToolkitError(f"{where}:{line}:{column}: {why}")
 
 
+def format_document(value: Json, suffix: str) -> str:
+    """Return a JSON value as YAML that `parse_document` reads back, for the suffixes .yaml and .yml; else as JSON."""
+    if suffix not in (".yaml", ".yml"):
+        return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return str(
+        yaml.dump(value, Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=120)
+    )
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Long texts line by line; in quotes what YAML 1.2 reads as a number and PyYAML, with its YAML 1.1, does not."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def represent_text(self, text: str) -> Any:
+        is_number = _INT.fullmatch(text) or _FLOAT.fullmatch(text)
+        return self.represent_scalar(_TAG + "str", text, style="'" if is_number else "|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
 # JSON ----------------------------------------------------------------------------------------------------------------
 
 
@@ -296,7 +319,7 @@ class _YamlReader:
         top = self._stack[-1]
         if isinstance(top.value, list):
             top.value.append(value)
-        elif top.key == _MERGE:
+        elif top.key == _MERGE and _MERGE not in top.value:  # in quotes it is a key as others
             self._merge(event, top, value)
             top.key = None
         else:

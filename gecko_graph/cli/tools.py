@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..display.words import clean, counted, cut
+from ..documents import format_document
 from ..errors import GeckoError
 from ..models.answer import answer
 from ..models.factory import Models
@@ -113,11 +113,7 @@ def _print_problems(toolkit: Toolkit, console: Console) -> None:
 
 
 def _write(document: Any, target: Path, *, to_stdout: bool) -> None:
-    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-    if target.suffix in (".yaml", ".yml"):
-        import yaml
-
-        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+    text = format_document(document, target.suffix)
     if to_stdout:
         sys.stdout.write(text)
         return

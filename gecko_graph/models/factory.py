@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
@@ -29,6 +30,8 @@ _FIXED_TEMPERATURE = ("gpt-5", "o1", "o3", "o4")
 
 ModelLike = str | BaseChatModel
 
+Listener: TypeAlias = Callable[[ModelAsk, Dialogue], Dialogue]
+
 
 class Models:
     """The models of a graph, by role. Immutable; `Models.bind` builds one."""
@@ -36,6 +39,7 @@ class Models:
     def __init__(self, clients: Mapping[Role, StructuredClient], prompts: Prompts) -> None:
         self._clients = dict(clients)
         self.prompts = prompts
+        self._listen: Listener | None = None
 
     @classmethod
     def bind(
@@ -79,6 +83,12 @@ class Models:
         keys = {role: each if isinstance(each, str) else id(each) for role, each in given.items() if each is not None}
         return cls({role: clients[key] for role, key in keys.items()}, own)
 
+    def listening(self, listen: Listener) -> Models:
+        """Return the same models, each dialogue led through `listen`, which returns the reply that the node is sent."""
+        models = copy(self)
+        models._listen = listen
+        return models
+
     def get(self, role: Role) -> BaseChatModel | None:
         """Return the role's chat model, if it has one."""
         client = self._clients.get(role)
@@ -93,7 +103,8 @@ class Models:
         client = self._clients.get(ask.role)
         if client is None:
             return _unanswered(ask)
-        return client.plan(ask) if isinstance(ask, PlannerAsk) else client.ask(ask)
+        dialogue = client.plan(ask) if isinstance(ask, PlannerAsk) else client.ask(ask)
+        return self._listen(ask, dialogue) if self._listen else dialogue
 
 
 def chat_model(model: ModelLike, *, base_url: str | None = None, timeout_s: float | None = None) -> BaseChatModel:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from types import GeneratorType
+from types import GeneratorType, MappingProxyType
 from typing import Any, TypeAlias
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -80,6 +81,10 @@ def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> U
     return {**update, "ledger": {**opened, "usage": accounts.usage, "asked": asked}}
 
 
+NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", default=MappingProxyType({}))
+"""State of the node that asks: what a recorded reply may refer to. A live model never sees it."""
+
+
 def as_node(
     fn: NodeFunction, *, models: Models, default: GeckoContext, book: Book = book_attempt
 ) -> Runnable[Any, Any]:
@@ -104,6 +109,7 @@ def run_node(
     run = _Run(fn, state, scope, book)
     try:
         while run.asks is not None:
+            NODE_STATE.set(state)
             run.resume(answer(run.asks, models, config))
         return run.update
     finally:
@@ -117,6 +123,7 @@ async def arun_node(
     run = _Run(fn, state, scope, book)
     try:
         while run.asks is not None:
+            NODE_STATE.set(state)
             run.resume(await aanswer(run.asks, models, config))
         return run.update
     finally:

@@ -41,13 +41,15 @@ class RecordedModel(BaseChatModel):
     Args:
         turns: One mapping of roles to replies for each turn of the thread. For the planner one list an attempt, of
             `{"call": name, "args": {...}}`, `{"calls": [{"call": name, "args": {...}}, ...]}` or `{"say": text}`; for
-            the judge one reply an attempt; for other roles one a question: the JSON that the role replies with.
+            the judge one reply an attempt; for other roles one a question: the JSON that the role replies with, or
+            `{"by_attempt": {"1": reply, ...}}` where attempts that run at once ask questions of one number.
         latency_s: Seconds before the first token.
         token_s: Seconds a token.
         reply_tokens: Tokens of a role's replies, for timing and usage: a number, or one a reply (the last one stays).
             The planner's calls and answers are `planner.call` (each call of the message) and `planner.say`. Without it,
             a token is four characters.
         model_name: Name in the replies' metadata.
+        fill: Called with a reply, its place and the attempt's number; returns the reply with its references filled in.
     """
 
     turns: Sequence[Mapping[str, Any]] = Field(default_factory=list)
@@ -55,6 +57,7 @@ class RecordedModel(BaseChatModel):
     token_s: float = 0.0
     reply_tokens: Mapping[str, int | Sequence[int]] = Field(default_factory=dict)
     model_name: str = "recorded"
+    fill: Callable[[Json, str, int], Json] | None = Field(default=None, exclude=True)
 
     @property
     def _llm_type(self) -> str:
@@ -109,12 +112,14 @@ class RecordedModel(BaseChatModel):
         kwargs: Mapping[str, Any],
     ) -> AIMessage:
         role, turn, attempt, question = _place((run_manager.metadata if run_manager else None) or {}, messages)
+        reply, where = _reply_at(self.turns, role, turn, attempt, question)
+        if self.fill is not None:
+            reply = self.fill(reply, where, attempt)
         if role == "planner":
-            reply = _planner_reply(self.turns, turn, attempt, question)
-            message = planner_message(reply, prefix=f"call_{turn + 1}_{attempt}_{question}")
+            message = planner_message(reply, prefix=call_prefix(turn, attempt, question))
         else:
             question = max(attempt - 1, 0) if role == "judge" else question
-            message = _role_message(_role_reply(self.turns, role, turn, question), kwargs.get("tools"))
+            message = _role_message(reply, kwargs.get("tools"))
         output = _reply_tokens(message, self.reply_tokens, role, question)
         return self._counted(message, input_tokens=_prompt_tokens(messages, kwargs), output_tokens=output)
 
@@ -155,16 +160,28 @@ def _pick(recorded: Sequence[Any], index: int, what: str) -> Any:
     return recorded[index]
 
 
-def _planner_reply(turns: Sequence[Mapping[str, Any]], turn: int, attempt: int, question: int) -> Json:
-    attempts = _pick(turns, turn, f"turn {turn + 1}").get("planner", ())
-    number = max(attempt, 1)
-    replies = _pick(attempts, number - 1, f"the planner's attempt {number} of turn {turn + 1}")
-    return _pick(replies, question, f"the planner's reply {question + 1} in attempt {number} of turn {turn + 1}")
+def _reply_at(
+    turns: Sequence[Mapping[str, Any]], role: str, turn: int, attempt: int, question: int
+) -> tuple[Json, str]:
+    """Return the recorded reply and its place. Raises NotRecorded."""
+    of, where, number = f"turn {turn + 1}", f"turns[{turn}].replies.{role}", max(attempt, 1)
+    replies = _pick(turns, turn, of).get(role, ())
+    if role == "planner":
+        replies = _pick(replies, number - 1, f"the planner's attempt {number} of {of}")
+        reply = _pick(replies, question, f"the planner's reply {question + 1} in attempt {number} of {of}")
+        return reply, f"{where}[{number - 1}][{question}]"
+    index = number - 1 if role == "judge" else question
+    reply, where = _pick(replies, index, f"the {role}'s question {index + 1} of {of}"), f"{where}[{index}]"
+    if not attempt or not isinstance(reply, Mapping) or not isinstance(by_attempt := reply.get("by_attempt"), Mapping):
+        return reply, where
+    if str(attempt) not in by_attempt:
+        raise NotRecorded(f"nothing recorded for attempt {attempt}: {where}.by_attempt has {', '.join(by_attempt)}")
+    return by_attempt[str(attempt)], f"{where}.by_attempt.{attempt}"
 
 
-def _role_reply(turns: Sequence[Mapping[str, Any]], role: str, turn: int, question: int) -> Json:
-    replies = _pick(turns, turn, f"turn {turn + 1}").get(role, ())
-    return _pick(replies, question, f"the {role}'s question {question + 1} of turn {turn + 1}")
+def call_prefix(turn: int, attempt: int, question: int) -> str:
+    """Return what the ids of a reply's calls begin with."""
+    return f"call_{turn + 1}_{attempt}_{question}"
 
 
 def planner_message(reply: Json, *, prefix: str) -> AIMessage:
@@ -181,7 +198,8 @@ def planner_message(reply: Json, *, prefix: str) -> AIMessage:
     for number, each in enumerate(reply["calls"] if isinstance(reply, Mapping) and "calls" in reply else [reply]):
         if not isinstance(each, Mapping) or "call" not in each:
             raise NotRecorded(f"expected a planner's recorded reply with 'call', 'calls' or 'say', got {each!r}")
-        name, args, identifier = str(each["call"]), each.get("args") or {}, f"{prefix}_{number}"
+        name, identifier = str(each["call"]), f"{prefix}_{number}"
+        args = each.get("malformed") or each.get("args") or {}
         if isinstance(args, str):
             broken.append(invalid_tool_call(name=name, args=args, id=identifier))
         else:

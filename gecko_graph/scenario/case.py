@@ -30,12 +30,15 @@ from langgraph.types import Checkpointer
 from ..context import GeckoContext
 from ..documents import read_document
 from ..errors import ScenarioError, ToolkitError
-from ..graph import Gecko, Model, create_gecko
+from ..graph import Gecko, Model, compose
+from ..models.factory import Listener, Models
 from ..models.recorded import RecordedModel
 from ..state import ChecklistItem, Json, JsonObject, Role
 from ..task_state.digest import clone
 from ..toolkit import Toolkit
+from ..world import check_setup
 from .format import read_scenario
+from .references import fill
 from .tools import toolkit_of
 
 
@@ -67,6 +70,7 @@ class Scenario:
         where: Its source, for messages.
         tools_file: The file that its tools were read from, if they are not inline.
         continues: True if it resumes a thread whose start state it does not repeat.
+        references: Whether its replies hold references (`references.py`).
     """
 
     name: str
@@ -77,6 +81,7 @@ class Scenario:
     where: str = "scenario"
     tools_file: Path | None = None
     continues: bool = False
+    references: bool = False
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
@@ -117,7 +122,7 @@ class Scenario:
         tools = toolkit_of(entry.tools, folder=Path(folder), where=where, allow_outside=allow_outside)
         turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)
         file = Path(folder) / entry.tools if isinstance(entry.tools, str) else None
-        return cls(entry.name, tools, entry.state, turns, entry.limits, where, file)
+        return cls(entry.name, tools, entry.state, turns, entry.limits, where, file, references=entry.references)
 
     def toolkit(self) -> Toolkit:
         """Return the scenario's tools."""
@@ -129,9 +134,8 @@ class Scenario:
 
     def models(self) -> dict[Role, BaseChatModel]:
         """Return a recorded model for each role that the scenario has replies for."""
-        model = RecordedModel(
-            turns=[{str(role): replies for role, replies in turn.replies.items()} for turn in self.turns]
-        )
+        turns = [{str(role): replies for role, replies in turn.replies.items()} for turn in self.turns]
+        model = RecordedModel(turns=turns, fill=fill if self.references else None)
         roles = dict.fromkeys(role for turn in self.turns for role, replies in turn.replies.items() if replies)
         return dict.fromkeys(roles, model)
 
@@ -152,6 +156,7 @@ class Scenario:
         base_url: str | None = None,
         timeout_s: float | None = None,
         checkpointer: Checkpointer = None,
+        listen: Listener | None = None,
     ) -> Gecko:
         """Return the graph that rehearses this scenario.
 
@@ -161,6 +166,7 @@ class Scenario:
             base_url: Address of an OpenAI-compatible server, for models given as text.
             timeout_s: Seconds that a model given as text may take for a reply.
             checkpointer: Keeps the snapshots.
+            listen: Each dialogue with a model is led through it, as by a recorder.
 
         Raises:
             ScenarioError: A turn has no planner, or no checklist and no model to write one.
@@ -171,15 +177,10 @@ class Scenario:
         if model is None:
             self._check_replies(models or {})
         is_recorded = model is None and "planner" not in (models or {})
-        return create_gecko(
-            self.tools,
-            model=model,
-            models=bound,
-            base_url=base_url,
-            timeout_s=timeout_s,
-            context=self._recorded_limits() if is_recorded else self.limits,
-            checkpointer=checkpointer,
-        )
+        clients = Models.bind(model, bound, base_url=base_url, timeout_s=timeout_s)
+        knobs = check_setup(self.tools, self._recorded_limits() if is_recorded else self.limits)
+        heard = clients.listening(listen) if listen else clients
+        return compose(self.tools, models=heard, default=knobs, checkpointer=checkpointer)
 
     def _recorded_limits(self) -> GeckoContext:
         """Return limits with no more rounds than there are recorded planner replies for."""

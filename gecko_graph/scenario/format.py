@@ -13,6 +13,7 @@ from ..errors import ContractError, ScenarioError, StateError, did_you_mean
 from ..models.roles import REPLIES
 from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
 from ..task_state.digest import check_json
+from .references import check_references
 
 VERSION = 1
 
@@ -65,6 +66,7 @@ class ScenarioEntry(_Part):
     state: JsonObject = Field(default_factory=dict)
     turns: list[TurnEntry] = Field(min_length=1)
     limits: GeckoContext = Field(default_factory=GeckoContext, strict=False)
+    references: bool = False
 
 
 def read_scenario(data: Any, *, where: str) -> ScenarioEntry:
@@ -185,6 +187,8 @@ def _turn_problems(entry: ScenarioEntry) -> Iterator[Iterator[str]]:
     for number, turn in enumerate(entry.turns):
         yield _item_problems(turn, f"turns[{number}].checklist")
         yield _reply_problems(turn, f"turns[{number}].replies")
+        if entry.references:
+            yield check_references(dict(turn.replies), f"turns[{number}].replies")
 
 
 def _item_problems(turn: TurnEntry, place: str) -> Iterator[str]:
@@ -207,7 +211,13 @@ def _reply_problems(turn: TurnEntry, place: str) -> Iterator[str]:
     for role, replies in turn.replies.items():
         for number, reply in enumerate(replies):
             here = f"{place}.{role}[{number}]"
-            yield from _planner_problems(reply, here) if role == "planner" else _helper_problems(role, reply, here)
+            if role == "planner":
+                yield from _planner_problems(reply, here)
+            elif isinstance(reply, dict) and isinstance(by_attempt := reply.get("by_attempt"), dict):
+                for attempt, each in by_attempt.items():
+                    yield from _helper_problems(role, each, f"{here}.by_attempt.{attempt}")
+            else:
+                yield from _helper_problems(role, reply, here)
 
 
 def _planner_problems(attempt: Json, place: str) -> Iterator[str]:
@@ -241,11 +251,13 @@ def _calls_problems(calls: Json, place: str) -> Iterator[str]:
 
 
 def _call_problems(call: JsonObject, place: str) -> Iterator[str]:
-    yield from _key_problems(call, {"call", "args"}, place)
-    if not isinstance(call.get("call"), str) or not call["call"]:
+    yield from _key_problems(call, {"call", "args", "malformed"}, place)
+    if not isinstance(call.get("call"), str):
         yield f"{place}.call: expected a tool's name"
     if not isinstance(call.get("args", {}), dict):
         yield f"{place}.args: expected an object"
+    if not isinstance(call.get("malformed", ""), str):
+        yield f"{place}.malformed: expected the text that a model wrote in place of arguments"
 
 
 def _key_problems(entry: JsonObject, known: set[str], place: str) -> Iterator[str]:

@@ -1,0 +1,283 @@
+"""Recording a run with live models as a scenario with recorded replies, which plays without a model to the same end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
+
+from ..documents import format_document, parse_document
+from ..errors import ScenarioError, ToolkitError
+from ..graph import Model
+from ..masking import mask
+from ..models.ask import Dialogue, ModelAsk, Reply
+from ..models.conversation import replace_calls
+from ..models.formatting import text_of
+from ..models.node import NODE_STATE
+from ..models.recorded import call_prefix, planner_message
+from ..models.structured import raw_text
+from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
+from .case import Scenario, Turn
+from .format import VERSION
+from .play import OnEvent, play, unanswered
+from .references import Made, join_texts, known_calls, made_values, map_scalars, refer
+from .tools import read_toolkit
+
+NO_REPLY = "(no reply)"
+"""Recorded where a model did not answer: as unusable as that."""
+
+_LIVE_ONLY = {"token_budget", "time_budget_s"}
+"""Limits that stop a play elsewhere than the run: recorded models use other tokens and less time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A reply as JSON, and the part of the node's state that it may refer to."""
+
+    reply: Json
+    state: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Keeps the replies of one run: `scenario.gecko(model=..., listen=recorder.listen)`, then `write`.
+
+    The ids of the planner's calls become those of a recorded model, from which new identifiers follow.
+
+    Args:
+        scenario: What is run.
+    """
+
+    scenario: Scenario
+    _heard: dict[tuple[int, Role, int, int], _Heard] = field(default_factory=dict)
+
+    def listen(self, ask: ModelAsk, dialogue: Dialogue) -> Dialogue:
+        """Lead a dialogue to its end and keep its reply. After a repair that is the repaired one."""
+        wrote: Any = None
+        try:
+            call = next(dialogue)
+            while True:
+                wrote = yield call
+                call = dialogue.send(wrote)
+        except StopIteration as done:
+            reply: Reply = done.value
+        place = (ask.where.turn, ask.role, ask.where.attempt, ask.where.question)
+        state = {key: each for key, each in NODE_STATE.get().items() if key in _SOURCES}
+        if ask.role != "planner":
+            self._heard[place] = _Heard(_helper_reply(reply, wrote), state)
+        elif isinstance(reply.value, AIMessage):
+            entry = _planner_reply(reply.value)
+            self._heard[place] = _Heard(entry, state)
+            made = planner_message(entry, prefix=call_prefix(place[0], place[2], place[3]))
+            message = replace_calls(reply.value, made.tool_calls)
+            broken = made.invalid_tool_calls
+            return Reply(message.model_copy(update={"invalid_tool_calls": broken}), None, reply.usage)
+        return reply
+
+    def write(self, target: str | Path, outputs: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[str]:
+        """Write the scenario, and play it.
+
+        Args:
+            target: A .yaml, .yml or .json file.
+            outputs: What the run's turns gave back.
+            force: Replace a file that exists.
+
+        Returns:
+            What the play has come to in another way than the run, a line each.
+
+        Raises:
+            ScenarioError: A turn was not answered, or the file exists or cannot be written.
+        """
+        file = check_target(target, force=force)
+        if not outputs or (reason := unanswered(outputs[-1])):
+            raise ScenarioError(f"{file}: not written, since the run is not whole: {reason if outputs else 'no turn'}")
+        text = format_document(self.document(file.parent, turns=len(outputs)), file.suffix)
+        try:
+            data = parse_document(text, where=str(file))
+        except ToolkitError as error:
+            raise ScenarioError(f"not written, since it could not be read again: {error}") from None
+        played = Scenario.from_dict(data, where=str(file), folder=file.parent, allow_outside=True)
+        gecko = played.gecko(checkpointer=InMemorySaver())
+        found = _differences(outputs, list(play(played, gecko, thread_id=played.name)))
+        try:
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ScenarioError(f"{file}: cannot be written: {error.strerror}") from None
+        return found
+
+    def document(self, folder: Path, *, turns: int) -> JsonObject:
+        """Return the scenario as its file holds it; its tools by their path from `folder`, or else inline."""
+        scenario = self.scenario
+        replies = [self._replies(turn, plain=False) for turn in range(turns)]
+        has_references = replies != (plain := [self._replies(turn, plain=True) for turn in range(turns)])
+        shown = [
+            {"user": turn.user, "checklist": _checklist(turn), "replies": each}
+            for turn, each in zip(scenario.turns, replies if has_references else plain, strict=False)
+        ]
+        limits = scenario.limits.model_dump(mode="json", exclude_defaults=True, exclude=_LIVE_ONLY)
+        told = {"state": scenario.state, "turns": [{key: each for key, each in turn.items() if each} for turn in shown]}
+        return {
+            "version": VERSION,
+            "name": scenario.name,
+            "tools": _tools(scenario, folder),
+            **({"references": True} if has_references else {}),
+            **map_scalars(told, lambda text: mask(text.encode("utf-8", "replace").decode())),
+            **({"limits": limits} if limits else {}),
+        }
+
+    def _replies(self, turn: int, *, plain: bool) -> JsonObject:
+        """Return a turn's replies by role, each at its place: what was never asked in between can never be asked."""
+        made = {} if plain else self._made(turn)
+        roles: dict[str, list[Any]] = {}
+        for (number, role, attempt, question), heard in sorted(self._heard.items()):
+            if number != turn:
+                continue
+            reply = heard.reply
+            if not plain:
+                reply = refer(reply, made.get(attempt, {}), known_calls(heard.state, attempt))
+            replies = roles.setdefault(role, [])
+            if role == "planner":
+                _at(replies, attempt - 1, list).append(reply)
+            elif role == "judge":
+                _at(replies, attempt - 1, dict)[str(attempt)] = reply
+            else:
+                _at(replies, question, dict)[str(attempt)] = reply
+        return {
+            role: roles[role] if role == "planner" else [*map(_entry, roles[role])] for role in ROLES if role in roles
+        }
+
+    def _made(self, turn: int) -> dict[int, Made]:
+        """Return the values that each attempt's results have made, by its number."""
+        scenario = self.scenario
+        schemas = [[tool.parameters, tool.result] for tool in scenario.tools]
+        told = [scenario.state, schemas, [[each.user, list(each.checklist)] for each in scenario.turns]]
+        told += [heard.reply for (_, role, _, _), heard in self._heard.items() if role == "bootstrapper"]
+        longest: dict[int, JsonObject] = {}
+        for (number, _, attempt, _), heard in self._heard.items():
+            known = known_calls(heard.state, attempt) if number == turn else {"calls": (), "turns": ()}
+            if number == turn and len(known["calls"]) >= len(longest.get(attempt, {}).get("calls", ())):
+                longest[attempt] = known
+        return {attempt: made_values(known, [join_texts(told)]) for attempt, known in longest.items()}
+
+
+_SOURCES = frozenset({"steps", "unjudged", "conversation", "messages"})
+
+
+def record(
+    scenario: Scenario | str | Path,
+    target: str | Path,
+    *,
+    model: Model | None = None,
+    models: Mapping[Role, Model] | None = None,
+    base_url: str | None = None,
+    force: bool = False,
+    on_event: OnEvent | None = None,
+) -> list[dict[str, Any]]:
+    """Run all turns of a scenario as `run_scenario` does, and write them with the replies as another one.
+
+    Args:
+        scenario: The case, or its file.
+        target: The scenario to write: a .yaml, .yml or .json file.
+        model: Replies in place of every recorded reply.
+        models: Reply in place of single roles' recorded replies.
+        base_url: Address of an OpenAI-compatible server, for models given as text.
+        force: Replace a file that exists.
+        on_event: Called with each event (`events.py`) as it happens.
+
+    Returns:
+        What the graph gave back, turn by turn.
+
+    Raises:
+        ScenarioError: The file exists or cannot be written; a turn was not answered; or what is written does not play
+            to the same end, as where tools are Python functions.
+        ModelError: A model cannot be built.
+    """
+    scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    check_target(target, force=force)
+    recorder = Recorder(scenario)
+    given: dict[str, Any] = {"model": model, "models": models, "base_url": base_url}
+    gecko = scenario.gecko(**given, checkpointer=InMemorySaver(), listen=recorder.listen)
+    outputs = list(play(scenario, gecko, thread_id=scenario.name, on_event=on_event))
+    if found := recorder.write(target, outputs, force=force):
+        raise ScenarioError("\n".join(f"{target}: written, but played it differs: {each}" for each in found))
+    return outputs
+
+
+def check_target(target: str | Path, *, force: bool) -> Path:
+    """Return a file that may be written. Raises ScenarioError, with what to do."""
+    file = Path(target)
+    if file.suffix not in (".yaml", ".yml", ".json"):
+        raise ScenarioError(f"{file}: expected the name of a .yaml, .yml or .json file")
+    if file.is_dir() or not os.access(file.absolute().parent, os.W_OK):
+        raise ScenarioError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'look at its folder'}")
+    if file.exists() and not force:
+        raise ScenarioError(f"{file}: exists already; name another file (or replace it: --force, force=True)")
+    return file
+
+
+def _planner_reply(message: AIMessage) -> JsonObject:
+    """Return a planner's message as a scenario has it; of one with calls the text is left out."""
+    calls: list[JsonObject] = [{"call": call["name"], "args": call["args"]} for call in message.tool_calls]
+    calls += [
+        {"call": call.get("name") or "", "malformed": call.get("args") or " "} for call in message.invalid_tool_calls
+    ]
+    return {"say": text_of(message)} if not calls else calls[0] if len(calls) == 1 else {"calls": calls}
+
+
+def _helper_reply(reply: Reply, wrote: Any) -> Json:
+    """Return a reply as its class has it, or as text what could not be read as one."""
+    if isinstance(reply.value, BaseModel):
+        return reply.value.model_dump(exclude_unset=True)
+    return NO_REPLY if isinstance(wrote, Exception) else raw_text(wrote)
+
+
+def _entry(by_attempt: Mapping[str, Json]) -> Json:
+    return {"by_attempt": dict(by_attempt)} if len(by_attempt) > 1 else next(iter(by_attempt.values()), NO_REPLY)
+
+
+def _at(replies: list[Any], index: int, kind: type) -> Any:
+    replies += [kind() for _ in range(index + 1 - len(replies))]
+    return replies[index]
+
+
+def _checklist(turn: Turn) -> list[Json]:
+    return [_item(item, number) for number, item in enumerate(turn.checklist, 1)]
+
+
+def _item(item: ChecklistItem, number: int) -> Json:
+    return item["description"] if item == {"id": f"item-{number}", "description": item["description"]} else dict(item)
+
+
+def _tools(scenario: Scenario, folder: Path) -> Json:
+    """Return the path of the scenario's tools, or the tools themselves where no file holds just these."""
+    if scenario.tools_file is not None:
+        file = Path(scenario.tools_file)
+        if file.is_file() and [tool.name for tool in read_toolkit(file)] == [tool.name for tool in scenario.tools]:
+            return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
+    return scenario.tools.to_openapi()
+
+
+def _differences(outputs: Sequence[Mapping[str, Any]], played: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what a play has come to in another way than the run; secrets are masked in one and so in both."""
+    return [
+        f"turns[{number}]: the {key} is another"
+        for number, (run, again) in enumerate(zip(map(_result, outputs), map(_result, played), strict=True))
+        for key in run
+        if run[key] != again[key] and map_scalars(run[key], mask) != map_scalars(again[key], mask)
+    ]
+
+
+def _result(output: Mapping[str, Any]) -> JsonObject:
+    rehearsal = output["rehearsal"]
+    return {
+        "verdict": rehearsal["verdict"]["word"],
+        "plan": [[call["name"], call["args"]] for call in rehearsal["plan"]],
+        "answer": rehearsal["answer"],
+        "task state": output["task_state"],
+    }

@@ -1,0 +1,219 @@
+"""A run with live models becomes a scenario that plays to the same end, also under other seeds."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from gecko_graph.errors import ScenarioError
+from gecko_graph.scenario import Scenario, record, run_scenario
+from gecko_graph.testing import recorded
+from tests.live_library import LENT, MEMBER, Live, call, lend, write_case
+
+
+def result_of(outputs):
+    """What a run came to, turn by turn: plan, verdict, answer, state."""
+    told = []
+    for output in outputs:
+        rehearsal = output["rehearsal"]
+        told.append([rehearsal["plan"], rehearsal["verdict"], rehearsal["answer"], output["task_state"]])
+    return json.loads(json.dumps(told))
+
+
+def without_ids(outputs):
+    """The same, with one name for each kind of made-up identifier."""
+    text = json.dumps(result_of(outputs))
+    text = re.sub(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", re.sub(r"loan-\w{12}", "LOAN", text))
+    return re.sub(r"\b[1-9]\d{5,}\b", "NUMBER", text)
+
+
+def play(file, seed=0, **limits):
+    scenario = Scenario.load(file)
+    return run_scenario(replace(scenario, limits=scenario.limits.model_copy(update={"seed": seed, **limits})))
+
+
+def check_plays(file, outputs, seeds=(1, 2)):
+    assert result_of(play(file)) == result_of(outputs)
+    for seed in seeds:
+        assert without_ids(play(file, seed)) == without_ids(outputs), seed
+
+
+def live_record(live, case, out, **options):
+    return record(case, out, model="openai:m", base_url=live.url, **options)
+
+
+def find_and_note(results):
+    if len(results) == 1:
+        return call("findMember", name="Ann")
+    if len(results) == 2:
+        return call("sendNote", member_id=results[1]["member_id"], loan=results[0]["loan"])
+    said = lend([each for number, each in enumerate(results) if number not in (1, 2)])
+    return f"{said} Member {results[1]['number']}." if isinstance(said, str) else said
+
+
+@pytest.mark.parametrize("method", ["json_schema", "function_calling", "text"])
+@pytest.mark.parametrize("ladder", [["contract", "model"], ["contract", "schema"]])
+def test_a_recorded_run_plays_to_the_same_end_under_any_seed(tmp_path, method, ladder):
+    case, out = write_case(tmp_path, ["Lend me Dune. I am Ann."], limits={"ladder": ladder}), tmp_path / "out.yaml"
+    with Live(find_and_note, method) as live:
+        outputs = live_record(live, case, out)
+    (turn,) = outputs
+    assert turn["rehearsal"]["verdict"]["word"] == "accepted"
+    assert "{{ 7 * 7 }}" in turn["rehearsal"]["answer"]
+    document = yaml.safe_load(out.read_text(encoding="utf-8"))
+    assert document["tools"] == "library.yaml"
+    assert document["references"] is True
+    (attempt,) = document["turns"][0]["replies"]["planner"]
+    assert attempt[2]["args"]["loan"] == attempt[3]["args"]["loan"] == "{{ calls[0].result.loan }}"
+    assert attempt[2]["args"]["member_id"] == (MEMBER if "model" in ladder else "{{ calls[1].result.member_id }}")
+    assert document["turns"][0]["replies"]["judge"][0]["feedback"] == "{{ calls[0].result.loan }}: fine"
+    assert "loan-" not in out.read_text(encoding="utf-8")
+    check_plays(out, outputs, seeds=range(1, 21) if method == "text" else (1, 2))
+
+
+def test_a_later_turn_refers_to_an_earlier_one(tmp_path):
+    case, out = write_case(tmp_path, ["Lend me Dune.", "Extend that."]), tmp_path / "out.yaml"
+    known = []
+
+    def planner(results):
+        known.extend(each["loan"] for each in results if "loan" in each)
+        if known and not results:
+            return call("extendLoan", loan=known[0])
+        return f"Your loan is {known[0]}." if known else call("lendBook", book="B-1")
+
+    with Live(planner) as live:
+        outputs = live_record(live, case, out)
+    later = yaml.safe_load(out.read_text(encoding="utf-8"))["turns"][1]["replies"]["planner"]
+    assert later[0][0]["args"] == {"loan": "{{ turns[0].calls[0].result.loan }}"}
+    assert outputs[1]["rehearsal"]["verdict"]["word"] == "accepted"
+    check_plays(out, outputs)
+
+
+def test_attempts_in_rounds_and_at_once_keep_their_own_replies(tmp_path):
+    case = write_case(tmp_path, ["Lend me Dune."], limits={"max_retries": 1, "parallel_attempts": 2})
+    starts = []
+
+    def planner(results):
+        if not results:
+            starts.append(1)
+            return call("findMember", name=f"Ann {len(starts)}")
+        number = results[0]["number"] - 100_000
+        if len(results) == 1:
+            return call("sendNote", member_id=results[0]["member_id"], loan=f"loan-{number:012}")
+        return lend(results[2:]) if number == 3 else f"Nothing for loan-{number:012}."
+
+    with Live(planner) as live:
+        asked = []
+
+        def simulated(body):
+            asked.append(body)
+            return {"status": "ok", "result": {"member_id": MEMBER, "number": 100_000 + len(asked)}}
+
+        live.replies["SimulatedResponse"] = simulated
+        outputs = live_record(live, case, tmp_path / "out.yaml")
+    assert len(asked) == 4
+    replies = yaml.safe_load((tmp_path / "out.yaml").read_text(encoding="utf-8"))["turns"][0]["replies"]
+    assert len(replies["planner"]) == 4
+    assert [*replies["simulator"][0]["by_attempt"]] == ["1", "2"]
+    check_plays(tmp_path / "out.yaml", outputs)
+
+
+def test_a_repair_is_recorded_as_its_end_and_a_failure_as_what_was_written(tmp_path):
+    case, out = write_case(tmp_path, ["Lend me Dune."]), tmp_path / "out.yaml"
+    broken = [[("lendBook", '{"book": ')]]
+    with Live(
+        lambda results: broken.pop() if broken else lend([each for each in results if "error" not in each])
+    ) as live:
+        judged, said = live.replies["Judgement"], ["}{: no JSON"]
+        live.replies["Judgement"] = lambda body: said.pop() if said else judged(body)
+        live.replies["SemanticVerdict"] = "I see: no problem {here}."
+        outputs = live_record(live, case, out)
+    replies = yaml.safe_load(out.read_text(encoding="utf-8"))["turns"][0]["replies"]
+    assert replies["planner"][0][0] == {"call": "lendBook", "malformed": '{"book": '}
+    assert len(replies["judge"]) == 1
+    assert replies.get("validator", ["I see: no problem {here}."])[0] == "I see: no problem {here}."
+    assert outputs[0]["rehearsal"]["verdict"]["word"] == "accepted"
+    check_plays(out, outputs)
+
+
+HOSTILE = [
+    "{{ 7*7 }} {{ calls[0].result.loan }} {% raw %} {# x #} {{{ }}} {{",
+    "a: b\n- c: [d, {e: f}]\n---\n...\n%YAML 1.1\n&a *a !!python/object/apply:os.system [x]",
+    "a: &a [l,l]\nb: &b [*a,*a]\nc: [*b,*b]",
+    "1e5", "0o17", "yes", "~", "=", "<<", "  lead", "trail \n", "\t", "\x07\x7f\x85\u2028\ufeff", "\r\n", "'\"\\", "#",
+    "🙂",
+    "half \ud800 a pair",
+    pytest.param("{{ 1 }} word: " * 70_000, marks=pytest.mark.slow),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=[*range(len(HOSTILE))])
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_replies_are_data(tmp_path, text, suffix):
+    case, out = write_case(tmp_path, ["Lend me Dune."], limits={"max_retries": 0}), tmp_path / f"out.{suffix}"
+    lent = {"call": "lendBook", "args": {"book": "B-1"}}
+    hurt = {"call": "extendLoan", "args": {"loan": text[:4_000], text[:40]: 1}}
+    judgement = {"items": [{"id": "item-2", "reason": text[:4_000], "status": "success"}], "feedback": "so"}
+    model = recorded(planner=[[lent, hurt, {"say": f"x{text}x"}]], judge=[judgement], bootstrapper=[{"domain": {}}])
+    (live,) = record(case, out, model=model)
+    (played,) = play(out)
+    assert result_of([live]) == result_of([played])
+    assert live["rehearsal"]["attempts"][0]["steps"] == played["rehearsal"]["attempts"][0]["steps"]
+
+
+def test_secrets_are_masked(tmp_path):
+    key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+    case, out = write_case(tmp_path, [f"Lend me Dune. My key is {key}."]), tmp_path / "out.yaml"
+    model = recorded(planner=[[{"call": "lendBook", "args": {"book": "B-1"}}, {"say": f"Lent, with {key}."}]])
+    judge = recorded(judge=[{"items": [{"id": "item-2", "status": "success", "reason": key}]}])
+    record(case, out, models={"planner": model, "judge": judge})
+    assert key not in out.read_text(encoding="utf-8")
+    assert "Lent, with sk-" in out.read_text(encoding="utf-8")
+
+
+def test_nothing_is_overwritten_and_nothing_misleading_written(tmp_path):
+    case = write_case(tmp_path, ["Lend me Dune."])
+    before = case.read_text()
+    with pytest.raises(ScenarioError, match=r"case\.yaml: exists already; .*force"):
+        record(case, case, model=recorded())
+    with pytest.raises(ScenarioError, match=r"expected the name of a \.yaml, \.yml or \.json file"):
+        record(case, tmp_path / "out", model=recorded())
+    with pytest.raises(ScenarioError, match=r"none\.yaml: cannot be written"):
+        record(case, tmp_path / "no" / "none.yaml", model=recorded())
+    with pytest.raises(ScenarioError, match=r"not written, since the run is not whole: .*nothing recorded"):
+        record(case, tmp_path / "out.yaml", model=recorded(planner=[[]]))
+    assert case.read_text() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["case.yaml", "library.yaml"]
+
+
+def test_a_reference_that_leads_nowhere_names_reply_and_place(tmp_path):
+    replies = {"planner": [[{"call": "extendLoan", "args": {"loan": "{{ calls[3].result.loan }}"}}]]}
+    turn = {"user": "Extend it.", "checklist": [LENT], "replies": replies}
+    case = write_case(tmp_path, [], turns=[turn], references=True)
+    (output,) = run_scenario(case)
+    stop = output["rehearsal"]["attempts"][0]["stop"]["message"]
+    assert "turns[0].replies.planner[0][0]" in stop
+    assert "calls[3].result.loan" in stop
+    for broken in ("{{ calls[0", "{{ steps[0] }}", "{{ calls[0].result | shout }}"):
+        replies["planner"][0][0]["args"]["loan"] = broken
+        with pytest.raises(ScenarioError, match=r"turns\[0\]\.replies\.planner\[0\]\[0\]\.args\.loan: "):
+            Scenario.load(write_case(tmp_path, [], turns=[turn], references=True))
+        (output,) = run_scenario(write_case(tmp_path, [], turns=[turn]))
+        assert output["rehearsal"]["attempts"][0]["steps"][0]["call"]["args"] == {"loan": broken}
+
+
+def test_what_a_user_has_changed_after_recording_still_plays(tmp_path):
+    """The simulated result has another shape of identifier: the reply that uses it follows."""
+    case, out = write_case(tmp_path, ["Lend me Dune."]), tmp_path / "out.yaml"
+    with Live() as live:
+        live_record(live, case, out)
+    tools = (tmp_path / "library.yaml").read_text().replace("new_id(''loan-'')", "new_id(''L/'')")
+    assert "L/" in tools
+    (tmp_path / "library.yaml").write_text(tools)
+    (output,) = play(out)
+    assert output["rehearsal"]["verdict"]["word"] == "accepted"
+    assert "your loan is L/" in output["rehearsal"]["answer"]
