@@ -157,7 +157,8 @@ def test_replies_are_data(tmp_path, text, suffix):
     case, out = write_case(tmp_path, ["Lend me Dune."], limits={"max_retries": 0}), tmp_path / f"out.{suffix}"
     lent = {"call": "lendBook", "args": {"book": "B-1"}}
     hurt = {"call": "extendLoan", "args": {"loan": text[:4_000], text[:40]: 1}}
-    judgement = {"items": [{"id": "item-2", "reason": text[:4_000], "status": "success"}], "feedback": "so"}
+    reason = text[:4_000].encode("utf-8", "replace").decode()
+    judgement = {"items": [{"id": "item-2", "reason": reason, "status": "success"}], "feedback": "so"}
     model = recorded(planner=[[lent, hurt, {"say": f"x{text}x"}]], judge=[judgement], bootstrapper=[{"domain": {}}])
     (live,) = record(case, out, model=model)
     (played,) = play(out)
