@@ -19,6 +19,7 @@ examples:
   gecko-graph run case.yaml                             # a scenario with recorded replies
   gecko-graph run case.yaml --model openai:gpt-5-mini   # the same, with a live model
   gecko-graph run api.yaml --task TEXT --model NAME     # a task with the tools of an OpenAPI document
+  gecko-graph record api.yaml --task TEXT --model NAME --out case.yaml    # the same, kept as a scenario
   gecko-graph tools api.yaml                            # an OpenAPI document's tools, and what it does not define
 
 exit code: 0 accepted, 1 not accepted, 2 a mistake in the command or its files,
@@ -66,6 +67,16 @@ Without --model a scenario's recorded replies are used. --resume continues a sav
 finished attempts are not repeated. A finished run of a --task continues with the next --task: a conversation.
 """
 
+_RECORD_EXAMPLES = """\
+examples:
+  gecko-graph record api.yaml --task TEXT --model openai:gpt-5-mini --out case.yaml
+  gecko-graph record case.yaml --model openai:gpt-5-mini --out recorded.yaml
+  gecko-graph run case.yaml             # plays it: no key, no network
+
+A reply that names an identifier which an earlier result made refers to it, as {{ calls[0].result.id }}, so that
+the scenario plays under other seeds too. Knobs (--set): see gecko-graph run --help.
+"""
+
 _TOOLS_EXAMPLES = """\
 examples:
   gecko-graph tools api.yaml            # an OpenAPI 3.0 or 3.1 document
@@ -95,6 +106,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_demo(commands)
     _add_run(commands)
+    _add_record(commands)
     _add_tools(commands)
     _add_convert(commands)
     _add_history(commands)
@@ -121,6 +133,23 @@ def _add_demo(commands: Any) -> None:
 def _add_run(commands: Any) -> None:
     texts = _format_help("Rehearse a scenario, or a task with the tools of any OpenAPI document.", _RUN_EXAMPLES)
     parser = commands.add_parser("run", help="rehearse a scenario, or a task with tools", **texts)
+    parser.set_defaults(out=None)
+    saving = _add_rehearsal(parser)
+    saving.add_argument("--resume", action="store_true", help="continue a saved run")
+
+
+def _add_record(commands: Any) -> None:
+    about = "Rehearse as `run` does, and write the run as a scenario with its replies, to be played without a model."
+    texts = _format_help(about, _RECORD_EXAMPLES)
+    parser = commands.add_parser("record", help="rehearse, and write the run as a scenario", **texts)
+    parser.set_defaults(resume=False)
+    parser.add_argument("--out", metavar="FILE", required=True, help="the scenario to write: .yaml or .json")
+    parser.add_argument("--force", action="store_true", help="replace --out's file if it exists")
+    _add_rehearsal(parser)
+
+
+def _add_rehearsal(parser: argparse.ArgumentParser) -> Any:
+    """Add what `run` and `record` share; return the group of options for saving."""
     parser.add_argument("file", nargs="?", metavar="FILE", help="a scenario; with --task, the tools")
     parser.add_argument("--allow-outside", action="store_true", help="read tools outside the scenario's folder, too")
     task = parser.add_argument_group("a task in place of a scenario (needs --model)")
@@ -134,9 +163,9 @@ def _add_run(commands: Any) -> None:
     saving = parser.add_argument_group("saving")
     saving.add_argument("--save", metavar="FILE", help="save every step in this SQLite file")
     saving.add_argument("--thread", metavar="NAME", help="the run's name in the file (the scenario's)")
-    saving.add_argument("--resume", action="store_true", help="continue a saved run")
     _add_html(saving)
     saving.add_argument("--json", metavar="FILE", help="write the result as JSON; - for the standard output")
+    return saving
 
 
 def _add_tools(commands: Any) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
@@ -20,9 +22,10 @@ from ..display.live import Progress, progress
 from ..display.words import clean, prose
 from ..errors import GeckoError
 from ..graph import Gecko
-from ..scenario import Scenario, examples, play, shipped
+from ..scenario import Recorder, Scenario, examples, play, shipped
 from ..scenario.identity import check_same, has_identity
 from ..scenario.play import read_verdicts, unanswered
+from ..scenario.recorder import check_target as check_record_target
 from . import saving
 from .history import read_turns, write_page
 from .options import check_options, check_target, load_scenario, next_task
@@ -59,16 +62,24 @@ def demo(options: argparse.Namespace) -> int:
     return exit_code(outputs)
 
 
+def record(options: argparse.Namespace) -> int:
+    """Rehearse as `run` does, and write the run as a scenario with recorded replies."""
+    check_record_target(options.out, force=options.force)
+    return run(options)
+
+
 def run(options: argparse.Namespace) -> int:
     """Rehearse a scenario or a task."""
     scenario = load_scenario(options)
     check_options(options, scenario)
+    recorder = Recorder(scenario) if options.out else None
     thread = options.thread or scenario.name
     console = screen(stderr=options.json == "-")
     opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
     with opened as saver:
         endpoint = {"base_url": options.base_url, "timeout_s": options.timeout}
-        gecko = scenario.gecko(model=options.model, checkpointer=saver, **endpoint)
+        listen = recorder.listen if recorder else None
+        gecko = scenario.gecko(model=options.model, checkpointer=saver, listen=listen, **endpoint)
         if options.save:
             _check_thread(saver, options, thread)
         earlier: list[str] = []
@@ -83,9 +94,27 @@ def run(options: argparse.Namespace) -> int:
             write_page(options.html, list(read_turns(saver, thread)), title=thread)
     if hint := _build_hint(options, outputs):
         console.print(Text(f"hint         {clean(hint)}", "yellow"))
+    if recorder:
+        _write_recording(recorder, options, outputs, console)
     if options.json:
         _write_json(options.json, scenario, outputs)
     return NO_ANSWER if options.model is not None and unanswered(outputs[-1]) else exit_code(outputs, earlier)
+
+
+def _write_recording(
+    recorder: Recorder, options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]], console: Console
+) -> None:
+    if unanswered(outputs[-1]):
+        console.print(
+            Text(f"recorded     nothing: {options.out} is not written, since a model did not answer", "yellow")
+        )
+        return
+    differences = recorder.write(options.out, outputs, force=options.force)
+    inside = Path(recorder.scenario.tools_file or "").resolve().is_relative_to(Path(options.out).resolve().parent)
+    command = shlex.join(["gecko-graph", "run", options.out, *([] if inside else ["--allow-outside"])])
+    console.print(Text(f"recorded     {options.out}; without a model: {command}"))
+    for difference in differences:
+        console.print(Text(f"hint         played without a model it differs: {clean(difference)}", "yellow"))
 
 
 def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ()) -> int:
