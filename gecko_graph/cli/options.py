@@ -55,7 +55,7 @@ def _build_task_scenario(options: argparse.Namespace) -> Scenario:
     state = read_document(options.state) if options.state is not None else {}
     if not isinstance(state, dict):
         raise ScenarioError(f"{options.state}: task state: expected an object, got {type(state).__name__}")
-    return Scenario("task", read_toolkit(tools), state, (Turn(options.task),), GeckoContext(), tools)
+    return Scenario("task", read_toolkit(tools), state, (Turn(options.task),), GeckoContext(), tools, Path(tools))
 
 
 def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnapshot) -> Scenario:

@@ -110,7 +110,9 @@ def _write_recording(
         )
         return
     differences = recorder.write(options.out, outputs, force=options.force)
-    inside = Path(recorder.scenario.tools_file or "").resolve().is_relative_to(Path(options.out).resolve().parent)
+    inside = (
+        Path(recorder.scenario.tools_file or options.out).resolve().is_relative_to(Path(options.out).resolve().parent)
+    )
     command = shlex.join(["gecko-graph", "run", options.out, *([] if inside else ["--allow-outside"])])
     console.print(Text(f"recorded     {options.out}; without a model: {command}"))
     for difference in differences:
