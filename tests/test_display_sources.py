@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from html import unescape
 
 import pytest
 from rich.console import Console
@@ -65,12 +67,17 @@ def plain():
     return out.getvalue()
 
 
+def page():
+    html = format_run(RUN)._repr_html_().replace("</dt>", ": ")
+    return " ".join(unescape(re.sub("<[^>]+>", "", html)).split())
+
+
 @pytest.mark.parametrize(
     ("shown", "more"),
     [
         (lambda: str(format_run(RUN, width=200)), "400 items → 1"),
         (plain, "400 items → 1"),
-        (lambda: format_run(RUN)._repr_html_().replace("&quot;", '"'), "(made up by the planner, task)"),
+        (page, "made up by the planner, task"),
     ],
     ids=["text", "lines", "page"],
 )

@@ -29,6 +29,5 @@ def _environment(folder: Path) -> Environment:
     environment = Environment(
         loader=FileSystemLoader([folder, _PAGES]), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    names = ("clean", "prose", "counted", "format_source", "format_usage", "format_verdict", "style_of")
-    environment.globals |= {name: getattr(words, name) for name in names}
+    environment.globals["words"] = words
     return environment

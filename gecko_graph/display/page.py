@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
@@ -90,7 +89,6 @@ def _turn(run: Mapping[str, Any], start_state: JsonObject | None) -> Turn:
 
 def _view(turn: Turn, *, waiting: str = "") -> JsonObject:
     record, start = turn.record, turn.start_state
-    checks = {item["id"]: item.get("check", "") for item in record.get("checklist", ())}
     supposed = (record.get("supposed_state") or {}).get("state", {})
     state = {key: (value, key in supposed) for key, value in (start or supposed).items()}
     return {
@@ -98,29 +96,16 @@ def _view(turn: Turn, *, waiting: str = "") -> JsonObject:
         "task": fold_text(turn.task, words.PROSE_CHARS),
         "note": turn.note,
         "plan": [_call(call, record.get("origins", {})) for call in record.get("plan", ())],
-        "changes": words.format_changes(record) if "verdict" in record else [],
+        "checks": {item["id"]: item.get("check", "") for item in record.get("checklist", ())},
         "state": [(words.clean(key), fold_value(value, key), made_up) for key, (value, made_up) in state.items()],
-        "notes": words.format_notes(record["verdict"]) if "verdict" in record else [],
-        "state_notes": [text for label, text in words.format_supposed(record) if label == "unclear"],
-        "items": [_item(item, checks=checks) for item in record["verdict"]["items"]] if "verdict" in record else [],
-        "attempts": [_attempt(each, record, start, waiting=waiting) for each in record["attempts"]],
+        "attempts": [_attempt(each, start, waiting=waiting) for each in record["attempts"]],
     }
 
 
-def _attempt(attempt: words.Record, record: words.Record, start: Json, *, waiting: str) -> JsonObject:
-    reason, verdict = attempt.get("stop_reason", ""), attempt.get("verdict")
+def _attempt(attempt: words.Record, start: Json, *, waiting: str) -> JsonObject:
     calls = pending_calls(attempt)
-    return {
-        "record": attempt,
-        "is_chosen": attempt["number"] == record.get("chosen"),
-        "digest": attempt.get("start_digest", "")[:8],
-        "stopped": words.prose(reason) if words.is_early(reason) else "",
-        "waiting": "" if verdict else waiting or (f"waiting for {words.clean(calls)}" if calls else "thinking"),
-        "steps": list(_steps(attempt, start)),
-        "items": [_item(item, stop_reason=reason) for item in verdict["items"]] if verdict else [],
-        "notes": words.format_notes(verdict) if verdict else [],
-        "feedback": words.format_feedback(verdict, reason) if verdict else "",
-    }
+    waiting = waiting or (f"waiting for {words.clean(calls)}" if calls else "thinking")
+    return {"record": attempt, "steps": list(_steps(attempt, start)), "waiting": waiting}
 
 
 def _steps(attempt: words.Record, state: Json) -> Iterator[JsonObject]:
@@ -134,15 +119,10 @@ def _steps(attempt: words.Record, state: Json) -> Iterator[JsonObject]:
         yield {
             "call": _call(step["call"], attempt.get("origins", {})),
             "outcome": outcome,
-            "mark": _mark(outcome),
             "result": fold_text(result) if isinstance(result, str) else fold_value(result),
-            "passed": words.format_passed(outcome.get("passed", ())),
-            "complaints": list(map(words.format_complaint, step.get("complaints", ()))),
+            "complaints": step.get("complaints", ()),
             "changes": changes[:CHANGES_SHOWN],
             "more": max(0, len(changes) - CHANGES_SHOWN),
-            "refusal": words.refusal_of(outcome),
-            "unclear": list(map(words.prose, outcome.get("unclear", ()))),
-            "races": list(map(words.clean, outcome.get("race", ()))),
         }
 
 
@@ -177,20 +157,6 @@ def _call(call: words.Record, origins: words.Record) -> JsonObject:
         for name, value in call["args"].items()
     ]
     return {"name": words.clean(call["name"]), "args": args}
-
-
-def _mark(outcome: words.Record) -> tuple[str, str]:
-    """Return the kind of a result and its words: `real`, `contract`, `schema, made up`."""
-    if not outcome.get("simulated", True):
-        return "real", "real"
-    rung = words.clean(str(outcome.get("rung", "")))
-    return ("made-up", f"{rung}, made up") if outcome.get("invented") else ("rule", rung)
-
-
-def _item(item: words.Record, *, checks: Mapping[str, str] = MappingProxyType({}), stop_reason: str = "") -> JsonObject:
-    reason, judged_by = words.format_judgement(item, stop_reason)
-    texts = {"description": words.prose(item["description"]), "check": words.prose(checks.get(item["id"], ""))}
-    return {"status": item["status"], "reason": reason, "by": judged_by, **texts}
 
 
 def fold_value(value: Json, name: str = "") -> Value:

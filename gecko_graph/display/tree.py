@@ -57,22 +57,22 @@ def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
     return tree
 
 
-def answer_rows(step: words.Record, *, room: int = words.RESULT_CHARS) -> list[Row]:
+def answer_rows(step: words.Record) -> list[Row]:
     """Return the rows of a call's result: complaints, or the result, the rungs that passed, and unclear conditions."""
     rows = [_row("refused", words.format_complaint(complaint)) for complaint in step.get("complaints", [])]
     outcome = step.get("outcome") or {}
     if "status" in outcome:
-        rows.append((_word(outcome["status"]), Text(words.format_result(outcome["result"], room=room))))
+        rows.append((_word(outcome["status"]), Text(words.format_result(outcome["result"]))))
         rows += [(Text(""), Text(reason, "dim")) for reason in words.format_passed(outcome["passed"])]
     return rows + [_row("unclear", words.prose(why)) for why in outcome.get("unclear", [])]
 
 
-def change_rows(step: words.Record, *, room: int = words.VALUE_CHARS) -> list[Row]:
+def change_rows(step: words.Record) -> list[Row]:
     """Return the rows of a call's state change, why it was refused, and its races."""
     outcome = step.get("outcome") or {}
     refusal = words.refusal_of(outcome)
     rows = [_row("refused", f"the change was not made: {refusal}")] if refusal else []
-    rows += mark_rows(words.format_patch(outcome.get("patch") or [], room=room))
+    rows += mark_rows(words.format_patch(outcome.get("patch") or []))
     return rows + [_row("race", words.clean(race), style="refused") for race in outcome.get("race", [])]
 
 
@@ -124,9 +124,9 @@ def as_text(*renderables: RenderableType, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def attempt_head(attempt: words.Record, *, mark: str = "") -> Text:
+def attempt_head(attempt: words.Record) -> Text:
     """Return an attempt's number, start state, and why it ended early."""
-    head = Text(f"Attempt {attempt['number']}{mark}", "bold")
+    head = Text(f"Attempt {attempt['number']}", "bold")
     if digest := attempt.get("start_digest"):
         head.append(f"  from state {digest[:8]}", "not bold dim")
     if words.is_early(attempt.get("stop_reason", "")):
@@ -139,9 +139,9 @@ def attempt_verdict(attempt: words.Record) -> Text:
     return _verdict(attempt["verdict"], words.plan_of(attempt))
 
 
-def step_head(step: words.Record, origins: words.Record = MappingProxyType({})) -> Text:
-    """Return a call with its origins and the rung that answered."""
-    head = _call(step["call"], origins.get(step["call"]["id"], {}))
+def step_head(step: words.Record) -> Text:
+    """Return a call and the rung that answered."""
+    head = _call(step["call"])
     outcome = step.get("outcome") or {}
     return head.append(f"  {words.format_source(outcome)}", "not bold dim") if "rung" in outcome else head
 
