@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from .errors import GeckoError, did_you_mean
 
 LADDER = ("real", "contract", "python", "example", "model", "schema")
 
@@ -58,6 +60,21 @@ class GeckoContext(BaseModel):
     tool_timeout_s: float = Field(default=30.0, gt=0, description="Seconds that one Python tool may take to answer.")
     seed: int = Field(default=0, description="Seed of everything that is made up: schema answers, new identifiers.")
 
+    if not TYPE_CHECKING:  # pydantic's signature of the fields stays
+
+        def __init__(self, **values: Any) -> None:
+            """Check the knobs.
+
+            Raises:
+                GeckoError: An unknown knob, or a value that does not fit; each is named.
+            """
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise GeckoError("; ".join(_format_mistake(found, type(self)) for found in error.errors())) from None
+
+        __init__.__pydantic_base_init__ = True  # `model_validate` goes past it, and raises pydantic's own error
+
     @model_validator(mode="before")
     @classmethod
     def _renamed(cls, values: Any) -> Any:
@@ -65,6 +82,15 @@ class GeckoContext(BaseModel):
         if isinstance(values, Mapping) and "calls" in values and "parallel_calls" not in values:
             return {"parallel_calls" if key == "calls" else key: value for key, value in values.items()}
         return values
+
+
+def _format_mistake(found: Mapping[str, Any], kind: type[GeckoContext]) -> str:
+    name, known = ".".join(map(str, found["loc"])), kind.model_fields
+    if found["type"] == "extra_forbidden":
+        return (
+            f"{kind.__name__}: unknown knob {name!r}{did_you_mean(name, known, cutoff=0.5)}; knobs: {', '.join(known)}"
+        )
+    return f"{kind.__name__}: {name}: {found['msg'].removeprefix('Input ')}, got {found['input']!r}"
 
 
 def context_of(given: Any, default: GeckoContext) -> GeckoContext:

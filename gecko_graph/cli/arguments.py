@@ -41,6 +41,7 @@ examples:
   gecko-graph run case.yaml --html run.html
   gecko-graph run case.yaml --model openai:gpt-5-mini --json result.json
   gecko-graph run case.yaml --model openai:qwen3 --base-url http://localhost:8000/v1
+  gecko-graph run case.yaml --model openai:gpt-5-mini --role-model judge=openai:gpt-5
   gecko-graph run case.yaml --save runs.sqlite --thread monday
   gecko-graph run case.yaml --save runs.sqlite --thread monday --resume
   gecko-graph run api.yaml --task "Cancel my last order" --state state.json --model openai:gpt-5-mini
@@ -156,7 +157,8 @@ def _add_rehearsal(parser: argparse.ArgumentParser) -> Any:
     task.add_argument("--task", metavar="TEXT", help="what the user wants")
     task.add_argument("--tools", metavar="SPEC", help="FILE by its name: OpenAPI document or function descriptions")
     task.add_argument("--state", metavar="FILE", help="the task state at the start, as JSON or YAML")
-    _add_model(parser, "replaces the recorded replies")
+    model = _add_model(parser, "replaces the recorded replies")
+    model.add_argument("--role-model", metavar="ROLE=NAME", action="append", help="a model of one role, such as judge")
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="a knob, for example max_retries=1; see below"
     )
@@ -194,8 +196,10 @@ def _add_html(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--html", metavar="FILE", help="write the run as one page for a browser")
 
 
-def _add_model(parser: argparse.ArgumentParser, use: str) -> None:
+def _add_model(parser: argparse.ArgumentParser, use: str) -> Any:
     model = parser.add_argument_group("model")
     model.add_argument("--model", metavar="NAME", help=f"provider:name; {use}")
     model.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible server")
     model.add_argument("--timeout", metavar="SECONDS", type=float, help="longest wait for one reply (OpenAI's: 120)")
+    model.add_argument("--temperature", metavar="NUMBER", type=float, help="(OpenAI's: 0, or the model's only one)")
+    return model

@@ -17,6 +17,7 @@ from ..documents import parse_document, read_document
 from ..errors import GeckoError, ModelError, ScenarioError, ToolkitError, did_you_mean
 from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
+from .models import check_model_options, live_roles
 
 
 def load_scenario(options: argparse.Namespace) -> Scenario:
@@ -50,7 +51,7 @@ def _build_task_scenario(options: argparse.Namespace) -> Scenario:
         raise ScenarioError("give a scenario, or tools and a --task (gecko-graph run --help shows examples)")
     if not options.task.strip():
         raise ScenarioError("--task is empty: write what the user wants")
-    if options.model is None:
+    if "planner" not in live_roles(options):
         raise ModelError("a --task needs a model for the planner, for example --model openai:gpt-5-mini")
     state = read_document(options.state) if options.state is not None else {}
     if not isinstance(state, dict):
@@ -73,18 +74,6 @@ def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnaps
     if options.state is not None:
         raise GeckoError("--state: leave it out: the next task starts from the state that the last one ended with")
     return replace(scenario, turns=(*map(Turn, tasks), Turn(options.task)))
-
-
-def check_model_options(options: argparse.Namespace) -> None:
-    """Check that `--base-url` and `--timeout` come with a model.
-
-    Raises:
-        GeckoError: There is no --model.
-    """
-    if options.base_url and not options.model:
-        raise GeckoError("--base-url needs --model: it is the address of the model's server")
-    if options.timeout is not None and not options.model:
-        raise GeckoError("--timeout needs --model: it limits one reply of the model")
 
 
 def check_files(read: Sequence[tuple[str, str | Path | None]], written: Sequence[tuple[str, str | None]]) -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -26,8 +26,10 @@ from ..scenario import Recorder, Scenario, examples, play, shipped
 from ..scenario.identity import check_same, has_identity
 from ..scenario.play import read_verdicts, unanswered
 from ..scenario.recorder import check_target as check_record_target
+from ..state import Role
 from . import saving
 from .history import read_turns, write_page
+from .models import build_models, live_roles, read_role_models
 from .options import check_options, check_target, load_scenario, next_task
 from .screen import screen
 
@@ -77,16 +79,16 @@ def run(options: argparse.Namespace) -> int:
     console = screen(stderr=options.json == "-")
     opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
     with opened as saver:
-        endpoint = {"base_url": options.base_url, "timeout_s": options.timeout}
+        model, models = build_models(options)
         listen = recorder.listen if recorder else None
-        gecko = scenario.gecko(model=options.model, checkpointer=saver, listen=listen, **endpoint)
+        gecko = scenario.gecko(model=model, models=models, checkpointer=saver, listen=listen)
         if options.save:
             _check_thread(saver, options, thread)
         earlier: list[str] = []
         if options.resume:
             scenario, earlier = _check_saved(scenario, options, gecko, thread, console)
         try:
-            live = options.model is not None
+            live = live_roles(options)
             outputs = _run_turns(scenario, gecko, console, thread=thread, resume=options.resume, live=live)
         except KeyboardInterrupt:
             raise Interrupted(isinstance(saver, SqliteSaver) and thread in saving.threads(saver)) from None
@@ -98,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
         _write_recording(recorder, options, outputs, console)
     if options.json:
         _write_json(options.json, scenario, outputs)
-    return NO_ANSWER if options.model is not None and unanswered(outputs[-1]) else exit_code(outputs, earlier)
+    return NO_ANSWER if unanswered(outputs[-1], live) else exit_code(outputs, earlier)
 
 
 def _write_recording(
@@ -127,10 +129,13 @@ def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ())
 
 def _build_hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]]) -> str:
     """Return what the user can do next, or nothing."""
-    if options.model is not None and (reason := unanswered(outputs[-1])):
+    if reason := unanswered(outputs[-1], live_roles(options)):
         again = " with --resume" if options.save else "; --save FILE keeps finished work"
         return f"{reason}; {_suggest_cause(options)} To ask again: the same command{again}"
-    if options.task is None or outputs[-1]["rehearsal"]["verdict"]["word"] != "needs_user":
+    rehearsal = outputs[-1]["rehearsal"]
+    if rehearsal["verdict"]["word"] == "accepted" and not rehearsal["plan"]:
+        return "the plan is empty: no tool call was needed"
+    if options.task is None or rehearsal["verdict"]["word"] != "needs_user":
         return ""
     if options.save:
         return "to answer: the same command with --resume, without --state, and the answer as --task"
@@ -138,12 +143,14 @@ def _build_hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]
 
 
 def _suggest_cause(options: argparse.Namespace) -> str:
+    names = dict.fromkeys(filter(None, [options.model, *read_role_models(options).values()]))
     if options.base_url:
+        known = " and ".join(repr(name.partition(":")[2]) for name in names)
         return (
             f"does an OpenAI-compatible server listen at {options.base_url} (most want /v1 at "
-            f"the end), and does it know the model {options.model.partition(':')[2]!r}?"
+            f"the end), and does it know the model {known}?"
         )
-    return f"are the key, the network and the name {options.model!r} right?"
+    return f"are the key, the network and the name {' and '.join(map(repr, names))} right?"
 
 
 def _check_thread(saver: Any, options: argparse.Namespace, thread: str) -> None:
@@ -205,7 +212,13 @@ class _TurnDisplay:
 
 
 def _run_turns(
-    scenario: Scenario, gecko: Gecko, console: Console, *, thread: str, resume: bool = False, live: bool = False
+    scenario: Scenario,
+    gecko: Gecko,
+    console: Console,
+    *,
+    thread: str,
+    resume: bool = False,
+    live: Collection[Role] = (),
 ) -> list[dict[str, Any]]:
     """Run and show the turns; return their outputs, of a run that was finished before the last one's."""
     outputs: list[dict[str, Any]] = []
@@ -227,7 +240,7 @@ def _run_turns(
 
 
 def _run_in_thread(
-    scenario: Scenario, gecko: Gecko, *, thread: str, resume: bool, live: bool
+    scenario: Scenario, gecko: Gecko, *, thread: str, resume: bool, live: Collection[Role]
 ) -> Iterator[tuple[str, Any]]:
     """Yield `(kind, value)` of a run: `turn`, `event`, `output`. A turn that no live model answers is the last one.
 
@@ -247,7 +260,7 @@ def _run_in_thread(
                 resume=resume,
                 durability="sync",
             )
-            for output in _stop_at_unanswered(turns) if live else turns:
+            for output in _stop_at_unanswered(turns, live):
                 queue.put(("output", output))
         except BaseException as error:  # noqa: BLE001 - raised again in the main thread
             queue.put(("error", error))
@@ -266,10 +279,10 @@ def _run_in_thread(
         yield kind, value
 
 
-def _stop_at_unanswered(turns: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _stop_at_unanswered(turns: Iterator[dict[str, Any]], live: Collection[Role]) -> Iterator[dict[str, Any]]:
     for output in turns:
         yield output
-        if unanswered(output):
+        if unanswered(output, live):
             return
 
 

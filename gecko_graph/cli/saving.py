@@ -29,6 +29,9 @@ def saver(path: str, *, new: bool) -> Iterator[SqliteSaver]:
         raise GeckoError(f"{path}: no such file, so there is no run to resume")
     with _translate_errors(path), closing(sqlite3.connect(path, check_same_thread=False)) as connection:
         opened = SqliteSaver(connection)
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if tables and "checkpoints" not in tables:
+            raise GeckoError(f"{path}: not a file of saved runs: another program's tables are in it; give another file")
         opened.setup()
         try:
             yield opened

@@ -19,7 +19,8 @@ from ..models.factory import Models
 from ..scenario import read_toolkit
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.converter import convert as conversion
-from .options import check_files, check_model_options
+from .models import build_models, check_model_options
+from .options import check_files
 from .screen import screen
 
 DESCRIPTION_CHARS = 300
@@ -55,9 +56,7 @@ def convert(options: argparse.Namespace) -> int:
     check_files([("IN", options.source)], [("-o", options.output)])
     toolkit, failures = read_toolkit(source), list[str]()
     if options.model:
-        toolkit, failures = complete(
-            toolkit, Models.bind(options.model, base_url=options.base_url, timeout_s=options.timeout)
-        )
+        toolkit, failures = complete(toolkit, Models.bind(build_models(options)[0]))
     _write(toolkit.to_openapi(), target, to_stdout=to_stdout)
     console = screen(stderr=True)
     console.print(Text(f"{counted(len(toolkit), 'tool')} written to {'the standard output' if to_stdout else target}"))

@@ -15,7 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import SecretStr
 
-from ..errors import ModelError
+from ..errors import ModelError, did_you_mean
 from ..state import ROLES, Role
 from . import usage
 from .ask import Dialogue, ModelAsk, PlannerAsk, Reply
@@ -27,6 +27,24 @@ MAX_RETRIES = 2
 
 # these take no temperature but their own
 _FIXED_TEMPERATURE = ("gpt-5", "o1", "o3", "o4")
+
+# LangChain's packages for further providers, by the provider's name
+_PACKAGES = {
+    "anthropic": "langchain-anthropic",
+    "azure_openai": "langchain-openai",
+    "bedrock_converse": "langchain-aws",
+    "cohere": "langchain-cohere",
+    "deepseek": "langchain-deepseek",
+    "fireworks": "langchain-fireworks",
+    "google_genai": "langchain-google-genai",
+    "google_vertexai": "langchain-google-vertexai",
+    "groq": "langchain-groq",
+    "huggingface": "langchain-huggingface",
+    "mistralai": "langchain-mistralai",
+    "ollama": "langchain-ollama",
+    "together": "langchain-together",
+    "xai": "langchain-xai",
+}
 
 ModelLike = str | BaseChatModel
 
@@ -107,13 +125,20 @@ class Models:
         return self._listen(ask, dialogue) if self._listen else dialogue
 
 
-def chat_model(model: ModelLike, *, base_url: str | None = None, timeout_s: float | None = None) -> BaseChatModel:
+def chat_model(
+    model: ModelLike,
+    *,
+    base_url: str | None = None,
+    timeout_s: float | None = None,
+    temperature: float | None = None,
+) -> BaseChatModel:
     """Return a chat model for its name, `"provider:name"`; an object is returned as it is.
 
     Args:
         model: For example `"openai:gpt-5-mini"`.
         base_url: Address of an OpenAI-compatible server; then no key is needed.
         timeout_s: Seconds that a reply may take; the provider's own if left out, for OpenAI's 120.
+        temperature: The provider's own if left out; for OpenAI's 0, where the model takes one.
 
     Raises:
         ModelError: Not of this form, an invalid time-out, unknown provider, missing key, missing package.
@@ -135,11 +160,11 @@ def chat_model(model: ModelLike, *, base_url: str | None = None, timeout_s: floa
             f"model {model!r}: write 'provider:name', for example 'openai:{model.strip(':') or 'gpt-5-mini'}'"
         )
     if provider == "openai":
-        return _openai(name, base_url, timeout_s or TIMEOUT_S)
-    return _other(provider, name, base_url, timeout_s)
+        return _openai(name, base_url, timeout_s or TIMEOUT_S, temperature)
+    return _other(provider, name, {"base_url": base_url, "timeout": timeout_s, "temperature": temperature})
 
 
-def _openai(name: str, base_url: str | None, timeout_s: float) -> BaseChatModel:
+def _openai(name: str, base_url: str | None, timeout_s: float, temperature: float | None) -> BaseChatModel:
     from langchain_openai import ChatOpenAI  # here, because it takes a good part of a second
 
     key = os.environ.get("OPENAI_API_KEY")
@@ -148,7 +173,9 @@ def _openai(name: str, base_url: str | None, timeout_s: float) -> BaseChatModel:
         raise ModelError(
             f"model 'openai:{name}' needs a key: set OPENAI_API_KEY, or give base_url for a server that needs none"
         )
-    options: dict[str, Any] = {} if name.startswith(_FIXED_TEMPERATURE) else {"temperature": 0}
+    if temperature is None and not name.startswith(_FIXED_TEMPERATURE):
+        temperature = 0
+    options: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
     return ChatOpenAI(
         model=name,
         base_url=base_url,
@@ -160,20 +187,25 @@ def _openai(name: str, base_url: str | None, timeout_s: float) -> BaseChatModel:
     )
 
 
-def _other(provider: str, name: str, base_url: str | None, timeout_s: float | None) -> BaseChatModel:
+def _other(provider: str, name: str, given: Mapping[str, Any]) -> BaseChatModel:
+    known = ("openai", *_PACKAGES)
     if find_spec("langchain") is None:
-        raise ModelError(
-            f"provider {provider!r} needs two more packages: pip install langchain "
-            f"langchain-{provider.replace('_', '-')}"
-        )
+        if provider not in known:
+            raise ModelError(
+                f"unknown provider {provider!r}{did_you_mean(provider, known)}; known: {', '.join(known)}; a model of "
+                "another one is given as a chat model, in Python"
+            )
+        raise ModelError(f"provider {provider!r} needs two more packages: pip install langchain {_PACKAGES[provider]}")
     init_chat_model = import_module("langchain.chat_models").init_chat_model
 
-    given = {"base_url": base_url, "timeout": timeout_s}
-    options: dict[str, Any] = {key: value for key, value in given.items() if value}
+    options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     try:
         made = init_chat_model(name, model_provider=provider, **options)
     except Exception as error:
-        raise ModelError(f"model '{provider}:{name}': {' '.join(str(error).split())[:300]}") from error
+        reason = " ".join(str(error).split())[:300]
+        raise ModelError(
+            f"model '{provider}:{name}': {reason}{'' if provider in known else did_you_mean(provider, known)}"
+        ) from error
     if not isinstance(made, BaseChatModel):
         raise ModelError(f"model '{provider}:{name}': the provider gave no chat model")
     return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from langgraph.types import Checkpointer, Durability
 from ..errors import ScenarioError
 from ..events import Reader, stream_options
 from ..graph import Gecko, Model
-from ..state import Role
+from ..state import ROLES, Role
 from ..turn import human_turns, task_of
 from .case import Scenario
 from .identity import START, check_same, describe_identity
@@ -111,14 +111,17 @@ def play(
         yield _run(gecko, scenario.inputs(turn), config, on_event=on_event, durability=durability)
 
 
-def unanswered(output: Mapping[str, Any]) -> str:
-    """Return which model did not answer and why, where a turn failed for that; else nothing."""
+def unanswered(output: Mapping[str, Any], roles: Collection[Role] = ROLES) -> str:
+    """Return which of the roles' models did not answer and why, where a turn failed for that; else nothing."""
     rehearsal = output.get("rehearsal")
     if not rehearsal or rehearsal["verdict"]["word"] != "failed" or not rehearsal["attempts"]:
         return ""
     last = rehearsal["attempts"][-1]
     stop = last.get("stop", {})
-    return str(stop["message"] if stop.get("code") == "planner_failed" else last["verdict"].get("unanswered", ""))
+    reason, role = last["verdict"].get("unanswered", ""), "judge" if rehearsal["checklist"] else "checklist"
+    if stop.get("code") == "planner_failed":
+        reason, role = stop["message"], "planner"
+    return str(reason) if role in roles else ""
 
 
 def read_verdicts(gecko: Gecko, thread_id: str) -> list[str]:

@@ -35,6 +35,15 @@ MISTAKES = {
     ("run", SHOP, "--timeout", "5"): ("--timeout needs --model",),
     ("run", SHOP, "--model", "openai:x", "--timeout", "0"): ("timeout", "0.0", "seconds"),
     ("convert", SHOP_API, "--model", "openai:x", "--timeout", "nan"): ("timeout", "nan", "seconds"),
+    ("run", SHOP, "--temperature", "0"): ("--temperature needs --model",),
+    ("run", SHOP, "--role-model", "judge"): ("--role-model judge", "ROLE=NAME"),
+    ("run", SHOP, "--role-model", "jugde=openai:x"): (
+        "--role-model jugde=",
+        "did you mean judge?",
+        "planner, validator",
+    ),
+    ("run", SHOP_API, "--task", "Buy", "--role-model", "judge=openai:x"): NEEDS_PLANNER,
+    ("run", SHOP, "--model", "opnai:gpt-5-mini"): ("unknown provider 'opnai'", "did you mean openai?"),
     ("run", SHOP, "--timeout", "soon"): ("argument --timeout", "float", "'soon'"),
     ("run", SHOP, "--model", "openai:x", "--base-url", "localhost:1"): (
         "base_url 'localhost:1'",

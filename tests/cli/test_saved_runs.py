@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import yaml
@@ -72,6 +74,17 @@ def test_resuming_what_is_finished_shows_it_again(run, tmp_path):
     code, out, _ = run(*words, "--resume")
     assert code == 0
     assert out.startswith("order-within-credit was finished before\nresult       accepted")
+
+
+def test_another_programs_database_is_left_alone(run, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "notes.sqlite")) as notes:
+        notes.execute("CREATE TABLE notes (text)")
+    before = (tmp_path / "notes.sqlite").read_bytes()
+    message = mistake(run("run", SHOP, "--save", tmp_path / "notes.sqlite"))
+    assert all(part in message for part in ("notes.sqlite", "not a file of saved runs", "another file"))
+    assert (tmp_path / "notes.sqlite").read_bytes() == before
+    (tmp_path / "empty.sqlite").touch()
+    assert run("run", SHOP, "--save", tmp_path / "empty.sqlite")[0] == 0
 
 
 def test_resuming_an_unknown_thread(run, tmp_path):

@@ -18,7 +18,8 @@ from gecko_graph import GeckoError
 from gecko_graph.cli import build_parser
 from gecko_graph.cli.options import load_scenario, next_task
 from gecko_graph.scenario import shipped
-from tests.cli.command import COMMAND, ENVIRONMENT, SHOP, SHOP_API, mistake
+from tests.cli.command import COMMAND, ENVIRONMENT, FILES, SHOP, SHOP_API, mistake
+from tests.cli.conftest import schema_name
 
 
 def test_a_task_with_the_tools_of_an_openapi_document_and_a_model(run, server, tmp_path):
@@ -147,6 +148,34 @@ def test_where_no_model_answers_the_next_turn_does_not_begin(run, server, tmp_pa
     code, out, _ = run(*words)
     assert code == 3
     assert "And mugs." not in out
+
+
+def test_a_role_may_have_a_model_of_its_own_and_the_others_their_recorded_replies(run, server, tmp_path):
+    words = ("run", SHOP, "--role-model", "planner=openai:mine", "--base-url", server.url, "--temperature", "0.3")
+    run(*words, "--set", "max_retries=0")
+    assert {(body["model"], body["temperature"]) for body in server.asked} == {("mine", 0.3)}
+    server.asked.clear()
+    words = ("run", SHOP_API, "--task", "Buy tea.", "--model", "openai:any", "--base-url", server.url)
+    run(*words, "--role-model", "judge=openai:strict", "--set", "max_retries=0")
+    by_model = {body["model"]: schema_name(body) for body in server.asked}
+    assert by_model["strict"] == "Judgement"
+    assert len(by_model) == 2
+
+
+def test_where_a_recorded_role_has_no_reply_left_the_exit_code_is_1(run, server):
+    words = ("run", FILES, "--role-model", "validator=openai:any", "--base-url", server.url, "--set", "seed=2")
+    code, out, _ = run(*words, "--set", "max_retries=0")
+    assert code == 1, out
+
+
+def test_accepted_without_a_call_says_that_nothing_had_to_be_done(run, server, tmp_path):
+    case = yaml.safe_load(Path(SHOP).read_text(encoding="utf-8"))
+    case["turns"], case["tools"] = [{"user": "Thanks!", "checklist": [{"check": "true"}]}], SHOP_API
+    case["turns"][0]["replies"] = {"planner": [[{"say": "You are welcome."}]]}
+    (tmp_path / "case.yaml").write_text(yaml.safe_dump(case))
+    code, out, _ = run("run", tmp_path / "case.yaml", "--allow-outside")
+    assert code == 0
+    assert "the plan is empty" in out.splitlines()[-1]
 
 
 @pytest.mark.slow

@@ -27,7 +27,10 @@ def no_key(monkeypatch):
         (":gpt-5-mini", "for example 'openai:gpt-5-mini'"),
         ("", "write 'provider:name'"),
         ("openai:gpt-5-mini", "set OPENAI_API_KEY"),
-        ("mistral:large", "pip install langchain langchain-mistral"),
+        ("anthropic:claude", "pip install langchain langchain-anthropic"),
+        ("opnai:gpt-5-mini", r"unknown provider 'opnai' \(did you mean openai\?\)(?!.*pip)"),
+        ("mistral:large", r"did you mean mistralai\?\)(?!.*pip)"),
+        ("acme:large", r"unknown provider 'acme'; known: openai, (?!.*pip)"),
         (3, "got int"),
         (object(), "got object"),
         (recorded().with_retry(), r"got RunnableRetry: give the chat model without \.bind"),
@@ -48,6 +51,12 @@ def test_openai_needs_no_key_where_there_is_an_address():
     assert model.openai_api_base == "http://localhost:8000/v1"
     assert model.openai_api_key.get_secret_value() == "none"
     assert (model.request_timeout, model.max_retries, model.stream_usage) == (120.0, 2, True)
+
+
+def test_a_temperature_is_handed_on_and_models_with_a_fixed_one_are_left_alone():
+    reached = {"base_url": "http://localhost:8000/v1"}
+    assert [chat_model(name, **reached).temperature for name in ("openai:qwen3", "openai:gpt-5-mini")] == [0, None]
+    assert chat_model("openai:qwen3", temperature=0.7, **reached).temperature == 0.7
 
 
 def test_the_address_may_stand_in_the_environment(monkeypatch):
