@@ -28,7 +28,7 @@ FLOORS = [
     {"graph"},
     {"agent"},
     {"scenario"},
-    {"display", "testing"},
+    {"display", "testing", "demo"},
     {"cli", "studio"},
     {"__main__"},
 ]

@@ -112,11 +112,22 @@ def test_no_content_is_null(here):
 def test_a_refusal_is_an_error_with_its_body(here, tool):
     here.answer = lambda asked: as_json({"message": "sold out"}, 429, **{"Retry-After": "3"})
     args = {"id": 1} if tool == "show" else {"item": "mug"}
-    assert error_of(shop(here)[tool].real(**args)) == {
+    error = shop(here)[tool].real(**args)
+    assert error_of(error) == {"message": "sold out"}
+    assert error.additional_kwargs["http"] == {
         "http_status": 429,
         "body": {"message": "sold out"},
         "retry_after": 3,
     }
+
+
+@pytest.mark.parametrize(
+    ("content", "body"), [(b"", None), (b"no", {"content_type": "application/json", "bytes": 2}), (b"[1]", [1])]
+)
+def test_a_refusal_without_an_object_has_its_status(here, content, body):
+    here.answer = lambda asked: (404, {"content-type": "application/json"}, content)
+    error = error_of(shop(here)["show"].real(id=1))
+    assert error == (body if isinstance(body, dict) else {"http_status": 404, "body": body})
 
 
 def bomb(asked):
@@ -144,7 +155,7 @@ def test_a_write_without_a_usable_answer_is_in_doubt_and_a_read_has_failed(here,
         toolkit["order"].real(item="mug")
     assert caught.value.__context__ is None
     if what != "moved":
-        assert {"error", "http_status"} & error_of(toolkit["show"].real(id=1)).keys()
+        assert error_of(toolkit["show"].real(id=1))
 
 
 def test_a_gzip_bomb_stays_small(here):

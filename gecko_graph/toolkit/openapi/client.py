@@ -1,9 +1,9 @@
 """The real functions of an OpenAPI document's tools: a call is one request, its answer the tool's result.
 
 - Result: the JSON of the answer; text as text; of anything else its media type and size. No content is null.
-- 4xx, and of a read whatever goes wrong, is an error result: `{"http_status", "body"}`, with `retry_after` (seconds)
-  where the server sends it, or `{"error"}`. A write whose effect is unknown (5xx, time-out, connection lost, an answer
-  that is too large) raises `InDoubt`.
+- 4xx, and of a read whatever goes wrong, is an error result: the answer's JSON object, else `{"http_status", "body"}`
+  or `{"error"}`. Status and `retry_after` (seconds) are in the message's `additional_kwargs["http"]`. A write whose
+  effect is unknown (5xx, time-out, connection lost, an answer that is too large) raises `InDoubt`.
 - Redirects are followed within the origin only, and of a write only 303, 307 and 308. No cookies are kept, and
   neither proxies nor netrc are taken from the environment: pass `client=httpx.Client(proxy=...)` for one.
 - Each call has a connection of its own: one that the server closed meanwhile would leave a write in doubt.
@@ -109,8 +109,9 @@ class HttpFunction:
         error = secrets.remove(error)
         if in_doubt and not self._tool.reads:
             raise InDoubt(f"{self._where} may have taken effect: {json.dumps(error, ensure_ascii=False)[:500]}")
-        content: list[str | dict[Any, Any]] = [{"type": "text", "text": json.dumps(error)}]
-        return ToolMessage(content, status="error", name=self._tool.name, tool_call_id="")
+        result = error["body"] if isinstance(error.get("body"), dict) else error
+        content: list[str | dict[Any, Any]] = [{"type": "text", "text": json.dumps(result)}]
+        return ToolMessage(content, status="error", tool_call_id="", additional_kwargs={"http": error})
 
     def _exchange(self, request: httpx.Request, secrets: Secrets) -> _Answer:
         """Send the request, and again where it is redirected to. Raises _Failed."""
