@@ -49,7 +49,7 @@ class Shop:
         del self.orders[id]
         return {"ok": True}
 
-    def toolkit(self) -> Toolkit:
+    def toolkit(self, **more) -> Toolkit:
         def order(state: dict, item: str, quantity: int) -> dict:
             number = f"sim-{5000 + len(state['orders'])}"
             state["orders"][number] = item
@@ -60,9 +60,8 @@ class Shop:
             return {"ok": True}
 
         simulate = {"order": order, "cancel": cancel}
-        return Toolkit.from_tools(
-            [self.order, self.cancel], effects=dict.fromkeys(simulate, "write"), simulate=simulate
-        )
+        effects = dict.fromkeys(simulate, "write")
+        return Toolkit.from_tools([self.order, self.cancel], effects=effects, simulate=simulate, **more)
 
 
 @pytest.fixture
@@ -166,3 +165,69 @@ def test_the_next_turn_is_rehearsed_from_the_state_that_reality_left(shop):
     assert shop.orders == out["task_state"]["orders"] == {}
     assert out["execution"]["turn"] == 2
     assert [call["call"]["name"] for call in out["execution"]["calls"]] == ["cancel"]
+
+
+def test_a_wrong_answer_to_a_doubt_is_asked_again_and_nothing_is_lost(shop):
+    shop.failing = [ConnectionError("gone")]
+    agent = agent_of(shop, PLAN, review="none")
+    agent.invoke(TASK, thread())
+    for wrong in ("yes", {"decisions": []}, {"decisions": [{"type": "edit"}]}, {"decisions": [{"type": "respond"}]}, 7):
+        (asked,) = agent.invoke(Command(resume=wrong), thread())["__interrupt__"]
+        assert "expected" in asked.value["action_requests"][0]["description"]
+    shop.orders["real-1"] = "pen"
+    done = {"type": "respond", "message": '{"id": "real-1", "item": "pen"}'}
+    out = agent.invoke(Command(resume={"decisions": [done]}), thread())
+    assert shop.calls == ["order pen", "cancel real-1", "order ink"]
+    assert out["task_state"]["orders"] == shop.orders
+    assert out["execution"]["calls"][0]["by"] == "person"
+
+
+def test_a_doubt_that_a_new_turn_finds_is_settled_first(shop):
+    shop.failing = [TimeoutError()]
+    then = [{"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
+    models = {"planner": recorded({"planner": [PLAN]}, {"planner": [then]})}
+    agent = create_gecko_agent(shop.toolkit(), models=models, review="none", checkpointer=InMemorySaver())
+    agent.invoke(TASK, thread())
+    more = {"messages": [("user", "Just order ink")], "checklist": ITEMS}
+    (asked,) = agent.invoke(more, thread())["__interrupt__"]
+    assert "not known" in asked.value["action_requests"][0]["description"]
+    out = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), thread())
+    assert shop.calls == ["order pen", "order ink"]
+    assert out["execution"]["status"] == "done"
+
+
+async def test_async(shop):
+    agent = agent_of(shop, PLAN)
+    await agent.ainvoke(TASK, thread())
+    out = await agent.ainvoke(Command(resume={"decisions": [APPROVE] * 3}), thread())
+    assert out["execution"]["status"] == "done"
+
+
+class KeyedShop(Shop):
+    """A shop that takes an idempotency key."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[str, dict] = {}
+        self.lost: list[Exception] = []
+
+    def order(self, item: str, quantity: int, key: str = "") -> dict:
+        """Order an item."""
+        if key not in self.made:
+            self.made[key] = super().order(item, quantity)
+        if self.lost:
+            raise self.lost.pop()
+        return self.made[key]
+
+
+def test_a_call_with_an_idempotency_key_is_made_again_with_the_same_key_and_nobody_is_asked():
+    shop = KeyedShop()
+    shop.lost = [TimeoutError(), ConnectionError()]
+    toolkit = shop.toolkit(idempotency={"order": "key"})
+    models = {"planner": recorded(planner=[PLAN])}
+    agent = create_gecko_agent(toolkit, models=models, review="none", checkpointer=InMemorySaver())
+    out = agent.invoke(TASK, thread())
+    assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
+    assert out["execution"]["status"] == "done"
+    assert [call["tries"] for call in out["execution"]["calls"]] == [3, 1, 1]
+    assert len(shop.made) == 2

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from langchain_core.messages import AnyMessage
-from langgraph.channels.ephemeral_value import EphemeralValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
@@ -45,8 +44,8 @@ class AgentState(TypedDict, total=False):
     """Caller; `answer` adds the answer."""
     task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
     """Caller; `rehearse` what a model supposed of it before the first call, `sync` after each real call."""
-    checklist: Annotated[list[ChecklistItem], EphemeralValue(list)]
-    """Caller: what must hold at the end of this turn."""
+    checklist: list[ChecklistItem] | None
+    """Caller: what must hold at the end of this turn; `rehearse` takes it."""
     turn: int
     """`rehearse`: human turns of the conversation."""
     start: JsonObject

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from langgraph.types import interrupt
 
-from ..errors import GeckoError
+from ..errors import GeckoError, StateError
 from ..events import event
 from ..execution.bindings import resolved
 from ..execution.channels import AgentState, calls_left, last_entry
@@ -24,11 +24,12 @@ from ..execution.records import Departure, ExecutedCall
 from ..execution.requests import build_request
 from ..models.ask import Reply, Work
 from ..models.node import NodeScope
+from ..schemas.complaints import find_complaints
 from ..simulation.contract import gate
 from ..simulation.real import run_real
 from ..simulation.rung import Answer
 from ..state import Call, Json
-from ..task_state.digest import digest
+from ..threads import OTHER_RUN, look_for_other_runs
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
 
@@ -55,11 +56,11 @@ def begin_call(
         return {"approval": None}
     planned = calls_left(state)[0]
     call, problem = resolved(planned, state["journal"])
-    departure = problem or precondition_departure(call, state, scope, toolkit)
+    departure = problem or find_departure(call, state, scope, toolkit)
     entry: ExecutedCall = {
         "call": call,
         "status": "skipped" if departure else "started",
-        "key": digest([preview["digest"], call["id"]])[:32],
+        "key": uuid4().hex,
         "token": uuid4().hex,
         "tries": 1,
         "started_at": time.time(),
@@ -72,8 +73,11 @@ def begin_call(
     return {"journal": [entry]}
 
 
-def precondition_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:
-    """Return why the tool's precondition forbids the call in the synced state; None where it allows it."""
+def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:
+    """Return why a call must not be made now: its real arguments break the schema, or the state its precondition."""
+    if complaints := find_complaints(toolkit[call["name"]], call["args"]):
+        wrong = "; ".join(f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints[:3])
+        return {"code": "binding", "message": wrong}
     _, refusal = gate(build_request(call, state, scope, toolkit))
     return {"code": "precondition", "message": str(refusal.result)} if refusal else None
 
@@ -92,24 +96,24 @@ def call_tool(
     if not tool.reads:
         if entry["token"] not in fresh:
             return {"journal": [{**entry, "status": "in_doubt"}]}
-        look = look_for_mark()
-        if look is None or not (yield [look])[0].value:
-            raise GeckoError(NOT_DURABLE.format(tool=tool.name))
+        yield from check_mark(tool)
         fresh.discard(entry["token"])
     answer, late = yield from tried(tool, entry, scope)
-    made: ExecutedCall = {
-        **entry,
-        "ended_at": time.time(),
-        "by": "tool",
-        "status": answer.status,
-        "result": answer.result,
-    }
-    if late and not tool.reads:
-        made["status"] = "in_doubt"
+    made: ExecutedCall = {**entry, "status": answer.status, "result": answer.result, "by": "tool"}
+    made |= {"status": "in_doubt"} if late and not tool.reads else {"ended_at": time.time()}
     scope.emit(
         event("gecko.result", attempt=0, call=entry["call"], status=made["status"], result=answer.result, real=True)
     )
     return {"journal": [made]}
+
+
+def check_mark(tool: ToolSpec) -> Generator[list[Work], list[Reply], None]:
+    """Raise GeckoError unless the mark is in the saver, and this run is the only one that goes on from it."""
+    look, others = look_for_mark(), look_for_other_runs()
+    if look is None or not (yield [look])[0].value:
+        raise GeckoError(NOT_DURABLE.format(tool=tool.name))
+    if others and (yield [others])[0].value:
+        raise StateError(OTHER_RUN)
 
 
 def tried(
@@ -139,7 +143,7 @@ def resolve_doubt(
         yield [Work(function=time.sleep, args=(BACKOFF_S * 2 ** (entry["tries"] - 1),))]
         fresh.add(again["token"])
         return {"journal": [again]}
-    decision = interrupt(doubt_request(entry))["decisions"][0]
+    decision = decide(doubt_request(entry))
     if decision["type"] == "approve":
         fresh.add(again["token"])
         return {"journal": [again]}
@@ -159,6 +163,22 @@ def doubt_request(entry: ExecutedCall) -> dict[str, Any]:
     action = {"name": call["name"], "args": call["args"], "description": text}
     config = {"action_name": call["name"], "allowed_decisions": ["approve", "reject", "respond"]}
     return {"action_requests": [action], "review_configs": [config]}
+
+
+def decide(request: dict[str, Any]) -> dict[str, Any]:
+    """Return a person's decision on one action; asked again, with what was wrong, where the answer is none."""
+    (action,), (config,) = request["action_requests"], request["review_configs"]
+    allowed, description = config["allowed_decisions"], action["description"]
+    while True:
+        answer = interrupt(request)
+        decisions = answer.get("decisions") if isinstance(answer, dict) else None
+        decision = decisions[0] if isinstance(decisions, list) and len(decisions) == 1 else None
+        decision = decision if isinstance(decision, dict) else {}
+        kind = decision.get("type")
+        if kind in allowed and (kind != "respond" or isinstance(decision.get("message"), str)):
+            return dict(decision)
+        problem = f'expected {{"decisions": [{{"type": one of {", ".join(allowed)}}}]}}, a respond with a "message"'
+        request = {**request, "action_requests": [{**action, "description": f"{description}\n{problem}"}]}
 
 
 def as_result(text: str) -> Json:

@@ -107,6 +107,7 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
     return {
         **update,
         "turn": state["turn"],
+        "checklist": None,
         "start": start,
         "steps": steps,
         "rehearsal": rehearsal,

@@ -1,0 +1,170 @@
+"""The agent killed anywhere: what was done is not done again, what is in doubt is asked about, the end is the same."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import threading
+import time
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command
+
+from gecko_graph import GeckoError, RehearsalState, create_gecko_agent
+from gecko_graph.execution import journal
+from gecko_graph.testing import recorded
+
+from .test_agent import PLAN, TASK, Shop, thread
+
+
+class Killed(BaseException):
+    """The process is gone: nothing catches this."""
+
+
+DEAD = (Killed, GeckoError)
+"""A dead process makes no call either where its thread lives on: it waits in vain for its mark to be in the saver."""
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(journal, "WAIT_S", 1.0)
+
+
+class Fate:
+    """When the process ends: at which write to the saver, before or after it."""
+
+    def __init__(self, kill_at: int = 0, *, after: bool = False, slow_s: float = 0.0) -> None:
+        self.kill_at, self.after, self.slow_s, self.count = kill_at, after, slow_s, 0
+        self.lock = threading.Lock()
+
+    def write(self, write: Any, *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            self.count += 1
+            number = self.count
+        time.sleep(self.slow_s)
+        if self.kill_at and number > self.kill_at:  # the process is gone: nothing is written any more
+            raise Killed
+        result = write(*args, **kwargs) if number != self.kill_at or self.after else None
+        if number == self.kill_at:
+            raise Killed
+        return result
+
+
+class KillingSaver(InMemorySaver):
+    """Keeps what was written, until the process ends; LangGraph makes copies of it, which share all."""
+
+    def __init__(self, fate: Fate) -> None:
+        super().__init__()
+        self.fate = fate
+
+    def put(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fate.write(super().put, *args, **kwargs)
+
+    def put_writes(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fate.write(super().put_writes, *args, **kwargs)
+
+
+class Service(Shop):
+    """The shop; the process that calls it can die in a call: before it took effect, or after."""
+
+    def __init__(self, fate: Fate | None = None, die_at: int = 0, *, after: bool = False) -> None:
+        super().__init__()
+        self.fate, self.die_at, self.after, self.log = fate, die_at, after, []
+
+    def order(self, item: str, quantity: int) -> dict:
+        """Order an item."""
+        return self._made(f"order {item}", lambda: Shop.order(self, item, quantity))
+
+    def cancel(self, id: str) -> dict:
+        """Cancel an order."""
+        return self._made("cancel", lambda: Shop.cancel(self, id))
+
+    def _made(self, name: str, call: Any) -> Any:
+        self.die_at -= 1
+        if self.die_at == 0:
+            self.fate.kill_at = 1  # from now on nothing is written, whatever comes back
+        if self.die_at == 0 and not self.after:
+            raise RuntimeError
+        result = call()
+        self.log.append((name, result))
+        return result
+
+
+def embedded(agent: Any, saver: Any) -> Any:
+    """A parent graph with the agent as one of its nodes."""
+
+    class Parent(RehearsalState):
+        checklist: list
+        execution: dict
+
+    builder = StateGraph(Parent)
+    builder.add_node("agent", agent)
+    builder.add_edge(START, "agent")
+    return builder.compile(checkpointer=saver)
+
+
+def start(service: Service, saver: Any, *, as_node: bool) -> Any:
+    """A process: an agent of its own over the same service and saver."""
+    models = {"planner": recorded(planner=[PLAN])}
+    agent = create_gecko_agent(service.toolkit(), models=models, review="none", checkpointer=None if as_node else saver)
+    return embedded(agent, saver) if as_node else agent
+
+
+def finish(service: Service, saver: Any, *, as_node: bool) -> tuple[dict, int]:
+    """Go on in new processes until the run is over; doubts are answered from the service's own log."""
+    given: Any = None if list(saver.list(thread())) else TASK
+    for asked in range(10):
+        out = start(service, saver, as_node=as_node).invoke(given, thread())
+        if "__interrupt__" not in out:
+            return out, asked
+        (action,) = out["__interrupt__"][0].value["action_requests"]
+        given = Command(resume={"decisions": [answer_from(service.log, action)]})
+    raise AssertionError("it does not end")
+
+
+def answer_from(log: list[tuple[str, Any]], action: dict) -> dict:
+    """What the service's log says of a call in doubt: each call of the plan is another one."""
+    name = action["name"] if action["name"] == "cancel" else f"order {action['args']['item']}"
+    results = [result for key, result in log if key == name]
+    if not results:
+        return {"type": "approve"}
+    return {"type": "respond", "message": json.dumps(results[-1])}
+
+
+@pytest.mark.parametrize("as_node", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("die_at", [1, 2, 3])
+def test_killed_within_a_call_it_is_asked_about_and_the_end_is_the_same(die_at, after, as_node):
+    fate = Fate()
+    service, saver = Service(fate, die_at, after=after), KillingSaver(fate)
+    with pytest.raises(DEAD):
+        start(service, saver, as_node=as_node).invoke(TASK, thread())
+    fate.kill_at = 0
+    out, asked = finish(service, saver, as_node=as_node)
+    assert asked == 1
+    assert [name for name, _ in service.log] == ["order pen", "cancel", "order ink"]
+    assert [*service.orders.values()] == ["ink"]
+    assert out["task_state"]["orders"] == service.orders
+    assert out["execution"]["status"] == "done"
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_killed_at_any_write_no_call_is_made_twice(seed):
+    chance = random.Random(seed)
+    as_node, durability = chance.random() < 0.5, chance.choice([None, "async", "sync"])
+    whole = Fate()
+    start(Service(), KillingSaver(whole), as_node=as_node).invoke(TASK, thread())
+    slow = chance.choice([0.0, 0.0, 0.003])
+    fate = Fate(chance.randint(1, whole.count), after=chance.random() < 0.5, slow_s=slow)
+    service, saver = Service(), KillingSaver(fate)
+    with contextlib.suppress(DEAD):
+        start(service, saver, as_node=as_node).invoke(TASK, thread(), durability=durability)
+    fate.kill_at = 0
+    out, _ = finish(service, saver, as_node=as_node)
+    assert [name for name, _ in service.log] == ["order pen", "cancel", "order ink"]
+    assert out["task_state"]["orders"] == service.orders
+    assert out["execution"]["status"] == "done"
