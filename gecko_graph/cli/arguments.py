@@ -156,6 +156,7 @@ def _add_rehearsal(parser: argparse.ArgumentParser) -> Any:
     task = parser.add_argument_group("a task in place of a scenario (needs --model)")
     task.add_argument("--task", metavar="TEXT", help="what the user wants")
     task.add_argument("--tools", metavar="SPEC", help="FILE by its name: OpenAPI document or function descriptions")
+    _add_choice(parser)
     task.add_argument("--state", metavar="FILE", help="the task state at the start, as JSON or YAML")
     model = _add_model(parser, "replaces the recorded replies")
     model.add_argument("--role-model", metavar="ROLE=NAME", action="append", help="a model of one role, such as judge")
@@ -174,6 +175,7 @@ def _add_tools(commands: Any) -> None:
     texts = _format_help("Show the tools of a file, and what it does not define of them.", _TOOLS_EXAMPLES)
     parser = commands.add_parser("tools", help="show tools, and what their source does not define", **texts)
     parser.add_argument("spec", metavar="SPEC", help="OpenAPI document, or a file of function descriptions")
+    _add_choice(parser)
 
 
 def _add_convert(commands: Any) -> None:
@@ -181,6 +183,7 @@ def _add_convert(commands: Any) -> None:
     parser = commands.add_parser("convert", help="write tools as an OpenAPI 3.1 document", **texts)
     parser.add_argument("source", metavar="IN", help="a file of function descriptions, or an OpenAPI document")
     parser.add_argument("-o", "--output", metavar="OUT", default="-", help="a .json or .yaml file (-: stdout)")
+    _add_choice(parser)
     _add_model(parser, "writes the missing result schemas")
 
 
@@ -190,6 +193,12 @@ def _add_history(commands: Any) -> None:
     parser.add_argument("file", metavar="FILE", help="the SQLite file of --save")
     parser.add_argument("thread", nargs="?", metavar="THREAD", help="the run's name; without it they are listed")
     _add_html(parser)
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    choice = parser.add_argument_group("some of the tools (both as often as you like)")
+    choice.add_argument("--only", metavar="GLOB", action="append", default=[], help="those of this name: 'issues_*'")
+    choice.add_argument("--tag", metavar="TAG", action="append", default=[], help="those with this tag")
 
 
 def _add_html(parser: argparse._ActionsContainer) -> None:

@@ -17,6 +17,7 @@ from ..documents import parse_document, read_document
 from ..errors import GeckoError, ModelError, ScenarioError, ToolkitError, did_you_mean
 from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
+from ..toolkit import Toolkit
 from .models import check_model_options, live_roles
 
 
@@ -37,7 +38,12 @@ def load_scenario(options: argparse.Namespace) -> Scenario:
         scenario = Scenario.load(options.file, allow_outside=options.allow_outside)
     else:
         scenario = _build_task_scenario(options)
-    return replace(scenario, limits=apply_settings(scenario.limits, options.set))
+    return replace(scenario, tools=choose(scenario.tools, options), limits=apply_settings(scenario.limits, options.set))
+
+
+def choose(toolkit: Toolkit, options: argparse.Namespace) -> Toolkit:
+    """Return the tools that `--only` and `--tag` choose; all without them. Raises ToolkitError where none match."""
+    return toolkit.select(match=options.only, tags=options.tag) if options.only or options.tag else toolkit
 
 
 def _check_example(file: str) -> None:

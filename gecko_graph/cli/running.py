@@ -27,6 +27,7 @@ from ..scenario.identity import check_same, has_identity
 from ..scenario.play import read_verdicts, unanswered
 from ..scenario.recorder import check_target as check_record_target
 from ..state import Role
+from ..toolkit.selection import find_size_problems
 from . import saving
 from .history import read_turns, write_page
 from .models import build_models, live_roles, read_role_models
@@ -77,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
     recorder = Recorder(scenario) if options.out else None
     thread = options.thread or scenario.name
     console = screen(stderr=options.json == "-")
+    _warn_of_size(scenario, options, console)
     opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
     with opened as saver:
         model, models = build_models(options)
@@ -119,6 +121,11 @@ def _write_recording(
     console.print(Text(f"recorded     {options.out}; without a model: {command}"))
     for difference in differences:
         console.print(Text(f"hint         played without a model it differs: {clean(difference)}", "yellow"))
+
+
+def _warn_of_size(scenario: Scenario, options: argparse.Namespace, console: Console) -> None:
+    for problem in find_size_problems(list(scenario.tools)) if "planner" in live_roles(options) else ():
+        console.print(Text(f"warning      {clean(problem.message)}", "yellow"))
 
 
 def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ()) -> int:

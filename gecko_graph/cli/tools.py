@@ -20,7 +20,7 @@ from ..scenario import read_toolkit
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.converter import convert as conversion
 from .models import build_models, check_model_options
-from .options import check_files
+from .options import check_files, choose
 from .screen import screen
 
 DESCRIPTION_CHARS = 300
@@ -29,7 +29,7 @@ NAMES_SHOWN = 8
 
 def tools(options: argparse.Namespace) -> int:
     """Show the tools of a file, and what it does not define."""
-    toolkit = read_toolkit(options.spec)
+    toolkit = choose(read_toolkit(options.spec), options)
     console = screen()
     title = f"{clean(toolkit.title)}: " if toolkit.title else ""
     console.print(Text.assemble((f"{title}{counted(len(toolkit), 'tool')}", "bold")))
@@ -54,7 +54,7 @@ def convert(options: argparse.Namespace) -> int:
     source, target = Path(options.source), Path(options.output)
     to_stdout = options.output == "-"
     check_files([("IN", options.source)], [("-o", options.output)])
-    toolkit, failures = read_toolkit(source), list[str]()
+    toolkit, failures = choose(read_toolkit(source), options), list[str]()
     if options.model:
         toolkit, failures = complete(toolkit, Models.bind(build_models(options)[0]))
     _write(toolkit.to_openapi(), target, to_stdout=to_stdout)

@@ -15,7 +15,7 @@ from ..schemas.subschemas import IN_PLACE
 from ..state import JsonObject
 from .openapi.references import Documents, Place, error_at, expect_object, json_type, to_json
 from .openapi.schema_reader import SchemaReader
-from .spec import NO_PARAMETERS, Effect, ToolSpec
+from .spec import NO_PARAMETERS, Effect, ToolSpec, read_tags
 
 TYPES: dict[str, str | None] = {
     **dict.fromkeys(("dict", "hashmap", "hashtable", "map"), "object"),
@@ -59,6 +59,7 @@ def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
         parameters=as_parameters(parameters, where=f"{where} ({name}), parameters"),
         result=None if result is None else as_schema(result, where=f"{where} ({name}), result"),
         effect=effect_of_annotations(plain.get("annotations")),
+        tags=read_tags(plain.get("tags")),
     )
 
 

@@ -22,7 +22,7 @@ from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .docstrings import Docstring, read_docstring
 from .function_dicts import as_parameters, as_schema, effect_of_annotations, spec_of_dict, tool_descriptions
-from .spec import ToolSpec
+from .spec import ToolSpec, read_tags
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -204,6 +204,7 @@ def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
         parameters=parameters,
         result=_langchain_result(tool, where=shown),
         effect=effect_of_annotations(tool.metadata),
+        tags=read_tags(tool.tags),
         real=None if _has_injected_arguments(tool) else _as_function(tool),
     )
 

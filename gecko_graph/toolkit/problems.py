@@ -22,7 +22,7 @@ _BARE = re.compile(r"(?:state|before|args|call|result)(?:\.[A-Za-z_]\w*|\['[^']*
 """A text that is an expression in all but its braces."""
 
 ProblemKind = Literal[
-    "result", "description", "parameter", "effect", "default", "pattern", "example", "contract", "broken"
+    "result", "description", "parameter", "effect", "default", "pattern", "example", "contract", "broken", "size"
 ]
 
 
@@ -35,7 +35,8 @@ class Problem:
         kind: `result` (no result schema), `description` (none), `parameter` (one without a description), `effect`
             (neither read nor write), `default` (outside its own enum), `pattern` (cannot be read, so decides nothing),
             `example` (does not fit the schemas), `contract` (a part comes to nothing, or contradicts a schema) or
-            `broken` (a part of the document cannot be read, or contradicts another, and is left out).
+            `broken` (a part of the document cannot be read, or contradicts another, and is left out), or `size` (of
+            all tools: more than a provider takes, or a prompt holds).
         message: What is missing, and what happens because of it.
     """
 

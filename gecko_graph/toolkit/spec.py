@@ -56,6 +56,7 @@ class ToolSpec:
         real: The real function. Never run as a simulation.
         opened: True where the user allowed `real` to be run during a rehearsal; only reads can be opened.
         binding: Where the tool lives in an OpenAPI document.
+        tags: What its source groups it under, for `Toolkit.select`.
         stated: True where the user stated the effect; False where it is only claimed by a server's annotations.
         idempotency: The argument that takes an idempotency key, or `header:<name>` of an HTTP tool. The executor fills
             it; it is not among `parameters`.
@@ -72,6 +73,7 @@ class ToolSpec:
     real: Callable[..., Any] | None = None
     opened: bool = False
     binding: HttpBinding | None = None
+    tags: tuple[str, ...] = ()
     stated: bool = False
     idempotency: str | None = None
 
@@ -85,3 +87,8 @@ class ToolSpec:
     def reads(self) -> bool:
         """True if the tool is known to change nothing."""
         return self.effect == "read"
+
+
+def read_tags(tags: Any) -> tuple[str, ...]:
+    """Return the tags in a source's `tags`, each once; what is not text is left out."""
+    return tuple(dict.fromkeys(tag for tag in tags if isinstance(tag, str))) if isinstance(tags, list | tuple) else ()

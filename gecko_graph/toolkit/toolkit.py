@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.contract import Contract, Invariant
-from ..contracts.language.syntax import did_you_mean
-from ..errors import ToolkitError
+from ..errors import ToolkitError, did_you_mean
 from ..state import JsonObject
 from .names import provider_names
 from .problems import Problem, find_problems
+from .selection import find_size_problems, select_tools
 from .spec import Effect, ToolExample, ToolSpec
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Toolkit:
     @cached_property
     def problems(self) -> list[Problem]:
         """What the tools' sources leave open, contradict, or write in vain."""
-        return [*self._broken, *find_problems(self)]
+        return [*find_size_problems(list(self)), *self._broken, *find_problems(self)]
 
     def open(self, *names: str) -> Toolkit:
         """Return the toolkit with the real functions of these reads opened: a rehearsal may run them.
@@ -225,6 +225,33 @@ class Toolkit:
             self._check_known(name, "cannot open")
             _check_openable(self[name])
         return self.replace(*(replace(self[name], opened=True) for name in names))
+
+    def select(
+        self,
+        *,
+        names: Iterable[str] | str = (),
+        match: Iterable[str] | str = (),
+        tags: Iterable[str] | str = (),
+        paths: Iterable[str] | str = (),
+    ) -> Toolkit:
+        """Return the toolkit with some of its tools, in their order; lets, invariants and title stay.
+
+        Of one kind any pattern may match; of several kinds each must.
+
+        Args:
+            names: Tool names.
+            match: Globs of tool names: `issues_*`.
+            tags: Tags, as the source has them, or globs of tags.
+            paths: Globs of an OpenAPI document's paths: `/repos/**`; `*` is within a segment.
+
+        Raises:
+            ToolkitError: A pattern matches nothing, or no tool matches all kinds; near names are in the message.
+        """
+        patterns = {"names": names, "match": match, "tags": tags, "paths": paths}
+        chosen = select_tools(list(self), patterns, self._broken)
+        kept = {tool.name for tool in chosen}
+        broken = [problem for problem in self._broken if problem.tool in kept]
+        return Toolkit(chosen, lets=self.lets, invariants=self.invariants, title=self.title, broken=broken)
 
     def replace(self, *specs: ToolSpec) -> Toolkit:
         """Return the toolkit with these tools in place of those of the same names. Raises ToolkitError for others."""

@@ -181,5 +181,5 @@ def test_a_documented_result_schema_can_be_corrected():
     function = {"name": "tickets", "parameters": {"type": "object", "properties": {}}, "response": {"type": "object"}}
     corrected = Toolkit.from_tools([function], results={"tickets": {"type": "array"}})
     assert corrected["tickets"].result == {"type": "array"}
-    with pytest.raises(ToolkitError, match="did you mean 'tickets'"):
+    with pytest.raises(ToolkitError, match="did you mean tickets"):
         Toolkit.from_tools([function], results={"ticket": {}})

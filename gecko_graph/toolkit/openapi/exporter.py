@@ -145,6 +145,8 @@ class _Writer:
             operation["x-gecko-name"] = tool.name
         if tool.description:
             operation["description"] = tool.description
+        if tool.tags:
+            operation["tags"] = list(tool.tags)
         if tool.effect != EFFECTS.get(slot.method):
             operation["x-effect"] = tool.effect or "unknown"
         operation.update(self._arguments(tool, slot) if slot is tool.binding else self._single_body(tool))

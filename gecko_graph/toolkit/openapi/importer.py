@@ -31,7 +31,7 @@ from ...errors import ToolkitError
 from ...state import JsonObject
 from ..names import VALID, operation_name, unique_name, valid_name
 from ..problems import Problem
-from ..spec import Effect, HttpBinding, ToolExample, ToolSpec
+from ..spec import Effect, HttpBinding, ToolExample, ToolSpec, read_tags
 from .arguments import ArgumentReader, Arguments, Body
 from .examples import pair_examples
 from .references import Documents, Place, error_at, expect_list, expect_object, json_type, list_items, member
@@ -242,6 +242,7 @@ class _DocumentReader:
             parameters=arguments.parameters,
             result=self._schemas.restore_names(response.schema) if response and response.schema is not None else None,
             effect=effect,
+            tags=read_tags(operation.get("tags")),
             examples=_examples(arguments, response) if effect == "read" else (),
             binding=HttpBinding(
                 method,
