@@ -208,6 +208,9 @@ TEMPLATE = [{"url": "https://{region}.api.test/{v}", "variables": VARIABLES}]
         ([{"url": "https://{none}.test"}], None, None),
         ([{"url": "ftp://a.test"}], None, None),
         ([{"url": 7}, "x"], None, None),
+        ([{"url": "https://me:pw@a.test"}], None, None),
+        ([{"url": "http://[::1"}], None, None),
+        ([{"url": "https://{v}.test", "variables": {"v": {"default": "a", "enum": ["b"]}}}], None, "https://a.test"),
         ("nonsense", None, None),
     ],
 )
@@ -234,7 +237,9 @@ def test_operation_before_path_before_document():
     ("server", "about"),
     [
         ("api.test", "expected an address"),
-        ("https://me:s3cr3t@api.test", "must not hold credentials"),
+        ("https://me:s3cr3t@api.test", "without credentials"),
+        ("http://[::1", "expected an address"),
+        ({"regoin": "us"}, "unknown variables"),
         ("https://api.test?key=s3cr3t", "expected an address"),
         ({"region": "moon"}, "must be one of eu, us"),
         ("file:///etc/passwd", "expected an address"),

@@ -75,6 +75,11 @@ def test_a_path_value_that_leads_elsewhere_is_refused(value):
         send({"parameters": [{"name": "id", "in": "path", "schema": ANY}]}, {"id": value}, path="/pets/{id}")
 
 
+def test_a_value_that_no_address_holds_is_refused():
+    with pytest.raises(CannotSend, match="address"):
+        send({"parameters": [query()]}, {"q": "x" * 70_000})
+
+
 def test_a_missing_path_value_is_refused():
     with pytest.raises(CannotSend, match="'id'"):
         send({}, {}, path="/pets/{id}")
@@ -135,7 +140,7 @@ def test_reserved_characters_that_are_allowed_stay_in_their_value(value):
         ({"style": "nonsense"}, 1.0, "q=1"),
         ({"content": {"application/json": {"schema": {}}}}, {"a": [1]}, 'q={"a": [1]}'),
         ({"content": {"text/plain": {"schema": {}}}}, "a b", "q=a b"),
-        ({"allowReserved": True}, "a/b:c", "q=a/b:c"),
+        ({"allowReserved": True}, "a/b:c?", "q=a/b:c?"),
         ({}, None, ""),
         ({}, [], ""),
     ],

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import ToolMessage
 
-from ...errors import InDoubt
+from ...errors import InDoubt, ToolkitError
 from ...state import Json, JsonObject
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
@@ -137,6 +137,9 @@ def add_functions(
 ) -> list[ToolSpec]:
     """Return the tools with their real functions, where a server is known. Raises ToolkitError."""
     given = list(tools)
+    variables = {name for tool in given if tool.binding for name in (tool.binding.server or {}).get("variables", {})}
+    if isinstance(server, Mapping) and (unknown := {*server} - variables):
+        raise ToolkitError(f"server: unknown variables {sorted(unknown)}; the document has {sorted(variables)}")
     credentials = Credentials(auth, given)
     bases = [resolve_server(tool.binding.server if tool.binding else None, server) for tool in given]
     return [

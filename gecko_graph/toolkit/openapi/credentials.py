@@ -11,7 +11,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_plus, urljoin, urlsplit
 
@@ -30,7 +30,7 @@ Server = str | Mapping[str, str]
 
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_SHORTEST = 4
+_SHORTEST = 6
 """Characters of a credential that is removed from answers: shorter ones are part of too many words."""
 
 
@@ -45,13 +45,10 @@ class Secrets:
         for scheme, value in self._chosen:
             where, name = scheme.get("in"), str(scheme.get("name"))
             if where == "query":
-                given = [one for one in request.url.query.decode().split("&") if one]
-                kept = [one for one in given if unquote_plus(one.partition("=")[0]) != name]
-                query = "&".join([*kept, f"{_quote(name)}={_quote(value)}"])
-                request.url = request.url.copy_with(query=query.encode())
+                kept = _others(request.url.query.decode(), "&", name)
+                request.url = request.url.copy_with(query="&".join([*kept, f"{_quote(name)}={_quote(value)}"]).encode())
             elif where == "cookie":
-                given = [one for one in request.headers.get("cookie", "").split("; ") if one]
-                kept = [one for one in given if one.partition("=")[0] != name]
+                kept = _others(request.headers.get("cookie", ""), "; ", name)
                 request.headers["cookie"] = "; ".join([*kept, f"{name}={value}"])
             else:
                 request.headers[name if where == "header" else "authorization"] = _header(scheme, value)
@@ -60,6 +57,10 @@ class Secrets:
         """Return an answer without the credentials that it echoes."""
         spellings = [one for scheme, value in self._chosen for one in _spellings(scheme, value)]
         return _remove(value, sorted({one for one in spellings if len(one) >= _SHORTEST}, key=len, reverse=True))
+
+
+def _others(pairs: str, separator: str, name: str) -> list[str]:
+    return [one for one in pairs.split(separator) if one and unquote_plus(one.partition("=")[0]) != name]
 
 
 def _header(scheme: JsonObject, value: str) -> str:
@@ -71,22 +72,14 @@ def _header(scheme: JsonObject, value: str) -> str:
     return value if value.lower().startswith(f"{kind.lower()} ") else f"{kind.title()} {value}"
 
 
-def _spellings(scheme: JsonObject, value: str) -> list[str]:
-    plain = [value, _header(scheme, value).rpartition(" ")[2], value.partition(":")[2]]
-    return [spell(one) for one in plain for spell in (str, _quote, _escape, _misread)]
+def _spellings(scheme: JsonObject, value: str) -> Iterator[str]:
+    """Yield what an answer may show of a credential: as it is, quoted, as JSON, and headers read as Latin-1."""
+    for one in {value, _header(scheme, value).rpartition(" ")[2], value.partition(":")[2]}:
+        yield from (one, _quote(one), json.dumps(one)[1:-1], one.encode().decode("latin-1"))
 
 
 def _quote(text: str) -> str:
     return quote(text, safe="")
-
-
-def _escape(text: str) -> str:
-    return json.dumps(text)[1:-1]
-
-
-def _misread(text: str) -> str:
-    """Return what a server that reads headers as Latin-1 makes of it."""
-    return text.encode().decode("latin-1")
 
 
 def _remove(value: Json, secrets: list[str]) -> Json:
@@ -146,18 +139,16 @@ class Credentials:
 
     def _value(self, name: str) -> str:
         source: Any = self._sources.get(name, "")
-        failed = None
-        if callable(source):
-            try:
-                source = source()
-            except Exception as error:  # noqa: BLE001 - a user's function; its text may hold the credential
-                failed = type(error).__name__
-        elif source.startswith("env:"):
-            source = os.environ.get(source.removeprefix("env:"), "")
-        value = source.strip() if isinstance(source, str) else None
-        if failed or value is None or _CONTROL.search(value):
-            raise GeckoError(f"auth[{name!r}]: {failed or 'expected a text without line breaks'}")
-        return value
+        problem = "expected a text without line breaks"
+        try:
+            value: Any = source() if callable(source) else source
+        except Exception as error:  # noqa: BLE001 - a user's function; its text may hold the credential
+            value, problem = None, f"the function raised {type(error).__name__}"
+        if isinstance(source, str) and source.startswith("env:"):
+            value = os.environ.get(source.removeprefix("env:"), "")
+        if not isinstance(value, str) or _CONTROL.search(value.strip()):
+            raise GeckoError(f"auth[{name!r}]: {problem}")
+        return value.strip()
 
     def _wanted(self, name: str) -> str:
         source = self._sources.get(name)
@@ -171,31 +162,32 @@ def resolve_server(given: JsonObject | None, server: Server | None) -> str | Non
 
     Args:
         given: The document's server object.
-        server: What the user says: an address, which replaces the document's; where it has no path of its own, and the
+        server: The user's: an address, which replaces the document's; where it has no path of its own, and the
             document's address is a path, that path follows it. Or values for the document's server variables.
 
     Raises:
-        ToolkitError: It is not an http(s) address, holds credentials, or is a value that the document does not allow.
+        ToolkitError: What the user passed is not an http(s) address, holds credentials, or is not among the variable's
+            values.
     """
-    chosen = dict(server) if isinstance(server, Mapping) else {}
+    chosen = server if isinstance(server, Mapping) else {}
     variables = (given or {}).get("variables", {})
-
-    def fill(match: re.Match[str]) -> str:
-        variable = variables.get(match[1], {})
-        value = str(chosen.get(match[1], variable.get("default", match[0])))
-        if variable.get("enum") and value not in variable["enum"]:
-            raise ToolkitError(f"server: {match[1]!r} must be one of {', '.join(variable['enum'])}, got {value!r}")
-        return value
-
-    url = _VARIABLE.sub(fill, given["url"]) if given else ""
+    for name, value in chosen.items():
+        if (allowed := variables.get(name, {}).get("enum")) and value not in allowed:
+            raise ToolkitError(f"server: {name!r} must be one of {', '.join(allowed)}, got {value!r}")
+    values = {name: one["default"] for name, one in variables.items()} | dict(chosen)
+    url = _VARIABLE.sub(lambda match: str(values.get(match[1], match[0])), given["url"]) if given else ""
+    try:
+        if isinstance(server, str):
+            url = urljoin(server, url) if urlsplit(server).path in ("", "/") and "://" not in url else server
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and parts.hostname and not parts.query + parts.fragment
+        if is_usable and "{" not in url and "@" not in parts.netloc:
+            return url.rstrip("/")
+    except ValueError:
+        pass
     if isinstance(server, str):
-        is_bare = urlsplit(server).path in ("", "/") and "://" not in url
-        url = urljoin(server, url) if is_bare else server
-    parts = urlsplit(url)
-    if "@" in parts.netloc:
-        raise ToolkitError("server: an address must not hold credentials; pass them in auth={'scheme': ...}")
-    if parts.scheme in ("http", "https") and parts.hostname and "{" not in url and not parts.query + parts.fragment:
-        return url.rstrip("/")
-    if isinstance(server, str):
-        raise ToolkitError(f"server: expected an address such as 'https://api.example.com/v1', got {server[:80]!r}")
+        raise ToolkitError(
+            "server: expected an address without credentials (they go into auth=) and query, such as "
+            f"'https://api.example.com/v1', got {server.rpartition('@')[2].partition('?')[0][:80]!r}"
+        )
     return None

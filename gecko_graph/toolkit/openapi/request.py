@@ -88,14 +88,16 @@ def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: 
         elif value is not None and place in ("query", "cookie"):
             pairs = [f"{key}={text}" for key, text in format_pairs(wire, value, style)]
             (query if place == "query" else cookies).extend(pairs)
+    query_text = ["&".join(query)] if query else []
     if cookies:
         headers["cookie"] = "; ".join(cookies)
     body = _body(tool, binding, members)
     headers |= {"content-type": body.pop("media")} if "media" in body else {}
     coded = [(name.encode(), _check_header(name, value).encode()) for name, value in headers.items()]
-    return httpx.Request(
-        binding.method.upper(), "?".join([url, "&".join(query)] if query else [url]), headers=coded, **body
-    )
+    try:
+        return httpx.Request(binding.method.upper(), "?".join([url, *query_text]), headers=coded, **body)
+    except httpx.InvalidURL as error:
+        raise CannotSend(f"the address cannot be used: {error}") from None
 
 
 def _expand_path(path: str, variables: Mapping[str, tuple[str, Any]], binding: HttpBinding) -> str:
