@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .display import format_run
     from .errors import GeckoError
     from .graph import create_gecko
+    from .models.log import PromptLog
     from .scenario import Scenario
     from .simulation.rung import Rung
     from .state import Rehearsal, RehearsalState
@@ -28,6 +29,7 @@ __all__ = [
     "Contract",
     "GeckoContext",
     "GeckoError",
+    "PromptLog",
     "Rehearsal",
     "RehearsalState",
     "Rung",
@@ -44,6 +46,7 @@ _HOMES = {
     "Contract": ".contracts.contract",
     "GeckoContext": ".context",
     "GeckoError": ".errors",
+    "PromptLog": ".models.log",
     "Rehearsal": ".state",
     "RehearsalState": ".state",
     "Rung": ".simulation.rung",

@@ -165,6 +165,7 @@ def _add_rehearsal(parser: argparse.ArgumentParser) -> Any:
     )
     saving = parser.add_argument_group("saving")
     saving.add_argument("--save", metavar="FILE", help="save every step in this SQLite file")
+    saving.add_argument("--log", metavar="FILE", help="append every prompt and reply as JSON lines, masked")
     saving.add_argument("--thread", metavar="NAME", help="the run's name in the file (the scenario's)")
     _add_html(saving)
     saving.add_argument("--json", metavar="FILE", help="write the result as JSON; - for the standard output")

@@ -110,9 +110,8 @@ def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
     check_model_options(options)
     inputs = [("FILE", options.file), ("--tools", options.tools), ("--state", options.state)]
     inputs.append(("the scenario's tools", scenario.tools_file))
-    check_files(
-        inputs, [("--save", options.save), ("--json", options.json), ("--html", options.html), ("--out", options.out)]
-    )
+    written = [(f"--{name}", getattr(options, name)) for name in ("save", "json", "html", "log", "out")]
+    check_files(inputs, written)
     if options.resume and not options.save:
         raise GeckoError("--resume needs --save FILE: the file that the run was saved in")
     if options.thread and not options.save:

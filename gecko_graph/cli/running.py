@@ -22,6 +22,7 @@ from ..display.live import Progress, progress
 from ..display.words import clean, prose
 from ..errors import GeckoError
 from ..graph import Gecko
+from ..models.log import PromptLog
 from ..scenario import Recorder, Scenario, examples, play, shipped
 from ..scenario.identity import check_same, has_identity
 from ..scenario.play import read_verdicts, unanswered
@@ -81,9 +82,7 @@ def run(options: argparse.Namespace) -> int:
     _warn_of_size(scenario, options, console)
     opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
     with opened as saver:
-        model, models = build_models(options)
-        listen = recorder.listen if recorder else None
-        gecko = scenario.gecko(model=model, models=models, checkpointer=saver, listen=listen)
+        gecko = _create_gecko(scenario, options, saver, recorder)
         if options.save:
             _check_thread(saver, options, thread)
         earlier: list[str] = []
@@ -103,6 +102,13 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         _write_json(options.json, scenario, outputs)
     return NO_ANSWER if unanswered(outputs[-1], live) else exit_code(outputs, earlier)
+
+
+def _create_gecko(scenario: Scenario, options: argparse.Namespace, saver: Any, recorder: Recorder | None) -> Gecko:
+    model, models = build_models(options)
+    listen = recorder.listen if recorder else None
+    gecko = scenario.gecko(model=model, models=models, checkpointer=saver, listen=listen)
+    return gecko.with_config(callbacks=[PromptLog(options.log)]) if options.log else gecko
 
 
 def _write_recording(
