@@ -55,7 +55,9 @@ class GeckoContext(BaseModel):
         default=None, ge=1, description="Tokens that one turn may use, over all its attempts."
     )
     time_budget_s: float | None = Field(
-        default=None, gt=0, description="Seconds that one turn may take, over all its attempts."
+        default=None,
+        gt=0,
+        description="Seconds that one turn may take, with its models' replies, over all its attempts.",
     )
     tool_timeout_s: float = Field(default=30.0, gt=0, description="Seconds that one Python tool may take to answer.")
     seed: int = Field(default=0, description="Seed of everything that is made up: schema answers, new identifiers.")

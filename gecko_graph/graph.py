@@ -121,7 +121,7 @@ def compose(
     inventing = {name for name, rung in rungs_of(rungs).items() if rung.invents}
     node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
-    builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit)))
+    builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit), opens_turn=True))
     builder.add_node("checklist", node(partial(checklist, toolkit=toolkit)))
     builder.add_node("start_round", node(start_round))
     builder.add_node("attempt", attempt_node(attempt, default))

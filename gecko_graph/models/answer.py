@@ -6,7 +6,8 @@ A model's fault is a `Reply` with a failure, never an exception.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
@@ -14,41 +15,48 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langgraph.errors import GraphBubbleUp
 
+from ..errors import RunFailure
 from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
 from .factory import Models
 from .failure import failure_of
 from .work import Done, aperform, perform
 
 _MOST_THREADS = 16
+TIME_IS_OVER = "no reply within what was left of time_budget_s"
 
 
-def answer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None) -> list[Reply]:
+def answer(
+    asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None, *, deadline: float | None = None
+) -> list[Reply]:
     """Answer all asks of the list, at once where there are several.
 
     Args:
         asks: The questions, and functions to be run.
         models: The models by role.
         config: The node's config; its callbacks, tags and metadata are handed on to the models.
+        deadline: Until when models may answer, as `time.time()`.
 
     Returns:
         One reply for each ask, in order. A model's fault is a failure in it.
     """
     if len(asks) == 1:
-        return [_answer(asks[0], models, config)]
+        return [_answer(asks[0], models, config, deadline)]
     if not asks:
         return []
     workers = min(len(asks), (config or {}).get("max_concurrency") or _MOST_THREADS)
     with ContextThreadPoolExecutor(max_workers=workers) as executor:
-        return list(executor.map(lambda ask: _answer(ask, models, config), asks))
+        return list(executor.map(lambda ask: _answer(ask, models, config, deadline), asks))
 
 
-async def aanswer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None) -> list[Reply]:
+async def aanswer(
+    asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None, *, deadline: float | None = None
+) -> list[Reply]:
     """Answer as `answer` does, without blocking the event loop."""
     if len(asks) == 1:
-        return [await _aanswer(asks[0], models, config)]
+        return [await _aanswer(asks[0], models, config, deadline)]
     limit = (config or {}).get("max_concurrency")
     gate = asyncio.Semaphore(limit) if limit else nullcontext()
-    tasks = [asyncio.create_task(_gated(gate, ask, models, config)) for ask in asks]
+    tasks = [asyncio.create_task(_gated(gate, _aanswer(ask, models, config, deadline))) for ask in asks]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -56,30 +64,28 @@ async def aanswer(asks: Sequence[AnyAsk], models: Models, config: RunnableConfig
             task.cancel()
 
 
-async def _gated(
-    gate: AbstractAsyncContextManager[None], ask: AnyAsk, models: Models, config: RunnableConfig | None
-) -> Reply:
+async def _gated(gate: AbstractAsyncContextManager[None], reply: Awaitable[Reply]) -> Reply:
     async with gate:
-        return await _aanswer(ask, models, config)
+        return await reply
 
 
-def _answer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -> Reply:
+def _answer(ask: AnyAsk, models: Models, config: RunnableConfig | None, deadline: float | None) -> Reply:
     if isinstance(ask, Work):
         return _reply_of(perform(ask))
     dialogue, own = models.open(ask), _config(ask, config)
     call = _begin(dialogue)
     while isinstance(call, ModelCall):
-        call = _resume(dialogue, _invoke(call, own))
+        call = _resume(dialogue, _invoke_until(deadline, call, own))
     return call
 
 
-async def _aanswer(ask: AnyAsk, models: Models, config: RunnableConfig | None) -> Reply:
+async def _aanswer(ask: AnyAsk, models: Models, config: RunnableConfig | None, deadline: float | None) -> Reply:
     if isinstance(ask, Work):
         return _reply_of(await aperform(ask))
     dialogue, own = models.open(ask), _config(ask, config)
     call = _begin(dialogue)
     while isinstance(call, ModelCall):
-        call = _resume(dialogue, await _ainvoke(call, own))
+        call = _resume(dialogue, await _ainvoke_until(deadline, call, own))
     return call
 
 
@@ -100,6 +106,23 @@ def _resume(dialogue: Dialogue, message: Any) -> ModelCall | Reply:
         return reply
     except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they reply becomes data
         return Reply(None, f"the model's reply could not be read ({failure_of(error)})")
+
+
+def _invoke_until(deadline: float | None, call: ModelCall, config: RunnableConfig) -> Any:
+    """Call the model; a call that outlasts the deadline, its client's retries included, is left behind in a thread."""
+    if deadline is None:
+        return _invoke(call, config)
+    left = deadline - time.time()
+    done = perform(Work(function=_invoke, args=(call, config), timeout_s=left)) if left > 0 else Done(late=True)
+    return RunFailure(TIME_IS_OVER) if done.late else done.value
+
+
+async def _ainvoke_until(deadline: float | None, call: ModelCall, config: RunnableConfig) -> Any:
+    if deadline is None:
+        return await _ainvoke(call, config)
+    left = deadline - time.time()
+    done = await aperform(Work(function=_ainvoke, args=(call, config), timeout_s=left)) if left > 0 else Done(late=True)
+    return RunFailure(TIME_IS_OVER) if done.late else done.value
 
 
 def _invoke(call: ModelCall, config: RunnableConfig) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -30,12 +31,14 @@ class NodeScope:
         emit: Sends an event to the custom stream.
         has_model: True if a role has a model that can be asked.
         embedded: True in a run that another graph's node has begun, whose input is that graph's state.
+        opens_turn: True for the node that opens the turn: the state's ledger is still that of the turn before.
     """
 
     context: GeckoContext
     emit: Emit
     has_model: Callable[[Role], bool]
     embedded: bool = False
+    opens_turn: bool = False
 
 
 @dataclass(slots=True)
@@ -86,7 +89,7 @@ NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", defau
 
 
 def as_node(
-    fn: NodeFunction, *, models: Models, default: GeckoContext, book: Book = book_attempt
+    fn: NodeFunction, *, models: Models, default: GeckoContext, book: Book = book_attempt, opens_turn: bool = False
 ) -> Runnable[Any, Any]:
     """Return a graph's node for a node function.
 
@@ -95,11 +98,12 @@ def as_node(
         models: The models that answer its asks.
         default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
         book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
+        opens_turn: True for the node that opens the turn.
 
     Returns:
         A runnable for `StateGraph.add_node`; serves `invoke` and `ainvoke`.
     """
-    return _Node(fn, models, default, book)
+    return _Node(fn, models, default, book, opens_turn=opens_turn)
 
 
 def run_node(
@@ -110,7 +114,7 @@ def run_node(
     try:
         while run.asks is not None:
             NODE_STATE.set(state)
-            run.resume(answer(run.asks, models, config))
+            run.resume(answer(run.asks, models, config, deadline=run.deadline))
         return run.update
     finally:
         run.close()
@@ -124,10 +128,22 @@ async def arun_node(
     try:
         while run.asks is not None:
             NODE_STATE.set(state)
-            run.resume(await aanswer(run.asks, models, config))
+            run.resume(await aanswer(run.asks, models, config, deadline=run.deadline))
         return run.update
     finally:
         run.close()
+
+
+def find_deadline(state: Any, scope: NodeScope) -> float | None:
+    """Return until when the turn's models may answer, as `time.time()`; None without `time_budget_s`."""
+    budget = scope.context.time_budget_s
+    if budget is None:
+        return None
+    if "deadline" in state:  # an attempt's
+        deadline: float | None = state["deadline"]
+        return deadline
+    began = time.time() if scope.opens_turn or not state.get("ledger") else state["ledger"]["started_at"]
+    return float(began + budget)
 
 
 class _Run:
@@ -137,6 +153,7 @@ class _Run:
         self.asks: Sequence[AnyAsk] | None = None
         self.update = self._made = fn(state, scope)
         self._state, self._book, self._accounts = state, book, Accounts()
+        self.deadline = find_deadline(state, scope)
         if isinstance(self._made, GeneratorType):
             self._send(None)
 
@@ -162,8 +179,10 @@ class _Run:
 class _Node(Runnable[Any, Any]):
     """A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already."""
 
-    def __init__(self, fn: NodeFunction, models: Models, default: GeckoContext, book: Book) -> None:
-        self.fn, self.models, self.default, self.book = fn, models, default, book
+    def __init__(
+        self, fn: NodeFunction, models: Models, default: GeckoContext, book: Book, *, opens_turn: bool
+    ) -> None:
+        self.fn, self.models, self.default, self.book, self.opens_turn = fn, models, default, book, opens_turn
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         scope = self._scope(config)
@@ -179,9 +198,10 @@ class _Node(Runnable[Any, Any]):
         except RuntimeError:  # called outside of a graph: a test, a notebook
             runtime = None
         if runtime is None:
-            return NodeScope(self.default, silent, self.models.has)
+            return NodeScope(self.default, silent, self.models.has, opens_turn=self.opens_turn)
         embedded = "|" in (config or {}).get("configurable", {}).get("checkpoint_ns", "")
-        return NodeScope(context_of(runtime.context, self.default), runtime.stream_writer, self.models.has, embedded)
+        context = context_of(runtime.context, self.default)
+        return NodeScope(context, runtime.stream_writer, self.models.has, embedded, self.opens_turn)
 
 
 def _drop_empty(update: Any) -> Any:

@@ -206,3 +206,13 @@ def test_a_request_has_a_time_out(run, server, monkeypatch, tmp_path):
     (tmp_path / "tools.json").write_text(json.dumps([{"name": "hello", "parameters": {"type": "object"}}]))
     code, _, err = run("convert", tmp_path / "tools.json", *words)
     assert (code, "timed out" in err) == (1, True)
+
+
+def test_a_time_budget_holds_with_a_server_that_stalls(run, server):
+    server.hang.set()
+    words = ("--model", "openai:any", "--base-url", server.url, "--set", "time_budget_s=0.5")
+    begun = time.monotonic()
+    code, out, _ = run("run", SHOP_API, "--task", "Buy tea.", *words)
+    assert time.monotonic() - begun < 15, "the server stalls for 30 s, and the client tries three times"
+    assert code == 3
+    assert "time_budget_s" in out.splitlines()[-1]
