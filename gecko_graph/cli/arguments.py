@@ -199,6 +199,7 @@ def _add_history(commands: Any) -> None:
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     choice = parser.add_argument_group("some of the tools (both as often as you like)")
     choice.add_argument("--only", metavar="GLOB", action="append", default=[], help="those of this name: 'issues_*'")
+    choice.add_argument("--allow-remote", action="store_true", help="read https addresses, also where tools refer to")
     choice.add_argument("--tag", metavar="TAG", action="append", default=[], help="those with this tag")
 
 

@@ -62,7 +62,9 @@ def _build_task_scenario(options: argparse.Namespace) -> Scenario:
     state = read_document(options.state) if options.state is not None else {}
     if not isinstance(state, dict):
         raise ScenarioError(f"{options.state}: task state: expected an object, got {type(state).__name__}")
-    return Scenario("task", read_toolkit(tools), state, (Turn(options.task),), GeckoContext(), tools, Path(tools))
+    toolkit = read_toolkit(tools, allow_remote=options.allow_remote)
+    file = Path(tools) if Path(tools).is_file() else None
+    return Scenario("task", toolkit, state, (Turn(options.task),), GeckoContext(), tools, file)
 
 
 def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnapshot) -> Scenario:

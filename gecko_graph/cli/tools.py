@@ -29,7 +29,7 @@ NAMES_SHOWN = 8
 
 def tools(options: argparse.Namespace) -> int:
     """Show the tools of a file, and what it does not define."""
-    toolkit = choose(read_toolkit(options.spec), options)
+    toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     console = screen()
     title = f"{clean(toolkit.title)}: " if toolkit.title else ""
     console.print(Text.assemble((f"{title}{counted(len(toolkit), 'tool')}", "bold")))
@@ -51,10 +51,10 @@ def tools(options: argparse.Namespace) -> int:
 def convert(options: argparse.Namespace) -> int:
     """Write tools as an OpenAPI document; with a model, complete them first."""
     check_model_options(options)
-    source, target = Path(options.source), Path(options.output)
+    target = Path(options.output)
     to_stdout = options.output == "-"
     check_files([("IN", options.source)], [("-o", options.output)])
-    toolkit, failures = choose(read_toolkit(source), options), list[str]()
+    toolkit, failures = choose(read_toolkit(options.source, allow_remote=options.allow_remote), options), list[str]()
     if options.model:
         toolkit, failures = complete(toolkit, Models.bind(build_models(options)[0]))
     _write(toolkit.to_openapi(), target, to_stdout=to_stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,18 @@ from ..toolkit.function_dicts import tool_descriptions
 _OPENAPI = frozenset({"openapi", "swagger", "asyncapi"})
 
 
-def read_toolkit(path: str | Path) -> Toolkit:
+def read_toolkit(path: str | Path, *, allow_remote: bool = False) -> Toolkit:
     """Read the tools of a file: an OpenAPI document, or tool descriptions (function dicts) as YAML, JSON or JSON lines.
+
+    Args:
+        path: The file; `-` for the standard input; with `allow_remote` also an `https` address of an OpenAPI document.
+        allow_remote: Whether an address, and references to the web, are followed.
 
     Raises:
         ToolkitError: The file is missing or broken, or is neither.
     """
+    if "://" in str(path):
+        return Toolkit.from_openapi(str(path), allow_remote=allow_remote)
     file = Path(path)
     if file.suffix == ".py" and file.is_file():
         raise ToolkitError(
@@ -27,7 +34,8 @@ def read_toolkit(path: str | Path) -> Toolkit:
         )
     document = _document(file)  # read once: a pipe cannot be read twice
     if isinstance(document, dict) and document.keys() & _OPENAPI:
-        return Toolkit.from_openapi(file, parsed=document)
+        source = document if str(path) == "-" else file
+        return Toolkit.from_openapi(source, parsed=document, allow_remote=allow_remote)
     if isinstance(document, dict) and {"turns", "tools"} <= document.keys():
         raise ToolkitError(f"{file} is a scenario, which holds its own tools and tasks: gecko-graph run {file}")
     described = tool_descriptions(document, where=str(file))
@@ -73,6 +81,8 @@ def _is_inside(file: Path, folder: Path) -> bool:
 
 
 def _document(file: Path) -> Any:
+    if str(file) == "-":
+        return parse_document(sys.stdin.buffer.read().decode("utf-8-sig", "replace"), where="the standard input")
     if file.suffix != ".jsonl":
         return read_document(file)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import threading
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from gecko_graph.errors import ToolkitError
 from gecko_graph.scenario import read_toolkit
+from tests.cli.command import COMMAND, ENVIRONMENT
 from tests.toolkit.small_documents import document
 
 TWILIO = ["twilio_accounts_v1.json", "twilio_lookups_v2.json", "twilio_verify_v2.json"]
@@ -58,6 +60,27 @@ def test_a_document_comes_through_a_pipe(tmp_path, shared_data):
     reader.start()
     reader.join(60)
     assert read == [read_toolkit(source).names]
+
+
+ADDRESS = "https://api.example/openapi.json"
+
+
+def test_a_document_comes_from_an_address_where_that_is_allowed(shared_data, monkeypatch):
+    name = "twilio_lookups_v2.json"
+    source = json.loads((shared_data / "openapi" / name).read_text("utf-8"))
+    monkeypatch.setattr("gecko_graph.toolkit.openapi.remote.fetch_document", {ADDRESS: source}.__getitem__)
+    assert read_toolkit(ADDRESS, allow_remote=True).names == read_toolkit(shared_data / "openapi" / name).names
+    with pytest.raises(ToolkitError, match=r"allow_remote=True \(--allow-remote\)"):
+        read_toolkit(ADDRESS)
+    with pytest.raises(ToolkitError, match="cannot read"):
+        read_toolkit("http://api.example/openapi.json", allow_remote=True)
+
+
+def test_a_document_comes_from_the_standard_input(shared_data):
+    source = shared_data / "openapi" / "twilio_lookups_v2.json"
+    options = {"capture_output": True, "timeout": 120, "env": ENVIRONMENT, "check": True}
+    done = subprocess.run([*COMMAND, "tools", "-"], input=b"\xef\xbb\xbf" + source.read_bytes(), **options)
+    assert done.stdout.splitlines()[0] == b"Twilio - Lookups: 10 tools"
 
 
 @pytest.mark.parametrize("place", [0, -1])

@@ -272,7 +272,7 @@ class Documents:
         if not url.lower().startswith("https://"):
             raise error_at(at, f"cannot read {url!r}: only files inside the document's folder and https addresses")
         if not self._allow_remote:
-            raise error_at(at, f"{url!r} is on the web, which is not read unless you pass allow_remote=True")
+            raise error_at(at, f"{url!r} is on the web: not read without allow_remote=True (--allow-remote)")
         if url not in self._values:
             if sum(one.startswith("https://") for one in self._values) >= MAX_REMOTE:
                 raise error_at(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
