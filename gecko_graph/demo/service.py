@@ -121,24 +121,19 @@ class OrderService:
         faults: One of `FAULTS` or None for each request in turn; none after the last. `/log` has none.
         idempotent: Whether idempotency keys are honoured; the tools of `toolkit` take them only then.
         database: Path of the SQLite file.
-        hang_s: Seconds that a time-out lasts.
     """
 
     def __init__(
-        self,
-        faults: Iterable[str | None] = (),
-        *,
-        idempotent: bool = True,
-        database: str = ":memory:",
-        hang_s: float = 60,
+        self, faults: Iterable[str | None] = (), *, idempotent: bool = True, database: str = ":memory:"
     ) -> None:
-        self._faults, self._idempotent, self._hang_s = iter(faults), idempotent, hang_s
+        self._faults, self._idempotent = iter(faults), idempotent
         self._lock, self._closing = Lock(), Event()
         self._database = sqlite3.connect(database, check_same_thread=False)
         self._database.execute("CREATE TABLE IF NOT EXISTS books (state TEXT)")
         self._database.execute("CREATE TABLE IF NOT EXISTS log (operation TEXT, args TEXT, key TEXT, result TEXT)")
-        if not self._database.execute("SELECT 1 FROM books").fetchone():
-            self._database.execute("INSERT INTO books VALUES (?)", (json.dumps(START),))
+        if not self._select("SELECT 1 FROM books"):
+            with self._database:
+                self._database.execute("INSERT INTO books VALUES (?)", (json.dumps(START),))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
         self._server.daemon_threads = False  # closing waits for them: they use the database
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -176,13 +171,7 @@ class OrderService:
         return [{"operation": o, "key": key, "args": json.loads(a), "result": json.loads(r)} for o, key, a, r in rows]
 
     def answer(self, request: str, body: Json, key: str | None) -> tuple[int, Json] | None:
-        """Return status and body of an answer; None where the connection is to be closed without one.
-
-        Args:
-            request: Method and target.
-            body: The body's JSON.
-            key: The idempotency key.
-        """
+        """Return status and body of a request such as `GET /log`; None where the connection is to be closed instead."""
         if request == "GET /log":
             return 200, self.log()
         with self._lock:
@@ -192,7 +181,7 @@ class OrderService:
             return 429, {"message": "too many requests"}
         answer = failed if fault.endswith("before") else self._route(request, body, key if self._idempotent else None)
         if fault.startswith("timeout") or fault == "slow":
-            self._closing.wait(0.2 if fault == "slow" else self._hang_s)
+            self._closing.wait(0.2 if fault == "slow" else 60)
         if fault.startswith(("timeout", "lost")):
             return None
         if fault == "wrong schema" and answer[0] == 200:

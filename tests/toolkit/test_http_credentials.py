@@ -8,6 +8,8 @@ import traceback
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import create_gecko
@@ -15,6 +17,8 @@ from gecko_graph.errors import GeckoError, InDoubt, ToolkitError
 from gecko_graph.simulation.real import as_answer
 from gecko_graph.testing import recorded
 from gecko_graph.toolkit import Toolkit
+from gecko_graph.toolkit.openapi import remote
+from gecko_graph.toolkit.openapi.request import build_request
 from tests.toolkit.http_server import as_json, serving
 from tests.toolkit.small_documents import document
 
@@ -249,6 +253,49 @@ def test_a_wrong_server_is_refused(server, about):
     with pytest.raises(ToolkitError, match=about) as caught:
         base_of(TEMPLATE, server)
     assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_server_is_resolved_where_the_document_was_fetched(monkeypatch):
+    whole = {**document({"/x": {"get": {"responses": {}}}}), "servers": [{"url": "../v1"}]}
+    monkeypatch.setattr(remote, "fetch_document", lambda url: whole)
+    toolkit = Toolkit.from_openapi("https://a.test/docs/deep/api.yaml", allow_remote=True)
+    assert toolkit["get_x"].real._base == "https://a.test/docs/v1"
+    del whole["servers"]
+    assert (
+        Toolkit.from_openapi("https://a.test/docs/api.yaml", allow_remote=True)["get_x"].real._base == "https://a.test"
+    )
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.sampled_from(["a", "http://", "https://{a}"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["a", "url", "variables", "enum", "default", "type", "in", "name"]), inner, max_size=3
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(JUNK, JUNK, JUNK, JUNK, JUNK)
+def test_what_is_broken_of_servers_security_and_styles_loses_no_tool(servers, security, scheme, style, encoding):
+    parameter = {"name": "q", "in": "query", "style": style, "explode": scheme, "allowReserved": style}
+    media = {"schema": {"type": "object", "properties": {"a": {}}}, "encoding": encoding}
+    operation = {
+        "responses": {},
+        "parameters": [parameter],
+        "requestBody": {"content": {"multipart/form-data": media}},
+        "servers": servers,
+        "security": security,
+    }
+    components = {"securitySchemes": {"a": scheme, "b": {"type": style, "in": scheme, "name": security}}}
+    (tool,) = toolkit = Toolkit.from_openapi(
+        document({"/x": {"post": operation}}, components=components, servers=security)
+    )
+    assert build_request(tool, "https://a.test", {"q": [1], "a": "x"}, extra={}).url.host == "a.test"
+    (back,) = Toolkit.from_openapi(toolkit.to_openapi())
+    assert back.binding == tool.binding
 
 
 def test_without_a_server_nothing_can_be_opened():
