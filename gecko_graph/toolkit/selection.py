@@ -92,7 +92,7 @@ def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
     """Yield a problem where there are more tools than providers take, or than half of a context window holds."""
     parts = [[tool.name, tool.description, tool.parameters] for tool in tools]
     tokens = len(json.dumps(parts)) // CHARS_PER_TOKEN
-    hint = f"; choose some with select (--only, --tag){_largest_tags(tools)}"
+    hint = f"; choose some with select (--only, --tag){_largest_groups(tools)}"
     if len(tools) > MAX_TOOLS:
         yield Problem("all tools", "size", f"{len(tools)} tools, and providers take {MAX_TOOLS} at most{hint}")
     if tokens > WINDOW_TOKENS // 2:
@@ -101,6 +101,11 @@ def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
         yield Problem("all tools", "size", f"their schemas take {estimate} of every planner prompt, {share}{hint}")
 
 
-def _largest_tags(tools: Iterable[ToolSpec]) -> str:
-    tags = Counter(tag for tool in tools for tag in tool.tags).most_common(_SHOWN)
-    return f": the largest tags are {', '.join(f'{tag} ({number})' for tag, number in tags)}" if tags else ""
+def _largest_groups(tools: Sequence[ToolSpec]) -> str:
+    """Return a hint at the largest tags; where tags do not tell the tools apart, at the largest paths."""
+    groups, kind = Counter(tag for tool in tools for tag in tool.tags), "tags"
+    if len(groups) < 2:
+        paths = ("/".join(path.split("/")[:3]) for tool in tools for path in _paths_of(tool))
+        groups, kind = Counter(f"{path}/**" for path in paths), "paths"
+    largest = ", ".join(f"{group} ({number})" for group, number in groups.most_common(_SHOWN))
+    return f": the largest {kind} are {largest}" if groups else ""

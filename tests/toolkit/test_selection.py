@@ -129,6 +129,13 @@ def test_more_tools_than_a_provider_takes_are_a_problem_with_numbers():
     assert sizes(Toolkit(many[1:])) == []
 
 
+def test_without_tags_the_largest_paths_are_named():
+    many = [tool(f"t{number}", f"/v1/{'charges' if number % 3 else 'refunds'}/{number}") for number in range(130)]
+    (message,) = sizes(Toolkit(many))
+    assert "the largest paths are /v1/charges/** (86), /v1/refunds/** (44)" in message
+    assert len(Toolkit(many).select(paths="/v1/refunds/**")) == 44
+
+
 def test_more_than_half_of_a_context_window_is_a_problem_with_its_estimate():
     long = {"type": "object", "properties": {"a": {"description": "d" * 200_000}}}
     toolkit = Toolkit([ToolSpec(name="a", parameters=long), ToolSpec(name="b", parameters=long)])
