@@ -162,12 +162,16 @@ class Verdict(TypedDict):
 
 
 class RoleUsage(TypedDict):
-    """What one role has cost. `cost` is in US dollars, None where a price is unknown."""
+    """What one role has cost. `cost` is in US dollars, None where a price is unknown.
+
+    `estimated` is set where recorded replies are among the calls: their tokens are a quarter of the characters.
+    """
 
     calls: int
     input_tokens: int
     output_tokens: int
     cost: float | None
+    estimated: NotRequired[bool]
 
 
 Usage: TypeAlias = dict[str, RoleUsage]

@@ -61,7 +61,14 @@ def run_shipped(name):
 def test_a_page_shows_the_whole_run():
     page = Page(run_shipped("files"))
     assert page.has("task", "Move final_report.pdf within document directory")
-    assert page.has("verdict good", "accepted, 3 of 3", "attempt 2 of 2", "tokens read", "I made the directory temp")
+    assert page.has(
+        "verdict good",
+        "accepted, 3 of 3",
+        "attempt 2 of 2",
+        "tokens read",
+        "tokens are an estimate",
+        "I made the directory temp",
+    )
     assert page.has("rows", "the directory document has a directory temp", "state.tree.workspace", "its check does not")
     assert page.has("attempt", "Attempt 1: failed, 0 of 3", "Attempt 2: accepted", "chosen", "mv takes no paths")
     assert page.has("plain calls", "destination", '"../temp"', "path not allowed", "/tree/workspace/contents/temp")

@@ -271,7 +271,10 @@ def format_usage(usage: Usage) -> str:
     by_role = ", ".join(f"{role} {each['calls']}" for role, each in sorted(usage.items()))
     price = "" if spent["cost"] is None else f", ${spent['cost']:.4f}"
     replies = "1 model reply" if spent["calls"] == 1 else f"{spent['calls']:,} model replies"
-    return f"{replies} ({by_role}), {spent['input_tokens']:,} tokens read, {spent['output_tokens']:,} written{price}"
+    tokens = f"{spent['input_tokens']:,} tokens read, {spent['output_tokens']:,} written{price}"
+    if spent.get("estimated"):  # as in the demos
+        tokens = f"about {tokens} (recorded replies: tokens are an estimate)"
+    return f"{replies} ({by_role}), {tokens}"
 
 
 def plan_of(attempt: Record) -> list[Record]:

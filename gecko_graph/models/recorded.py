@@ -130,7 +130,10 @@ class RecordedModel(BaseChatModel):
             "total_tokens": input_tokens + output_tokens,
         }
         return message.model_copy(
-            update={"usage_metadata": usage, "response_metadata": {"model_name": self.model_name}}
+            update={
+                "usage_metadata": usage,
+                "response_metadata": {"model_name": self.model_name, "estimated_usage": True},
+            }
         )
 
     def _seconds(self, message: AIMessage) -> float:

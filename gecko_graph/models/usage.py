@@ -62,8 +62,9 @@ def count(message: BaseMessage | None, *, prices: Mapping[str, Price] = PRICES) 
     given, generated = map((usage if isinstance(usage, Mapping) else {}).get, ("input_tokens", "output_tokens"))
     if message is None or not (is_count(given) and is_count(generated)):
         return {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
-    name = str((message.response_metadata or {}).get("model_name", ""))
-    return count_tokens(given, generated, model_name=name, prices=prices)
+    metadata = message.response_metadata or {}
+    counted = count_tokens(given, generated, model_name=str(metadata.get("model_name", "")), prices=prices)
+    return {**counted, "estimated": True} if metadata.get("estimated_usage") is True else counted
 
 
 def is_count(value: Any) -> TypeGuard[int]:
@@ -107,12 +108,15 @@ def add_all(parts: Iterable[RoleUsage]) -> RoleUsage:
 
 def _add(a: RoleUsage, b: RoleUsage) -> RoleUsage:
     known = a["cost"] is not None and b["cost"] is not None
-    return {
+    spent: RoleUsage = {
         "calls": a["calls"] + b["calls"],
         "input_tokens": a["input_tokens"] + b["input_tokens"],
         "output_tokens": a["output_tokens"] + b["output_tokens"],
         "cost": _money((a["cost"] or 0.0) + (b["cost"] or 0.0)) if known else None,
     }
+    if a.get("estimated") or b.get("estimated"):
+        spent["estimated"] = True
+    return spent
 
 
 def _money(dollars: float) -> float:

@@ -71,5 +71,13 @@ def test_a_reply_that_tells_no_tokens_is_a_call_of_unknown_cost(reply):
     assert count(reply) == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
 
 
+def test_recorded_tokens_are_an_estimate_also_in_a_sum():
+    recorded = message("recorded").model_copy(update={"response_metadata": {"estimated_usage": True}})
+    spent = add_usage({"planner": count(recorded)}, {"planner": count(message("qwen"))})
+    assert spent["planner"]["estimated"]
+    assert total({**spent, "judge": count(message("qwen"))})["estimated"]
+    assert "estimated" not in total({"judge": count(message("qwen"))})
+
+
 def test_a_call_that_failed_costs_nothing():
     assert count_tokens(0, 0, model_name="unknown")["cost"] == 0.0
