@@ -11,6 +11,9 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.complaint` | `call`, `complaints` | the validator refused it |
 | `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear` | a rung answered it |
 | `gecko.change` | `call`, `patch`, `refused`, `race` | a change was committed or refused; `race`: overlapping calls |
+| `gecko.execute` | `call` | the agent makes a call for real (attempt 0, as the next two) |
+| `gecko.executed` | `call`, `status`, `result` | it was answered; `in_doubt` where it is open if it took effect |
+| `gecko.sync` | `call`, `patch`, `drift` | the task state follows; what differed from the prediction |
 | `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has given its verdict |
 """
 
@@ -30,6 +33,9 @@ EventType = Literal[
     "gecko.result",
     "gecko.change",
     "gecko.verdict",
+    "gecko.execute",
+    "gecko.executed",
+    "gecko.sync",
 ]
 
 Emit: TypeAlias = Callable[[dict[str, Any]], None]

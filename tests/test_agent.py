@@ -88,7 +88,7 @@ def test_an_approved_plan_is_carried_out_with_the_values_that_reality_gives(shop
     out = agent.invoke(Command(resume={"decisions": [APPROVE] * 3}), thread())
     assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
     assert out["execution"]["status"] == "done"
-    assert "Done: cancel" in out["messages"][-1].text
+    assert out["messages"][-1].text == "Ordered."
 
 
 def test_without_a_saver_a_review_is_refused_before_anything_is_asked(shop):

@@ -29,6 +29,7 @@ exit code: 0 accepted, 1 not accepted, 2 a mistake in the command or its files,
 _DEMO_EXAMPLES = """\
 examples:
   gecko-graph demo              # files: a wrong folder, found by the checklist, then right
+  gecko-graph demo order        # rehearse, show the plan, ask, then do it against a real service on this machine
   gecko-graph demo shop         # a contract refuses an order that the credit does not cover
   gecko-graph demo calendar     # a wrong date is refused, then the user must be asked (exit code 1)
   gecko-graph demo --html run.html   # the same as a page for a browser
@@ -127,6 +128,7 @@ def _add_demo(commands: Any) -> None:
     texts = _format_help("Run an example that comes with the package, with recorded replies.", _DEMO_EXAMPLES)
     parser = commands.add_parser("demo", help="run an example, without a key or a network", **texts)
     parser.add_argument("name", nargs="?", metavar="NAME", help="which example (files)")
+    parser.add_argument("--yes", action="store_true", help="of the example `order`: approve the plan without asking")
     parser.add_argument("--list", action="store_true", help="list the examples and where their files lie")
     _add_html(parser)
 

@@ -33,6 +33,7 @@ from . import saving
 from .history import read_turns, write_page
 from .models import build_models, live_roles, read_role_models
 from .options import check_options, check_target, load_scenario, next_task
+from .order import demo_order
 from .screen import screen
 
 WAKE_S = 0.5
@@ -60,6 +61,13 @@ def demo(options: argparse.Namespace) -> int:
     console.print(Text(f"{scenario.where}: recorded replies, no key, no network", "dim"))
     check_target("--html", options.html)
     saver = InMemorySaver()
+    if name == "order":
+        code = demo_order(scenario, saver, console, approved=options.yes)
+        if options.html:
+            write_page(options.html, list(read_turns(saver, scenario.name)), title=name)
+        return code
+    if options.yes:
+        raise GeckoError(f"--yes approves what `demo order` would do; the example {name!r} does nothing real")
     outputs = _run_turns(scenario, scenario.gecko(checkpointer=saver), console, thread=name)
     if options.html:
         write_page(options.html, list(read_turns(saver, name)), title=name)

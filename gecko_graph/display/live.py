@@ -246,6 +246,23 @@ def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "feedback", feedback
 
 
+def _execute(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "real", words.format_call(event["call"])
+
+
+def _executed(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    word = "in doubt" if event["status"] == "in_doubt" else event["status"]
+    yield word, f"{event['call']['name']}: {words.format_result(event['result'])}"
+
+
+def _sync(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    name = event["call"]["name"]
+    for mark in words.format_patch(event["patch"] or []):
+        yield "change", f"{name}: {mark.sign} {mark.place} {mark.value}".rstrip()
+    for drift in event["drift"]:
+        yield "drift", f"{name}: {words.format_drift(drift)}"
+
+
 _LINES = {
     "gecko.state": _state,
     "gecko.checklist": _checklist,
@@ -255,4 +272,7 @@ _LINES = {
     "gecko.result": _result,
     "gecko.change": _change,
     "gecko.verdict": _verdict,
+    "gecko.execute": _execute,
+    "gecko.executed": _executed,
+    "gecko.sync": _sync,
 }

@@ -206,6 +206,14 @@ def _change(kind: str, place: str = "", value: str = "") -> Mark:
     return Mark(SIGNS.get(kind, "…"), clean(place), clean(cut(value, 2 * VALUE_CHARS)))
 
 
+def format_drift(drift: Record) -> str:
+    """Return one place where reality differed from the prediction."""
+    if drift["kind"] == "schema":
+        return f"the result breaks its schema: {prose(str(drift['real']))}"
+    values = f"{format_value(drift['predicted'])} → {format_value(drift['real'])}"
+    return f"{drift['kind']} {drift['path']}: predicted → real {values}"
+
+
 def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str:
     """Format a verdict in one line: `failed, 1 of 2`, `accepted, 2 of 2; rests on 1 made-up value: number`.
 

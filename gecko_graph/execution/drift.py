@@ -98,8 +98,13 @@ def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[s
     for path in dict.fromkeys([*old, *new]):
         one, other = old.get(path), new.get(path)
         both = isinstance(one, dict | list) and type(one) is type(other)
-        if not both and (type(one) is not type(other) or one != other or (path in old) != (path in new)):
+        if not both and not (_same(one, other) and (path in old) == (path in new)):
             yield path, one, other
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Return whether two scalars are one JSON value: 5 and 5.0 are, 1 and true are not."""
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def _moved(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:

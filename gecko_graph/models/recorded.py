@@ -170,6 +170,8 @@ def _reply_at(
     of, where, number = f"turn {turn + 1}", f"turns[{turn}].replies.{role}", max(attempt, 1)
     replies = _pick(turns, turn, of).get(role, ())
     if role == "planner":
+        if not attempt:  # the answer after a plan was carried out: the planner's own, at the end of its last attempt
+            number, question = max(len(replies), 1), max(len(replies[-1]) - 1, 0) if replies else 0
         replies = _pick(replies, number - 1, f"the planner's attempt {number} of {of}")
         reply = _pick(replies, question, f"the planner's reply {question + 1} in attempt {number} of {of}")
         return reply, f"{where}[{number - 1}][{question}]"

@@ -69,7 +69,7 @@ def begin_call(
         entry["departure"] = departure
     else:
         fresh.add(entry["token"])
-        scope.emit(event("gecko.call", attempt=0, call=call, real=True))
+        scope.emit(event("gecko.execute", attempt=0, call=call))
     return {"journal": [entry]}
 
 
@@ -101,9 +101,7 @@ def call_tool(
     answer, late = yield from tried(tool, entry, scope)
     made: ExecutedCall = {**entry, "status": answer.status, "result": answer.result, "by": "tool"}
     made |= {"status": "in_doubt"} if late and not tool.reads else {"ended_at": time.time()}
-    scope.emit(
-        event("gecko.result", attempt=0, call=entry["call"], status=made["status"], result=answer.result, real=True)
-    )
+    scope.emit(event("gecko.executed", attempt=0, call=entry["call"], status=made["status"], result=answer.result))
     return {"journal": [made]}
 
 

@@ -45,7 +45,7 @@ def sync(
     outcome, departure = yield from booked(request, entry, planned, scope)
     step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
     after = apply_patch(state["task_state"], outcome["patch"] or [])
-    scope.emit(event("gecko.change", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
+    scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
     update = {"task_state": after, "steps": [*state["steps"], step], "fidelity": {request.tool.name: tally(entry)}}
     return {**update, "journal": [entry], **departed({**state, "steps": update["steps"]}, entry, departure)}
 
