@@ -65,10 +65,6 @@ def _paths_of(tool: ToolSpec) -> list[str]:
     return [tool.binding.path] if tool.binding is not None else []
 
 
-def _equals(value: str, pattern: str) -> bool:
-    return value == pattern
-
-
 def _matches(value: str, pattern: str) -> bool:
     return value == pattern or fnmatchcase(value, pattern)
 
@@ -81,7 +77,7 @@ def _matches_path(path: str, pattern: str) -> bool:
 
 
 _KINDS: dict[str, tuple[Callable[[ToolSpec], Sequence[str]], Callable[[str, str], bool]]] = {
-    "names": (lambda tool: [tool.name], _equals),
+    "names": (lambda tool: [tool.name], str.__eq__),
     "match": (lambda tool: [tool.name], _matches),
     "tags": (lambda tool: tool.tags, _matches),
     "paths": (_paths_of, _matches_path),
