@@ -18,7 +18,7 @@ from rich.text import Text
 
 from ..display.drafts import Draft
 from ..display.live import show
-from ..display.words import clean, counted, cut, format_verdict, prose
+from ..display.words import clean, counted, cut, format_value, format_verdict, prose
 from ..errors import GeckoError
 from ..graph import Gecko, create_gecko
 from ..state import Attempt, JsonObject, Rehearsal
@@ -29,6 +29,7 @@ from .options import check_files, check_target
 from .screen import screen
 
 TASK_CHARS = 80
+KEYS_SHOWN = 12
 
 
 def history(options: argparse.Namespace) -> int:
@@ -122,10 +123,22 @@ class SavedTurn:
     start_state: JsonObject | None = None
 
 
+def show_given(console: Console, state: JsonObject) -> None:
+    """Print the given start state, a line for each key."""
+    for key, value in list(state.items())[:KEYS_SHOWN]:
+        console.print(Text(f"[-] given    {clean(key)}: {format_value(value)}", "dim"))
+    if len(state) > KEYS_SHOWN:
+        console.print(Text(f"[-] given    and {len(state) - KEYS_SHOWN} more keys", "dim"))
+
+
 def show_turn(turn: SavedTurn, number: int, console: Console) -> None:
     """Print one turn."""
     console.print(Text.assemble((f"Turn {number}", "bold"), f"  {prose(turn.task)}"))
     console.print(Text(f"{counted(turn.checkpoints, 'checkpoint')}, the last one of {turn.saved_at}", "dim"))
+    if number == 1 and turn.start_state and turn.rehearsal is not None:
+        supposed = turn.rehearsal.get("supposed_state")
+        made_up = supposed["state"] if supposed else {}
+        show_given(console, {key: value for key, value in turn.start_state.items() if key not in made_up})
     show(console, [*map(dict, turn.attempts), *turn.open_attempts], turn.rehearsal, waiting="interrupted here")
     if turn.rehearsal is None:
         console.print(Text("not over: `gecko-graph run ... --resume` continues here", "yellow"))

@@ -27,10 +27,10 @@ from ..scenario import Recorder, Scenario, examples, play, shipped
 from ..scenario.identity import check_same, has_identity
 from ..scenario.play import read_verdicts, unanswered
 from ..scenario.recorder import check_target as check_record_target
-from ..state import Role
+from ..state import JsonObject, Role
 from ..toolkit.selection import find_size_problems
 from . import saving
-from .history import read_turns, write_page
+from .history import read_turns, show_given, write_page
 from .models import build_models, live_roles, read_role_models
 from .options import check_options, check_target, load_scenario, next_task
 from .order import demo_order
@@ -38,6 +38,7 @@ from .screen import screen
 
 WAKE_S = 0.5
 NO_ANSWER = 3
+BROKEN_SHOWN = 3
 
 
 class Interrupted(KeyboardInterrupt):
@@ -87,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     recorder = Recorder(scenario) if options.out else None
     thread = options.thread or scenario.name
     console = screen(stderr=options.json == "-")
-    _warn_of_size(scenario, options, console)
+    _warn_of_tools(scenario, options, console)
     opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
     with opened as saver:
         gecko = _create_gecko(scenario, options, saver, recorder)
@@ -137,9 +138,15 @@ def _write_recording(
         console.print(Text(f"hint         played without a model it differs: {clean(difference)}", "yellow"))
 
 
-def _warn_of_size(scenario: Scenario, options: argparse.Namespace, console: Console) -> None:
-    for problem in find_size_problems(list(scenario.tools)) if "planner" in live_roles(options) else ():
-        console.print(Text(f"warning      {clean(problem.message)}", "yellow"))
+def _warn_of_tools(scenario: Scenario, options: argparse.Namespace, console: Console) -> None:
+    sizes = find_size_problems(list(scenario.tools)) if "planner" in live_roles(options) else []
+    broken = scenario.tools.broken
+    messages = [problem.message for problem in sizes]
+    messages += [f"{problem.tool}: {problem.message}" for problem in broken[:BROKEN_SHOWN]]
+    if len(broken) > BROKEN_SHOWN:
+        messages.append(f"{len(broken) - BROKEN_SHOWN} more parts cannot be read (gecko-graph tools lists them)")
+    for message in messages:
+        console.print(Text(f"warning      {clean(message)}", "yellow"))
 
 
 def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ()) -> int:
@@ -205,8 +212,9 @@ def _check_saved(
 class _TurnDisplay:
     """Shows each turn while it runs."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, given: JsonObject) -> None:
         self._console = console
+        self._given = given
         self._stack = ExitStack()
         self._progress: Progress | None = None
 
@@ -217,8 +225,10 @@ class _TurnDisplay:
         self._stack.close()
 
     def begin(self, task: str) -> None:
-        """Show the task of a turn that begins."""
+        """Show the task of a turn that begins, and the state that the first one starts from."""
         self._console.print(Text.assemble(("task ", "bold"), prose(task)))
+        show_given(self._console, self._given)
+        self._given = {}
         self._progress = self._stack.enter_context(progress(self._console))
 
     def take(self, event: dict[str, Any]) -> None:
@@ -243,7 +253,7 @@ def _run_turns(
 ) -> list[dict[str, Any]]:
     """Run and show the turns; return their outputs, of a run that was finished before the last one's."""
     outputs: list[dict[str, Any]] = []
-    with _TurnDisplay(console) as display:
+    with _TurnDisplay(console, {} if resume else scenario.state) as display:
         handlers: dict[str, Callable[[Any], None]] = {
             "turn": display.begin,
             "event": display.take,
@@ -320,7 +330,8 @@ def _write_json(target: str, scenario: Scenario, outputs: Sequence[Mapping[str, 
         }
         for output in outputs
     ]
-    text = json.dumps({"scenario": scenario.name, "turns": turns}, ensure_ascii=False, indent=1) + "\n"
+    document = {"scenario": scenario.name, "start_state": scenario.state, "turns": turns}
+    text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     if target == "-":
         sys.stdout.write(text)
         return

@@ -48,7 +48,7 @@ def bootstrapper(
         TaskError: The conversation holds no task, or the given checklist is malformed.
         ContractError: A `check` of the given checklist cannot be parsed.
     """
-    task = task_of(state.get("messages", []))
+    task, started_at = task_of(state.get("messages", [])), time.time()
     items, mark, used = given_checklist(state, embedded=scope.embedded)
     given = state.get("task_state")
     given = {} if given is None else given
@@ -71,7 +71,7 @@ def bootstrapper(
     if items is not None:
         scope.emit(event("gecko.checklist", attempt=0, items=items, failure=""))
     going_on = state.get("continued")
-    ledger: Ledger = {"turn": next_turn(state), "started_at": time.time(), "usage": {}, "asked": {}}
+    ledger: Ledger = {"turn": next_turn(state), "started_at": started_at, "usage": {}, "asked": {}}
     return {
         "task_state": whole,
         "supposed": supposed,

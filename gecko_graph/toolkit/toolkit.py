@@ -59,7 +59,7 @@ class Toolkit:
         self.lets: JsonObject = dict(lets or {})
         self.invariants = tuple(invariants)
         self.title = title
-        self._broken = tuple(broken)
+        self.broken = tuple(broken)
 
     @classmethod
     def from_openapi(
@@ -210,7 +210,7 @@ class Toolkit:
     @cached_property
     def problems(self) -> list[Problem]:
         """What the tools' sources leave open, contradict, or write in vain."""
-        return [*find_size_problems(list(self)), *self._broken, *find_problems(self)]
+        return [*find_size_problems(list(self)), *self.broken, *find_problems(self)]
 
     def open(self, *names: str) -> Toolkit:
         """Return the toolkit with the real functions of these reads opened: a rehearsal may run them.
@@ -248,9 +248,9 @@ class Toolkit:
             ToolkitError: A pattern matches nothing, or no tool matches all kinds; near names are in the message.
         """
         patterns = {"names": names, "match": match, "tags": tags, "paths": paths}
-        chosen = select_tools(list(self), patterns, self._broken)
+        chosen = select_tools(list(self), patterns, self.broken)
         kept = {tool.name for tool in chosen}
-        broken = [problem for problem in self._broken if problem.tool in kept]
+        broken = [problem for problem in self.broken if problem.tool in kept]
         return Toolkit(chosen, lets=self.lets, invariants=self.invariants, title=self.title, broken=broken)
 
     def replace(self, *specs: ToolSpec) -> Toolkit:
@@ -259,7 +259,7 @@ class Toolkit:
         for name in changed:
             self._check_known(name, "cannot replace")
         tools = [changed.get(tool.name, tool) for tool in self]
-        return Toolkit(tools, lets=self.lets, invariants=self.invariants, title=self.title, broken=self._broken)
+        return Toolkit(tools, lets=self.lets, invariants=self.invariants, title=self.title, broken=self.broken)
 
     def to_openapi(self) -> JsonObject:
         """Return an OpenAPI 3.1 document; `from_openapi` reads the same tools from it.

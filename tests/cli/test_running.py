@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
+import yaml
 
-from gecko_graph.scenario import examples
+from gecko_graph.scenario import examples, shipped
 from tests.cli.command import CALENDAR, COMMAND, ENVIRONMENT, FILES, SHOP, SHOP_API, mistake, process
 
 
@@ -93,6 +95,34 @@ def test_json_to_the_standard_output_leaves_the_lines_to_stderr(run):
     assert code == 1
     assert json.loads(out)["turns"][0]["rehearsal"]["verdict"]["word"] == "needs_user"
     assert "[1] verdict  needs the user" in err
+
+
+def test_the_given_state_and_the_checklist_stand_before_the_first_attempt_and_in_the_json(run, tmp_path):
+    _, out, _ = run("run", SHOP, "--json", tmp_path / "out.json", "--save", tmp_path / "runs.sqlite")
+    before = out[: out.index("[1] attempt")]
+    assert '[-] given    customer: {"name": "Lena Brandt", "credit": 40.0}' in before
+    assert "[-] expected exactly one order was placed" in before
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["start_state"] == shipped("shop").state
+    assert written["turns"][0]["rehearsal"]["checklist"][0]["description"] == "exactly one order was placed"
+    history = run("history", tmp_path / "runs.sqlite", "order-within-credit")[1]
+    assert before.splitlines()[1:] == history.splitlines()[2 : len(before.splitlines()) + 1]
+
+
+def test_a_run_names_what_of_its_document_cannot_be_read(run, tmp_path):
+    document = yaml.safe_load(Path(SHOP_API).read_text(encoding="utf-8"))
+    for number in range(5):
+        document["paths"][f"/broken{number}"] = {"get": {"operationId": f"b{number}", "parameters": [{"$ref": "#/no"}]}}
+    (tmp_path / "api.yaml").write_text(yaml.safe_dump(document))
+    case = yaml.safe_load(Path(SHOP).read_text(encoding="utf-8")) | {"tools": "api.yaml"}
+    (tmp_path / "case.yaml").write_text(yaml.safe_dump(case))
+    code, out, _ = run("run", tmp_path / "case.yaml")
+    assert code == 0
+    warnings = [line for line in out.splitlines() if line.startswith("warning ")]
+    assert len(warnings) == 4
+    assert "b0" in warnings[0]
+    assert "2 more" in warnings[-1]
+    assert "gecko-graph tools" in warnings[-1]
 
 
 def test_run_with_a_knob(run):
