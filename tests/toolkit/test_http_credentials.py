@@ -131,8 +131,9 @@ def test_a_broken_credential_says_nothing_of_itself(here, source):
 
 @pytest.mark.parametrize("scheme", ["basic", "bearer", "head", "query", "cookie"])
 @pytest.mark.parametrize("status", [200, 401, 503])
-def test_no_credential_in_what_comes_back(here, scheme, status):
+def test_no_credential_in_what_comes_back(here, caplog, scheme, status):
     """The server echoes all that it was sent, as servers of tests and error pages do."""
+    caplog.set_level("DEBUG")
     secret = f"me:{SECRET}" if scheme == "basic" else SECRET
     here.answer = lambda asked: as_json({"target": asked.target, "headers": asked.headers, secret: secret}, status)
     for method in ("get", "post"):
@@ -142,6 +143,8 @@ def test_no_credential_in_what_comes_back(here, scheme, status):
             shown = json.dumps(answer.result, ensure_ascii=False)
         except InDoubt as error:
             shown = "".join(traceback.format_exception(error))
+        assert "HTTP Request" in caplog.text  # httpx logs each request's address
+        shown += caplog.text
         for hidden in (SECRET, "s3cr3t", base64.b64encode(secret.encode()).decode()):
             assert hidden not in shown
         assert "s3cr3t" not in repr(toolkit["t"]) + repr(toolkit["t"].real) + json.dumps(toolkit.to_openapi())

@@ -42,11 +42,14 @@ class Secrets:
 
     def apply(self, request: httpx.Request) -> None:
         """Put the credentials on a request, in the place of what stands there under their names."""
+        request.headers.encoding = "utf-8"  # else httpx chooses one by what is there already
         for scheme, value in self._chosen:
             where, name = scheme.get("in"), str(scheme.get("name"))
             if where == "query":
-                kept = _others(request.url.query.decode(), "&", name)
-                request.url = request.url.copy_with(query="&".join([*kept, f"{_quote(name)}={_quote(value)}"]).encode())
+                # not in the URL, which httpx writes to its log
+                path, _, query = request.extensions.get("target", request.url.raw_path).decode().partition("?")
+                pairs = [*_others(query, "&", name), f"{_quote(name)}={_quote(value)}"]
+                request.extensions["target"] = f"{path}?{'&'.join(pairs)}".encode()
             elif where == "cookie":
                 kept = _others(request.headers.get("cookie", ""), "; ", name)
                 request.headers["cookie"] = "; ".join([*kept, f"{name}={value}"])
@@ -74,7 +77,8 @@ def _header(scheme: JsonObject, value: str) -> str:
 
 def _spellings(scheme: JsonObject, value: str) -> Iterator[str]:
     """Yield what an answer may show of a credential: as it is, quoted, as JSON, and headers read as Latin-1."""
-    for one in {value, _header(scheme, value).rpartition(" ")[2], value.partition(":")[2]}:
+    password = value.partition(":")[2] if scheme.get("scheme") == "basic" else value
+    for one in {value, _header(scheme, value).rpartition(" ")[2], password}:
         yield from (one, _quote(one), json.dumps(one)[1:-1], one.encode().decode("latin-1"))
 
 
