@@ -100,8 +100,15 @@ examples:
   gecko-graph history runs.sqlite monday --html run.html   # the same as a page for a browser
 """
 
+_COMPLETION_EXAMPLES = """\
+examples:
+  gecko-graph completion bash           # in ~/.bashrc: source <(gecko-graph completion bash)
+  gecko-graph completion zsh            # in ~/.zshrc, behind compinit: source <(gecko-graph completion zsh)
+  gecko-graph completion fish           # in config.fish: gecko-graph completion fish | source
+"""
 
-def build_parser() -> argparse.ArgumentParser:
+
+def build_parser() -> HintingParser:
     """Return the parser of all commands."""
     parser = HintingParser(prog="gecko-graph", **_format_help(_MAIN, _MAIN_EXAMPLES))
     parser.add_argument("--version", action="version", version=f"gecko-graph {__version__}")
@@ -112,6 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_tools(commands)
     _add_convert(commands)
     _add_history(commands)
+    _add_completion(commands)
     return parser
 
 
@@ -203,6 +211,12 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     choice.add_argument("--only", metavar="GLOB", action="append", default=[], help="those of this name: 'issues_*'")
     choice.add_argument("--allow-remote", action="store_true", help="read https addresses, also where tools refer to")
     choice.add_argument("--tag", metavar="TAG", action="append", default=[], help="those with this tag")
+
+
+def _add_completion(commands: Any) -> None:
+    texts = _format_help("Print a script that completes commands and options in a shell.", _COMPLETION_EXAMPLES)
+    parser = commands.add_parser("completion", help="print the completion script of a shell", **texts)
+    parser.add_argument("shell", metavar="SHELL", help="bash, zsh or fish")
 
 
 def _add_html(parser: argparse._ActionsContainer) -> None:

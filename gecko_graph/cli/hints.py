@@ -17,7 +17,7 @@ class HintingParser(argparse.ArgumentParser):
         """Parse as argparse does; an unrecognized argument is reported by its command's parser."""
         options, extra = self.parse_known_args(args, namespace)
         if extra:
-            command = self._command(getattr(options, "command", None))
+            command = self.commands().get(getattr(options, "command", None) or "", self)
             command.error(format_unrecognized(extra, command.options()))
         return options
 
@@ -33,12 +33,10 @@ class HintingParser(argparse.ArgumentParser):
         """Return the parser's long options."""
         return [name for action in self._actions for name in action.option_strings if name.startswith("--")]
 
-    def _command(self, name: str | None) -> HintingParser:
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction) and name in action.choices:
-                found: HintingParser = action.choices[name]
-                return found
-        return self
+    def commands(self) -> dict[str, HintingParser]:
+        """Return the parsers of the commands by name."""
+        groups = [action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        return {str(name): parser for choices in groups for name, parser in choices.items()}
 
 
 def format_unrecognized(extra: Sequence[str], options: Sequence[str]) -> str:

@@ -121,7 +121,7 @@ def test_the_help_of_run_names_every_knob_with_its_default(run):
         assert "(null: " in line if default is None else line.endswith(f"({shown})"), line
 
 
-@pytest.mark.parametrize("command", [(), ("demo",), ("run",), ("tools",), ("convert",), ("history",)])
+@pytest.mark.parametrize("command", [(), ("demo",), ("run",), ("tools",), ("convert",), ("history",), ("completion",)])
 def test_help_teaches_with_examples_that_parse(run, command):
     code, out, _ = run(*command, "--help")
     assert code == 0
