@@ -9,27 +9,30 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
+from itertools import chain, cycle
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from time import time
+from typing import Any, NamedTuple
 
 from .channels import AttemptState, apply_update
 from .context import GeckoContext
-from .errors import GeckoError, RunFailure, StateError, ToolkitError
+from .errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
+from .execution.records import ExecutedCall
 from .models.ask import AnyAsk, Reply
 from .models.factory import ModelLike, Models
 from .models.node import NodeScope, Update, arun_node, book_attempt, run_node, silent
 from .models.usage import add_usage
-from .nodes.planner import LONGEST_ID, LONGEST_NAME
 from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
+from .nodes.sync import book_call
 from .nodes.validator import validator
-from .schemas.complaints import about
 from .schemas.findings import excerpt
 from .simulation.ladder import ladder_of, rungs_of
-from .simulation.rung import Rung
-from .state import VERSION, Call, Complaint, JsonObject, Role, Step, Usage
+from .simulation.rung import Answer, Rung
+from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Usage
 from .task_state.digest import check_json, clone, digest
 from .toolkit import Toolkit
+from .toolkit.check import Rejection, read_call
 from .waiting import WaitingLine
 
 _NOTES = ("facts", "semantic", "asked")
@@ -84,7 +87,7 @@ class World:
         ]
         self._start: JsonObject = clone(given)
         self._usage: Usage = {}
-        self._line = WaitingLine()
+        self._line, self._toolkit = WaitingLine(), toolkit
         self._now = _Point.first(self._start)
         self._taken: set[str] = set()
 
@@ -101,17 +104,77 @@ class World:
             GeckoError: The world would wait for itself: called by one of its own tools, or in an event loop while an
                 `acall` is under way there.
         """
-        with self._line.turn():
-            state = self._now.values
-            update = run_node(self._answer(call), state, self._scope, models=self._models, book=book_attempt)
-            return self._commit(update)
+        return self.call_all([call])[0]
 
     async def acall(self, call: Any) -> Step:
         """Answer as `call` does, without blocking the event loop."""
+        return (await self.acall_all([call]))[0]
+
+    def call_all(self, calls: Iterable[Any]) -> list[Step]:
+        """Answer the calls of one message, under `GeckoContext.parallel_calls`; their steps are in the same order."""
+        with self._line.turn():
+            node, state = self._answer(calls), self._now.values
+            return self._commit(run_node(node, state, self._scope, models=self._models, book=book_attempt))
+
+    async def acall_all(self, calls: Iterable[Any]) -> list[Step]:
+        """Answer as `call_all` does, without blocking the event loop."""
         async with self._line.aturn():
-            state = self._now.values
-            update = await arun_node(self._answer(call), state, self._scope, models=self._models, book=book_attempt)
-            return self._commit(update)
+            node, state = self._answer(calls), self._now.values
+            return self._commit(await arun_node(node, state, self._scope, models=self._models, book=book_attempt))
+
+    def record(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
+        """Book a call that was really made, so that the task state follows reality.
+
+        What it changed is found as by the agent's `sync`: by contract or `simulate`, with the real result's values in
+        the place of what they make up; else by the model, where there is one.
+
+        Args:
+            call: The call, with its real arguments.
+            answer: What it came to.
+            predicted: What a simulation has answered to it, for a tool without contract and `simulate`.
+
+        Returns:
+            A journal's entry, with its `drift`, and a broken result schema or postcondition as `departure`.
+
+        Raises:
+            ToolkitError: The toolkit has no such tool.
+        """
+        with self._line.turn():
+            entry, state = self._entry(call, answer), self._now.values
+            node = partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
+            self._commit(run_node(node, state, self._scope, models=self._models, book=book_attempt))
+            return entry
+
+    async def arecord(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
+        """Record as `record` does, without blocking the event loop."""
+        async with self._line.aturn():
+            entry, state = self._entry(call, answer), self._now.values
+            node = partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
+            self._commit(await arun_node(node, state, self._scope, models=self._models, book=book_attempt))
+            return entry
+
+    def records(self, first: int = 0) -> list[JsonObject]:
+        """Return the calls from the given one on, each with what it noted, for another world's `replay`; a copy."""
+        steps, notes = self._now.values["steps"][first:], self._now.notes[first:]
+        return clone([{"step": step, "note": note} for step, note in zip(steps, notes, strict=True)])
+
+    def replay(self, records: Sequence[JsonObject], usage: Usage | None = None) -> None:
+        """Go on by calls that another world has answered, and by what its models have cost.
+
+        A change that does not apply in this state is left out, and marked as refused.
+        """
+        with self._line.turn():
+            self._usage = add_usage(self._usage, usage or {})
+            for step, note in ((record["step"], record["note"]) for record in clone(list(records))):
+                try:
+                    self._go_to(self._now.through([step], [note]))
+                except PatchConflict as conflict:
+                    step["outcome"] |= {"patch": [], "refused": f"the change does not apply: {conflict}"}
+                    self._go_to(self._now.through([step], [note]))
+
+    def check(self, call: Mapping[str, Any]) -> Rejection | None:
+        """Return why a call must not be made for real in this state, as `Toolkit.check`; None where it may."""
+        return self._toolkit.check(call, self._now.values["task_state"], unclear=self._scope.context.unclear or "pass")
 
     @property
     def state(self) -> JsonObject:
@@ -176,10 +239,15 @@ class World:
         Raises:
             GeckoError: As for a new world; the snapshot is not one, or was edited.
         """
+        return cls(toolkit, **more).resume(snapshot)
+
+    def resume(self, snapshot: Mapping[str, Any]) -> World:
+        """Return another world, with this one's tools, models and knobs, at a snapshot's point; raises as `restore`."""
         try:
             check_json(snapshot, what="snapshot")
-            world = cls(toolkit, state=snapshot["start"], **more)
-            world._go_to(world._now.through(clone(snapshot["log"]), clone(snapshot["notes"])))
+            world = self.fork()
+            world._start = clone(snapshot["start"])
+            world._go_to(_Point.first(world._start).through(clone(snapshot["log"]), clone(snapshot["notes"])))
             world._usage = add_usage({}, snapshot["usage"])
             same = digest(world.snapshot()) == digest(snapshot)
         except (LookupError, TypeError, ValueError, AttributeError, RunFailure) as error:
@@ -188,16 +256,30 @@ class World:
             raise StateError("snapshot: it was edited; to begin with another state, use World(toolkit, state=...)")
         return world
 
-    def _answer(self, given: Any) -> partial[Generator[list[AnyAsk], list[Reply], Update]]:
-        call, complaint = read_call(given, taken=self._taken, number=len(self._now.values["steps"]) + 1)
-        return partial(answer_call, call=call, complaint=complaint, nodes=self._nodes)
+    def _answer(self, calls: Iterable[Any]) -> partial[Generator[list[AnyAsk], list[Reply], Update]]:
+        taken, given = {*self._taken}, list[Given]()
+        for number, each in enumerate(calls, len(self._now.values["steps"]) + 1):
+            given.append(read_call(each, taken=taken, number=number))
+            taken.add(given[-1][0]["id"])
+        return partial(answer_calls, given=given, nodes=self._nodes)
 
-    def _commit(self, update: Update) -> Step:
+    def _entry(self, given: Call, answer: Answer) -> ExecutedCall:
+        if given["name"] not in self._toolkit:
+            raise ToolkitError(f"record: unknown tool {given['name']!r}; known: {', '.join(self._toolkit.names)}")
+        known = {"id": given["id"]} if given["id"] not in self._taken else {}
+        number = len(self._now.values["steps"]) + 1
+        call, _ = read_call({"name": given["name"], "args": given["args"], **known}, taken=self._taken, number=number)
+        word, now = answer.status, time()
+        entry: ExecutedCall = {"call": call, "status": word, "key": "", "token": "", "tries": 1, "started_at": now}
+        return {**entry, "ended_at": now, "by": "tool", "result": answer.result}
+
+    def _commit(self, update: Update) -> list[Step]:
         self._usage = add_usage(self._usage, update.pop("usage", {}))
-        self._now = self._now.after(update)
-        step: Step = clone(update["steps"][0])
-        self._taken.add(step["call"]["id"])
-        return step
+        if update["steps"]:
+            self._now = self._now.after(update)
+        steps: list[Step] = clone(update["steps"])
+        self._taken |= {step["call"]["id"] for step in steps}
+        return steps
 
     def _go_to(self, point: _Point) -> None:
         self._now = point
@@ -220,7 +302,8 @@ class _Point(NamedTuple):
 
     def after(self, update: Update) -> _Point:
         note = {key: update[key] for key in _NOTES if update.get(key)}
-        return _Point(apply_update(self.values, update), (*self.notes, note))
+        empty: list[JsonObject] = [{} for _ in update["steps"][1:]]
+        return _Point(apply_update(self.values, update), (*self.notes, *empty, note))
 
     def through(self, steps: list[Step], notes: Collection[JsonObject]) -> _Point:
         """Return the point after these calls: as when they were made."""
@@ -248,69 +331,23 @@ def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
     return context or GeckoContext()
 
 
-def answer_call(
-    state: AttemptState, scope: NodeScope, *, call: Call, complaint: Complaint | None, nodes: Sequence[partial[Any]]
+Given = tuple[Call, Complaint | None]
+
+
+def answer_calls(
+    state: AttemptState, scope: NodeScope, *, given: Sequence[Given], nodes: Sequence[partial[Any]]
 ) -> Generator[list[AnyAsk], list[Reply], Update]:
-    """Answer one call with validator, simulator and state_updater, as one node function."""
-    if complaint:
-        return {"steps": [{"v": VERSION, "call": call, "complaints": [complaint]}]}
-    writes: Update = {"steps": [], "task_state": [], "facts": {}, "semantic": []}
-    state = apply_update(state, {"pending": [call]})
-    for node in nodes:
+    """Answer the calls of one message with validator, simulator and state_updater, as one node function."""
+    refused = [{"v": VERSION, "call": call, "complaints": [complaint]} for call, complaint in given if complaint]
+    writes: Update = {"steps": refused, "task_state": [], "facts": {}, "semantic": []}
+    state = apply_update(state, {"pending": [call for call, complaint in given if complaint is None]})
+    for node in chain(nodes, cycle(nodes[1:])):
+        if not state["pending"] and not state.get("proposals"):
+            break
         update = yield from node(state, scope)
         state = apply_update(state, update)
         for key in writes.keys() & update.keys():
             writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
-        if writes["steps"]:  # refused before it ran, or at the end
-            break
+    order = [call["id"] for call, _ in given]
+    writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
     return writes
-
-
-def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Call, Complaint | None]:
-    """Return the call as a step keeps it, and what is wrong with its form.
-
-    Args:
-        given: The call as it came in: anything.
-        taken: The ids that are taken.
-        number: Of the call, for the id of a call that has none.
-    """
-    fields = given if isinstance(given, dict) else {}
-    name, identifier = fields.get("name"), fields.get("id")
-    while f"call_{number}" in taken:
-        number += 1
-    call: Call = {"id": f"call_{number}", "name": "", "args": {}}
-    if _is_text(name):
-        call["name"] = name[:LONGEST_NAME]
-    if free := _is_text(identifier) and 0 < len(identifier) <= LONGEST_ID and identifier not in taken:
-        call["id"] = identifier
-    args = fields.get("args", {})
-    try:
-        check_json(args, what="args")
-        if isinstance(args, dict):
-            call["args"] = clone(args)
-        else:
-            call["malformed"] = args if _is_text(args) else excerpt(args)
-    except StateError as error:
-        call["malformed"] = str(error)
-    if not isinstance(given, dict) or not _is_text(name):
-        return call, about(call, expected='a call as {"name", "args"}', got=_describe(given))
-    if identifier is not None and not free:
-        expected = f"an id of 1 to {LONGEST_ID} characters that no call before has had, or none"
-        return call, about(call, expected=expected, got=_describe(identifier))
-    return call, None
-
-
-def _is_text(value: object) -> TypeGuard[str]:
-    try:
-        check_json(value, what="")
-    except StateError:
-        return False
-    return isinstance(value, str)
-
-
-def _describe(value: object) -> str:
-    try:
-        check_json(value, what="the value")
-    except StateError as error:
-        return str(error)
-    return excerpt(value)

@@ -16,7 +16,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from ..state import Call, JsonObject, Outcome, Step
+from ..state import Call, Complaint, JsonObject, Outcome, Step
 from ..view.view import focus_words, view
 from .formatting import clip_texts, cut, text_of
 
@@ -56,6 +56,13 @@ def build_result_message(call: Call, outcome: Outcome, *, task: str, budget: int
         content = clip_texts(result, budget=budget) or view(result, focus=focus_words(task), budget=budget)
     status = "success" if outcome["status"] == "ok" else "error"
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
+
+
+def build_complaint_message(call: Call, complaints: Sequence[Complaint]) -> ToolMessage:
+    """Return the complaints about a call as the planner sees them: the error that a real tool would give."""
+    lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints]
+    content = "\n".join([f"{call['name']} was refused before it ran:", *lines])
+    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
 
 
 def build_call_messages(steps: Sequence[Step], *, task: str, budget: int) -> list[AnyMessage]:

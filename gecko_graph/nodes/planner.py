@@ -21,8 +21,9 @@ from ..models.conversation import build_conversation, merge_neighbours, replace_
 from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence
-from ..simulation.rung import clock
 from ..state import Call, JsonObject, Step, Stop, StopCode
+from ..task_state.clock import clock
+from ..toolkit.check import LONGEST_ID, LONGEST_NAME
 from ..toolkit.names import valid_name
 from ..turn import spent_budget
 from ..view.view import focus_words, view
@@ -34,8 +35,6 @@ MOST_REFUSED = 3
 """How often in a row the same call may be refused before the attempt ends."""
 
 NOW_CHARS = 80
-LONGEST_ID = 100
-LONGEST_NAME = 200
 
 
 def planner(

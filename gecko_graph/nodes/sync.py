@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from ..channels import AttemptState
 from ..errors import PatchConflict
 from ..events import event
 from ..execution.channels import AgentState, last_entry
@@ -21,6 +22,7 @@ from ..state import VERSION, Outcome, Patch, Step
 from ..task_state.difference import json_equal
 from ..task_state.patch import apply_patch
 from ..toolkit import Toolkit
+from ..turn import request_of
 
 MOST_DEPARTURES = 3
 """How often in a turn what is left is rehearsed again because reality departed."""
@@ -50,6 +52,18 @@ def sync(
     return {**update, "journal": [entry], **departed({**state, "steps": update["steps"]}, entry, departure)}
 
 
+def book_call(
+    state: AttemptState, scope: NodeScope, *, entry: ExecutedCall, predicted: Outcome | None, toolkit: Toolkit
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
+    """Book one real call on a world's state, and note in its entry how reality departed from what was expected."""
+    request = request_of(entry["call"], state, scope, toolkit)
+    planned: Any = {"predicted": predicted, "rehearse_after": False} if predicted else None
+    outcome, departure = yield from booked(request, entry, planned, scope)
+    if departure:
+        entry["departure"] = departure
+    return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": outcome["patch"] or []}
+
+
 def planned_call(state: AgentState, entry: ExecutedCall) -> PlannedCall | None:
     """Return the plan's call behind a real one."""
     preview = state.get("preview")
@@ -62,6 +76,8 @@ def booked(
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
     """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry."""
     expected, decided = yield from expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
+    if expected["rung"] == "none":  # nothing was expected
+        expected = {**expected, "status": "ok" if entry["status"] == "ok" else "error", "result": entry.get("result")}
     real = real_values(entry["call"], expected["result"], entry.get("result"))
     patch = with_real_values(expected["patch"] or [], expected["result"], real)
     is_ok = entry["status"] == "ok"

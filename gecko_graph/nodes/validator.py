@@ -17,16 +17,17 @@ from langchain_core.messages import ToolMessage
 from ..channels import AttemptState, SemanticRecord, find
 from ..events import event
 from ..models.ask import Ask, Reply, Where
+from ..models.conversation import build_complaint_message
 from ..models.formatting import format_conversation, format_json, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
-from ..schemas.complaints import find_complaints, malformed, unknown_tool
 from ..schemas.findings import excerpt, json_path, value_at
 from ..schemas.hints import without_hints
 from ..schemas.undecided import find_chosen, find_undecided, leads_into, prescribes_format
 from ..schemas.verbatim import leaves_of, occurs_verbatim
 from ..simulation.rung import clock
 from ..state import VERSION, Call, Complaint, JsonObject, Step
+from ..toolkit.check import check_by_rule
 from ..toolkit.spec import ToolSpec
 from ..turn import earlier
 
@@ -101,16 +102,14 @@ def validator(
     return {
         "pending": [each.call for each in checked if not each.complaints],
         "steps": steps,
-        "trace": [_tool_message(each) for each in refused],
+        "trace": [build_complaint_message(each.call, each.complaints) for each in refused],
         "semantic": records,
     }
 
 
 def _check_by_rule(call: Call, toolkit: Tools) -> _Checked:
     tool = toolkit.get(call["name"])
-    if tool is None:
-        return _Checked(call, [unknown_tool(call)], None)
-    return _Checked(call, [malformed(call)] if "malformed" in call else find_complaints(tool, call["args"]), tool)
+    return _Checked(call, check_by_rule(call, tool), tool)
 
 
 class _Sources:
@@ -246,10 +245,3 @@ def _read_complaints(question: _Question | None) -> list[Complaint]:
         for each in (question.record["problems"] if question.record else ())
         if any(leads_into(each["argument"], place) or leads_into(place, each["argument"]) for place in question.places)
     ]
-
-
-def _tool_message(refused: _Checked) -> ToolMessage:
-    """Return the complaints as the planner sees them: the error that a real tool would give."""
-    lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in refused.complaints]
-    content = "\n".join([f"{refused.call['name']} was refused before it ran:", *lines])
-    return ToolMessage(content, tool_call_id=refused.call["id"], name=refused.call["name"], status="error")

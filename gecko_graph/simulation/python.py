@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import replace
-from typing import Any
-
-from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from ..errors import StateError
-from ..masking import mask
 from ..models.ask import Reply, Work
 from ..state import JsonObject, Patch
 from ..task_state.digest import check_json, clone, pack, unpack
 from ..task_state.patch import make_patch
+from ..toolkit.real import as_json
 from .rung import Answer, Pass, RungRequest, RungResult
 
 
@@ -53,13 +50,3 @@ def diff_states(before: JsonObject, packed: bytes, after: JsonObject) -> Patch:
         pass
     check_json(after, what="the state that the simulate function left")
     return make_patch(before, after)
-
-
-def as_json(value: Any) -> RungResult:
-    """Return a function's value as an answer that changes nothing: Pydantic models, dates and the like become JSON."""
-    try:
-        # taken here, not by pydantic: one that never ends would abort the process in Rust when it exits
-        value = list(value) if isinstance(value, Iterator) else value
-        return Answer("ok", to_jsonable_python(value), [])
-    except (PydanticSerializationError, ValueError, RecursionError) as error:
-        return Pass(f"the function's return value is not JSON: {mask(str(error))}")

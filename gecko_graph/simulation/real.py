@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Generator
 
-from langchain_core.messages import ToolMessage
-from langgraph.types import Command
-
-from ..masking import mask
 from ..models.ask import Reply, Work
-from ..state import Json, JsonObject
-from ..task_state.digest import clone
-from ..toolkit.spec import ToolSpec
-from .python import as_json
-from .rung import Answer, Pass, RungRequest, RungResult
+from ..toolkit.real import as_answer, run_real
+from .rung import Pass, RungRequest, RungResult
+
+__all__ = ["as_answer", "real_rung", "run_real"]
 
 
 def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
@@ -27,64 +20,3 @@ def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungRe
         return Pass("only reads run for real in a rehearsal")
     answer, _ = yield from run_real(tool, request.call["args"], request.context.tool_timeout_s)
     return answer
-
-
-def run_real(
-    tool: ToolSpec, args: JsonObject, timeout_s: float, *, key: str | None = None
-) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
-    """Run a tool's real function; return its answer, and whether it is open if the call took effect.
-
-    Args:
-        tool: A tool with a real function.
-        args: The call's arguments; the function is given a copy.
-        timeout_s: Seconds for the call.
-        key: Idempotency key, passed on where the tool takes one.
-    """
-    assert tool.real is not None
-    given = clone(args)
-    if key is not None and tool.key_argument:
-        given[tool.key_argument] = key
-    (reply,) = yield [Work(function=tool.real, kwargs=given, timeout_s=timeout_s, then=as_answer)]
-    if reply.failure is not None:
-        message = f"the real function {reply.failure}" if reply.late else reply.failure
-        return Answer("error", message, []), reply.late or reply.in_doubt
-    answer: Answer = reply.value
-    return answer, False
-
-
-def as_answer(value: Any) -> Answer:
-    """Return a real function's value, plain or a LangChain message, as an answer."""
-    if isinstance(value, Command):
-        update = value.update if isinstance(value.update, Mapping) else {}
-        value = next((each for each in update.get("messages", ()) if isinstance(each, ToolMessage)), None)
-    is_error = isinstance(value, ToolMessage) and value.status == "error"
-    answer = as_json(message_value(value) if isinstance(value, ToolMessage) else value)
-    if isinstance(answer, Pass):
-        return Answer("error", answer.reason, [])
-    if not is_error:
-        return answer
-    return Answer("error", mask(answer.result) if isinstance(answer.result, str) else answer.result, [])
-
-
-def message_value(message: ToolMessage) -> Any:
-    """Return what an MCP server sent as `structured_content`, else the content, else the artifact."""
-    content, artifact = message.content, message.artifact
-    if message.status != "error" and isinstance(artifact, Mapping) and artifact.get("structured_content") is not None:
-        return artifact["structured_content"]
-    if not content and artifact is not None:
-        return artifact
-    blocks = [block_value(block) for block in content] if isinstance(content, list) else [content]
-    return blocks[0] if len(blocks) == 1 else blocks
-
-
-def block_value(block: Any) -> Json:
-    """Return a content block: a text's JSON if that is an object or a list; of others all but a random id."""
-    if not isinstance(block, Mapping):
-        return block
-    text = block.get("text")
-    if block.get("type") != "text" or not isinstance(text, str):
-        return {key: value for key, value in block.items() if key != "id" or not str(value).startswith("lc_")}
-    try:
-        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
-    except (ValueError, RecursionError):
-        return text

@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..context import GeckoContext
 from ..contracts.contract import ContractRun
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
-from ..state import Call, CallStatus, Json, JsonObject, Patch, SupposedFact
+from ..state import Call, JsonObject, SupposedFact
+from ..task_state.clock import clock
+from ..toolkit.real import Answer, Pass
 from ..toolkit.spec import ToolSpec
+
+__all__ = ["NO_ANSWER", "Answer", "Pass", "Rung", "RungGenerator", "RungRequest", "RungResult", "clock"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,28 +44,6 @@ class RungRequest:
     has_simulator: bool = False
     contract: ContractRun | None = None
     unclear: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A rung's answer: plain JSON. `patch` is None where the rung does not know what the call changes."""
-
-    status: CallStatus
-    result: Json
-    patch: Patch | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """The result of a rung that cannot answer, with the reason.
-
-    `unclear` marks the outcome: a rule that could not be evaluated. `final` makes the call an error: no other rung may
-    answer it.
-    """
-
-    reason: str
-    unclear: bool = False
-    final: bool = False
 
 
 NO_ANSWER = "the simulated tool gave no usable answer"
@@ -97,14 +79,3 @@ class Rung:
             raise GeckoError(f"Rung({self.name!r}, {self.answer!r}): expected a name and a function")
         if inspect.iscoroutinefunction(self.answer):
             raise GeckoError(f"Rung {self.name!r}: answer must not be async: yield [Work(function=...)]")
-
-
-def clock(state: Any) -> str | None:
-    """Return the task state's clock: its `now`, or its runtime state's; None where it has none."""
-    if not isinstance(state, dict):
-        return None
-    runtime = state.get("runtime_state")
-    for place in (state, runtime if isinstance(runtime, dict) else {}):
-        if isinstance(place.get("now"), str):
-            return str(place["now"])
-    return None

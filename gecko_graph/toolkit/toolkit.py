@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..contracts.contract import Contract, Invariant
 from ..errors import ToolkitError, did_you_mean
 from ..state import JsonObject
+from .check import Rejection, check_call, read_call
 from .names import provider_names
 from .problems import Problem, find_problems
 from .selection import find_size_problems, select_tools
@@ -19,6 +20,7 @@ from .spec import Effect, ToolExample, ToolSpec
 
 if TYPE_CHECKING:
     import httpx
+    from langchain_core.tools import StructuredTool
 
 
 class Toolkit:
@@ -290,6 +292,41 @@ class Toolkit:
         if provider_name in self:
             return provider_name
         return self._own_names.get(provider_name, provider_name)
+
+    def check(
+        self, call: Mapping[str, Any], state: JsonObject, *, unclear: Literal["pass", "refuse"] = "pass"
+    ) -> Rejection | None:
+        """Check a call before it is made for real: its arguments, and its contract's precondition in a task state.
+
+        The gate of every rehearsed and real call (ToolGate, section 3.4), without a model and without a run.
+
+        Args:
+            call: `{"name", "args"}`, such as a LangChain tool call; the name may be one of `as_openai`.
+            state: The task state before the call.
+            unclear: What becomes of a call whose condition cannot be evaluated in this state.
+
+        Returns:
+            None where the call may be made; else `{"complaints": [...]}` about its form, or `{"error": ...}`, the
+            tool's own error in this state.
+        """
+        own, complaint = read_call({**call, "id": None}, taken=(), number=1)
+        if complaint:
+            return {"complaints": [complaint]}
+        own["name"] = self.resolve(own["name"])
+        return check_call(own, state, self.get(own["name"]), unclear=unclear)
+
+    def as_tools(self, *, timeout_s: float = 30.0) -> list[StructuredTool]:
+        """Return LangChain tools that run the real functions, under names that every provider takes.
+
+        Results are JSON; an error is a message with `status="error"`, also of a tool that has no real function: those
+        can only be simulated.
+
+        Args:
+            timeout_s: Seconds that one call may take.
+        """
+        from .as_tools import as_tool
+
+        return [as_tool(tool, self._provider_names[tool.name], timeout_s=timeout_s) for tool in self]
 
     @cached_property
     def _provider_names(self) -> dict[str, str]:

@@ -1,0 +1,73 @@
+"""A toolkit's tools as LangChain tools that run the real functions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.tools import StructuredTool, ToolException
+
+from ..context import GeckoContext
+from ..models.conversation import build_complaint_message
+from ..models.factory import Models
+from ..models.node import NodeScope, arun_node, book_attempt, run_node, silent
+from ..state import Call, Json, JsonObject
+from .check import check_by_rule
+from .real import Answer, run_real
+from .spec import ToolSpec
+
+NO_REAL = "{tool} has no real function: it can only be simulated"
+IN_DOUBT = "It is not known whether the call took effect: find out before you make it again."
+
+NO_MODELS = Models.bind()
+SCOPE = NodeScope(GeckoContext.model_validate({}), silent, NO_MODELS.has)
+
+
+class RealTool(StructuredTool):
+    """A tool with its own JSON Schema; all of a call's arguments reach the function, whatever they are called."""
+
+    spec: Any
+    timeout_s: float
+
+    def _run(self, /, **args: Any) -> Any:  # type: ignore[override]
+        made = run_node(lambda *_: self._made(args), None, SCOPE, models=NO_MODELS, book=book_attempt)
+        return read_answer(self.spec, *made)
+
+    async def _arun(self, /, **args: Any) -> Any:  # type: ignore[override]
+        made = await arun_node(lambda *_: self._made(args), None, SCOPE, models=NO_MODELS, book=book_attempt)
+        return read_answer(self.spec, *made)
+
+    def _made(self, args: JsonObject) -> Any:
+        call: Call = {"id": "", "name": self.name, "args": args}
+        if complaints := check_by_rule(call, self.spec):
+            return Answer("error", build_complaint_message(call, complaints).text), False
+        if self.spec.real is None:
+            return Answer("error", NO_REAL.format(tool=self.name)), False
+        return run_real(self.spec, args, self.timeout_s, key=uuid4().hex)
+
+
+def as_tool(tool: ToolSpec, name: str, *, timeout_s: float) -> RealTool:
+    """Return a tool as a LangChain tool of this name."""
+    return RealTool(
+        name=name,
+        description=tool.description,
+        args_schema=tool.parameters,
+        response_format="content_and_artifact",
+        handle_tool_error=True,
+        spec=tool,
+        timeout_s=timeout_s,
+    )
+
+
+def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str, JsonObject]:
+    """Return content and artifact, the latter as MCP has it. Raises ToolException for an error."""
+    content = format_content(answer.result)
+    if answer.status == "error":
+        raise ToolException(f"{content}\n{IN_DOUBT}" if in_doubt and not tool.reads else content)
+    return content, {"structured_content": answer.result}
+
+
+def format_content(result: Json) -> str:
+    """Return a result as a tool message's content: a text as it is, all else as JSON."""
+    return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)

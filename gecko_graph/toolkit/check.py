@@ -1,0 +1,99 @@
+"""Whether a call may be made: its arguments by rule, its precondition in a task state. No model, no simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NotRequired, TypeGuard
+
+from typing_extensions import TypedDict
+
+from ..errors import StateError
+from ..schemas.complaints import about, find_complaints, malformed, unknown_tool
+from ..schemas.findings import excerpt
+from ..state import Call, Complaint, Json, JsonObject
+from ..task_state.clock import clock
+from ..task_state.digest import check_json, clone
+from .spec import ToolSpec
+
+LONGEST_ID = 100
+LONGEST_NAME = 200
+
+
+class Rejection(TypedDict):
+    """Why a call must not be made: `complaints` about its form, or the tool's own `error` in this state."""
+
+    complaints: NotRequired[list[Complaint]]
+    error: NotRequired[Json]
+
+
+def check_by_rule(call: Call, tool: ToolSpec | None) -> list[Complaint]:
+    """Return what is wrong with a call by rule; nothing is where its arguments fit the tool's schema."""
+    if tool is None:
+        return [unknown_tool(call)]
+    return [malformed(call)] if "malformed" in call else find_complaints(tool, call["args"])
+
+
+def check_call(call: Call, state: JsonObject, tool: ToolSpec | None, *, unclear: str) -> Rejection | None:
+    """Return why a call must not be made; see `Toolkit.check`."""
+    if complaints := check_by_rule(call, tool):
+        return {"complaints": complaints}
+    if tool is None or tool.contract is None:
+        return None
+    run = tool.contract.open(
+        args=call["args"], parameters=tool.parameters, state=state, call=call, now=clock(state), seed=0
+    )
+    if refusal := run.refusal():
+        return {"error": refusal.error}
+    if run.unclear and unclear == "refuse":
+        return {"error": f"it cannot be checked: {'; '.join(run.unclear[:3])}"}
+    return None
+
+
+def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Call, Complaint | None]:
+    """Return the call as a step keeps it, and what is wrong with its form.
+
+    Args:
+        given: The call as it came in: anything.
+        taken: The ids that are taken.
+        number: Of the call, for the id of a call that has none.
+    """
+    fields = given if isinstance(given, dict) else {}
+    name, identifier = fields.get("name"), fields.get("id")
+    while f"call_{number}" in taken:
+        number += 1
+    call: Call = {"id": f"call_{number}", "name": "", "args": {}}
+    if _is_text(name):
+        call["name"] = name[:LONGEST_NAME]
+    if free := _is_text(identifier) and 0 < len(identifier) <= LONGEST_ID and identifier not in taken:
+        call["id"] = identifier
+    args = fields.get("args", {})
+    try:
+        check_json(args, what="args")
+        if isinstance(args, dict):
+            call["args"] = clone(args)
+        else:
+            call["malformed"] = args if _is_text(args) else excerpt(args)
+    except StateError as error:
+        call["malformed"] = str(error)
+    if not isinstance(given, dict) or not _is_text(name):
+        return call, about(call, expected='a call as {"name", "args"}', got=_describe(given))
+    if identifier is not None and not free:
+        expected = f"an id of 1 to {LONGEST_ID} characters that no call before has had, or none"
+        return call, about(call, expected=expected, got=_describe(identifier))
+    return call, None
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    try:
+        check_json(value, what="")
+    except StateError:
+        return False
+    return isinstance(value, str)
+
+
+def _describe(value: object) -> str:
+    try:
+        check_json(value, what="the value")
+    except StateError as error:
+        return str(error)
+    return excerpt(value)

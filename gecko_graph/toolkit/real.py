@@ -1,0 +1,111 @@
+"""Running a tool's real function, and reading what it returns: for rehearsals, execution and agents alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from ..masking import mask
+from ..models.ask import Reply, Work
+from ..state import CallStatus, Json, JsonObject, Patch
+from ..task_state.digest import clone
+from .spec import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A rung's answer: plain JSON. `patch` is None where the rung does not know what the call changes."""
+
+    status: CallStatus
+    result: Json
+    patch: Patch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The result of a rung that cannot answer, with the reason.
+
+    `unclear` marks the outcome: a rule that could not be evaluated. `final` makes the call an error: no other rung may
+    answer it.
+    """
+
+    reason: str
+    unclear: bool = False
+    final: bool = False
+
+
+def run_real(
+    tool: ToolSpec, args: JsonObject, timeout_s: float, *, key: str | None = None
+) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
+    """Run a tool's real function; return its answer, and whether it is open if the call took effect.
+
+    Args:
+        tool: A tool with a real function.
+        args: The call's arguments; the function is given a copy.
+        timeout_s: Seconds for the call.
+        key: Idempotency key, passed on where the tool takes one.
+    """
+    assert tool.real is not None
+    given = clone(args)
+    if key is not None and tool.key_argument:
+        given[tool.key_argument] = key
+    (reply,) = yield [Work(function=tool.real, kwargs=given, timeout_s=timeout_s, then=as_answer)]
+    if reply.failure is not None:
+        message = f"the real function {reply.failure}" if reply.late else reply.failure
+        return Answer("error", message, []), reply.late or reply.in_doubt
+    answer: Answer = reply.value
+    return answer, False
+
+
+def as_answer(value: Any) -> Answer:
+    """Return a real function's value, plain or a LangChain message, as an answer."""
+    if isinstance(value, Command):
+        update = value.update if isinstance(value.update, Mapping) else {}
+        value = next((each for each in update.get("messages", ()) if isinstance(each, ToolMessage)), None)
+    is_error = isinstance(value, ToolMessage) and value.status == "error"
+    answer = as_json(message_value(value) if isinstance(value, ToolMessage) else value)
+    if isinstance(answer, Pass):
+        return Answer("error", answer.reason, [])
+    if not is_error:
+        return answer
+    return Answer("error", mask(answer.result) if isinstance(answer.result, str) else answer.result, [])
+
+
+def message_value(message: ToolMessage) -> Any:
+    """Return what an MCP server sent as `structured_content`, else the content, else the artifact."""
+    content, artifact = message.content, message.artifact
+    if message.status != "error" and isinstance(artifact, Mapping) and artifact.get("structured_content") is not None:
+        return artifact["structured_content"]
+    if not content and artifact is not None:
+        return artifact
+    blocks = [block_value(block) for block in content] if isinstance(content, list) else [content]
+    return blocks[0] if len(blocks) == 1 else blocks
+
+
+def block_value(block: Any) -> Json:
+    """Return a content block: a text's JSON if that is an object or a list; of others all but a random id."""
+    if not isinstance(block, Mapping):
+        return block
+    text = block.get("text")
+    if block.get("type") != "text" or not isinstance(text, str):
+        return {key: value for key, value in block.items() if key != "id" or not str(value).startswith("lc_")}
+    try:
+        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def as_json(value: Any) -> Answer | Pass:
+    """Return a function's value as an answer that changes nothing: Pydantic models, dates and the like become JSON."""
+    try:
+        # taken here, not by pydantic: one that never ends would abort the process in Rust when it exits
+        value = list(value) if isinstance(value, Iterator) else value
+        return Answer("ok", to_jsonable_python(value), [])
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        return Pass(f"the function's return value is not JSON: {mask(str(error))}")
