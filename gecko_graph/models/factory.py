@@ -28,23 +28,10 @@ MAX_RETRIES = 2
 # these take no temperature but their own
 _FIXED_TEMPERATURE = ("gpt-5", "o1", "o3", "o4")
 
-# LangChain's packages for further providers, by the provider's name
-_PACKAGES = {
-    "anthropic": "langchain-anthropic",
-    "azure_openai": "langchain-openai",
-    "bedrock_converse": "langchain-aws",
-    "cohere": "langchain-cohere",
-    "deepseek": "langchain-deepseek",
-    "fireworks": "langchain-fireworks",
-    "google_genai": "langchain-google-genai",
-    "google_vertexai": "langchain-google-vertexai",
-    "groq": "langchain-groq",
-    "huggingface": "langchain-huggingface",
-    "mistralai": "langchain-mistralai",
-    "ollama": "langchain-ollama",
-    "together": "langchain-together",
-    "xai": "langchain-xai",
-}
+# LangChain's packages for further providers
+_PROVIDERS = "anthropic cohere deepseek fireworks google_genai google_vertexai groq huggingface mistralai ollama xai"
+_PACKAGES = {name: f"langchain-{name.replace('_', '-')}" for name in _PROVIDERS.split()}
+_PACKAGES |= {"azure_openai": "langchain-openai", "bedrock_converse": "langchain-aws", "together": "langchain-together"}
 
 ModelLike = str | BaseChatModel
 

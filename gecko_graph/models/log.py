@@ -57,11 +57,8 @@ class PromptLog(BaseCallbackHandler):
         metadata = kwargs.get("metadata") or {}
         place = {key: metadata.get(f"gecko_{key}") for key in ("role", "turn", "attempt", "question")}
         self._open[run_id] = time.monotonic(), place
-        fields = {
-            "model": metadata.get("ls_model_name"),
-            "messages": [_read(one) for batch in messages for one in batch],
-        }
-        self._write("prompt", run_id, place, {**fields, **self._read_tools(kwargs, run_id)})
+        prompt = {"model": metadata.get("ls_model_name"), "messages": [_read(one) for one in messages[0]]}
+        self._write("prompt", run_id, place, {**prompt, **self._read_tools(kwargs, run_id)})
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Write the reply with its tokens."""
@@ -94,9 +91,8 @@ class PromptLog(BaseCallbackHandler):
 
 def _read(message: BaseMessage) -> dict[str, Any]:
     """Return what a message holds, in the words of LangChain's own format."""
-    calls = getattr(message, "tool_calls", None), getattr(message, "invalid_tool_calls", None)
-    parts = dict(zip(("tool_calls", "invalid_tool_calls"), calls, strict=True))
-    parts |= {"tool_call_id": getattr(message, "tool_call_id", None), "name": message.name}
+    names = ("name", "tool_calls", "invalid_tool_calls", "tool_call_id")
+    parts = {name: getattr(message, name, None) for name in names}
     return {"type": message.type, "content": message.content, **{key: part for key, part in parts.items() if part}}
 
 
