@@ -22,11 +22,25 @@ DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 SAID = {
-    "planner": [[{"call": "find_invoice", "args": {"customer": "Miller & Sons"}}, {"say": "Paid."}]] * 9,
+    "planner": [
+        [
+            {"call": "find_invoice", "args": {"customer": "Miller & Sons"}},
+            {"call": "pay_invoice", "args": {"number": "A-1", "amount": 12.5}},
+            {"say": "Paid."},
+        ]
+    ]
+    * 9,
     "checklist": [{"items": [{"description": "the invoice is paid"}]}],
     "bootstrapper": [{"domain": {"invoices": []}, "runtime_state": {}}],
     "validator": [{"problems": []}] * 9,
-    "simulator": [{"status": "ok", "result": {"number": "A-1", "amount": 12.5}, "patch": []}] * 9,
+    "simulator": [
+        {
+            "status": "ok",
+            "result": {"number": "A-1", "amount": 12.5},
+            "patch": [{"op": "add", "path": "/paid", "value": "A-1"}],
+        }
+    ]
+    * 9,
     "judge": [{"items": [{"id": "item-1", "status": "success"}]}] * 9,
 }
 
@@ -114,6 +128,13 @@ def test_links_lead_somewhere():
     for path in DOCS:
         for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_the_result_in_the_readme_is_the_demos(capsys):
+    assert main(["demo"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    block = next(text for text in blocks(ROOT / "README.md", "") if "[1] call" in text)
+    assert [line for line in block.splitlines() if line not in shown and "..." not in line] == []
 
 
 def test_the_first_screen_of_the_readme():
