@@ -33,11 +33,12 @@ from .nodes.execute import begin_call, call_tool, resolve_doubt
 from .nodes.rehearse import rehearse_node
 from .nodes.review import review as review_plan
 from .nodes.sync import sync
+from .simulation.ladder import rungs_of
 from .simulation.rung import Rung
 from .state import Role
 from .toolkit import Toolkit
 from .turn import human_turns
-from .world import check_setup
+from .world import build_nodes, check_setup, simulate_call
 
 
 def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by keyword
@@ -59,7 +60,9 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
         toolkit: The tools; what is to be carried out needs a real function.
         model: Speaks for every role: `"provider:name"` or any chat model.
         models: A model of its own for some roles.
-        review: Which calls a person is asked about: `"writes"`, `"all"`, `"none"`, or rules.
+        review: Which calls a person is asked about: `"writes"`, `"all"`, `"none"`, or a list of rules `{"tool": glob,
+            "when": expression over args and state, "then": "allow", "ask" or "refuse", "reason"}`, of which the last
+            that applies decides; or `{"rules": any of these, "max_age": seconds that an approval holds}`.
         checkpointer: Keeps the snapshots, and the marks of real calls. Leave it out where the agent is embedded.
         context: Knobs of every run that brings none of its own.
         base_url: Address of an OpenAI-compatible server, for models given as text.
@@ -79,15 +82,17 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     knobs = check_setup(toolkit, context)
     if all(tool.real is None for tool in toolkit):
         raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
-    policy = ReviewPolicy.load(review)
+    policy = ReviewPolicy.load(review, toolkit)
     bound = Models.bind(model, models, base_url=base_url, prompts=prompts, timeout_s=timeout_s)
+    rungs = tuple(rungs)
+    predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs)
     node = partial(as_node, models=bound, default=knobs, book=book_turn)
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     fresh: set[str] = set()
     builder = StateGraph(AgentState, GeckoContext, input_schema=GeckoInput, output_schema=AgentOutput)
     builder.add_node("rehearse", rehearse_node(gecko, preview, needs_saver=policy.may_ask))
-    builder.add_node("review", node(partial(review_plan, policy=policy)))
+    builder.add_node("review", node(partial(review_plan, policy=policy, toolkit=toolkit, answer_call=predict)))
     builder.add_node("begin_call", node(partial(begin_call, toolkit=toolkit, policy=policy, fresh=fresh)))
     builder.add_node("call_tool", node(partial(call_tool, toolkit=toolkit, fresh=fresh)))
     builder.add_node("resolve_doubt", node(partial(resolve_doubt, toolkit=toolkit, fresh=fresh)))
@@ -122,9 +127,9 @@ def after_rehearse(state: AgentState) -> Literal["review", "answer"]:
 
 
 def after_review(state: AgentState) -> Literal["begin_call", "rehearse", "review", "answer"]:
-    """Approved, rejected with a reason, edited, or refused."""
+    """Approved, edited, rejected with a reason or on a state that has moved, or refused."""
     if state["again"]:
-        return "rehearse"
+        return "review" if state["again"] == "edited" else "rehearse"
     return "begin_call" if state["approval"] else "answer"
 
 

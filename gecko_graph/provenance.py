@@ -93,7 +93,7 @@ def trace(
     if made_up and "" not in sources.supposed:
         wanted = {form for each in made_up for atom in atoms_of(each["value"]) for form in atom.forms}
         wanted |= {whole_form(str(each["value"])) for each in made_up}
-        if hits := dict(_search(sources.state, wanted, {*sources.supposed})):
+        if hits := dict(search_state(sources.state, wanted, {*sources.supposed})):
             return _Trace(sources, parameters_of, {form: [mark] for form, mark in hits.items()}).run(steps)
     return origins, made_up
 
@@ -163,7 +163,7 @@ _Argument: TypeAlias = tuple[str, Json, list[_Mark], bool]
 """An argument's JSON path, its value, where it comes from, and whether it is made up."""
 
 
-def _search(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, _Mark]]:
+def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, _Mark]]:
     """Yield the wanted forms that the state holds outside of what was made up; a large state is read once."""
     moments = any("~" in form or ":" in form for form in wanted)
     for place, value in scalars(state, keys=True):

@@ -27,7 +27,7 @@ from .nodes.state_updater import state_updater
 from .nodes.sync import book_call
 from .nodes.validator import validator
 from .schemas.findings import excerpt
-from .simulation.ladder import ladder_of, rungs_of
+from .simulation.ladder import Rungs, ladder_of, rungs_of
 from .simulation.rung import Answer, Rung
 from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Usage
 from .task_state.digest import check_json, clone, digest
@@ -80,11 +80,7 @@ class World:
         self._scope = NodeScope(knobs, silent, self._models.has)
         by_name = rungs_of(rungs)
         ladder_of(knobs, by_name)
-        self._nodes: list[partial[Any]] = [
-            partial(validator, toolkit=toolkit),
-            partial(simulator, toolkit=toolkit, rungs=by_name),
-            partial(state_updater, toolkit=toolkit),
-        ]
+        self._nodes = build_nodes(toolkit, by_name)
         self._start: JsonObject = clone(given)
         self._usage: Usage = {}
         self._line, self._toolkit = WaitingLine(), toolkit
@@ -351,3 +347,22 @@ def answer_calls(
     order = [call["id"] for call, _ in given]
     writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
     return writes
+
+
+def simulate_call(
+    state: JsonObject, scope: NodeScope, call: Call, asked: Mapping[str, int], *, nodes: Sequence[partial[Any]]
+) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
+    """Return the step of one call on a task state, as in a world that begins with it."""
+    values: AttemptState = {**_Point.first(state).values, "asked": {**asked}}
+    update = yield from answer_calls(values, scope, given=[(call, None)], nodes=nodes)
+    step: Step = update["steps"][0]
+    return step
+
+
+def build_nodes(toolkit: Toolkit, rungs: Rungs) -> list[partial[Any]]:
+    """Return the nodes that answer a call, in order."""
+    return [
+        partial(validator, toolkit=toolkit),
+        partial(simulator, toolkit=toolkit, rungs=rungs),
+        partial(state_updater, toolkit=toolkit),
+    ]

@@ -10,7 +10,10 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from ..channels import SNAPSHOT_EVERY_TURNS, GeckoInput, Ledger, Lesson, book, delta, replace
+from ..errors import PatchConflict
 from ..state import Call, ChecklistItem, JsonObject, Rehearsal, Step
+from ..task_state.difference import json_equal
+from ..task_state.patch import fold_patches
 from .records import Approval, ExecutedCall, Execution, PlannedCall, Preview
 
 
@@ -55,7 +58,8 @@ class AgentState(TypedDict, total=False):
     rehearsals: dict[str, int]
     """`rehearse`: how many there were in this turn, by what led to them: `task`, `rejected`, `departed`, `stale`."""
     again: str
-    """`review`, `begin_call`, `sync`: why the rest is rehearsed again, a key of `rehearsals`; empty where it is not."""
+    """`review`, `begin_call`, `sync`: why the rest is rehearsed again, a key of `rehearsals`; empty where it is not;
+    `edited` where a person has edited the plan, which is reviewed again."""
     lesson: Lesson | None
     """`review`, `sync`: what the next rehearsal's planner is told."""
     preview: Preview | None
@@ -83,8 +87,24 @@ def last_entry(state: AgentState) -> ExecutedCall | None:
 def calls_left(state: AgentState) -> list[PlannedCall]:
     """The approved plan's calls that have no entry in the journal, in order."""
     preview = state.get("preview")
-    begun = {entry["call"]["id"] for entry in state.get("journal") or []}
-    return [each for each in preview["calls"] if each["call"]["id"] not in begun] if preview else []
+    if not preview:
+        return []
+    # a call that was given up before the plan was made may have left its id to another one
+    begun = {
+        entry["call"]["id"]
+        for entry in state.get("journal") or []
+        if entry["status"] not in ("skipped", "refused") or entry["started_at"] >= preview["made_at"]
+    }
+    return [each for each in preview["calls"] if each["call"]["id"] not in begun]
 
 
-__all__ = ["AgentOutput", "AgentState", "Call", "GeckoInput", "by_call", "calls_left", "last_entry"]
+def has_moved(state: AgentState) -> bool:
+    """Return whether the task state is another than the turn's start with what its real calls have changed."""
+    try:
+        expected = fold_patches(state["start"], [step["outcome"]["patch"] or [] for step in state["steps"]])
+    except PatchConflict:
+        return True
+    return not json_equal(expected, state["task_state"])
+
+
+__all__ = ["AgentOutput", "AgentState", "Call", "GeckoInput", "by_call", "calls_left", "has_moved", "last_entry"]

@@ -1,15 +1,65 @@
-"""Which calls of a plan a person is asked about."""
+"""Which calls of a plan a person is asked about, and which are refused: decided from checkpointed values alone."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
 
-from ..errors import GeckoError
+from ..contracts.language.expression import Expression, Scope
+from ..errors import EvaluationFailed, GeckoError, did_you_mean
+from ..state import JsonObject
+from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
-from .records import Approval, Preview, ReviewWord
+from .records import Approval, PlannedCall, ReviewWord
 
 MODES = ("writes", "all", "none")
+WORDS: tuple[ReviewWord, ...] = ("allow", "ask", "refuse")
+RULE_KEYS = ("tool", "when", "then", "reason")
+MAX_AGE = 3600.0
+
+EXAMPLE = "[{'tool': 'get_*', 'then': 'allow'}, {'tool': 'pay', 'when': 'args.amount > 100', 'then': 'ask'}]"
+
+
+class ReviewRule(NamedTuple):
+    """One rule: what becomes of the calls of some tools."""
+
+    tool: str
+    then: ReviewWord
+    when: Expression | None
+    reason: str
+
+    @classmethod
+    def load(cls, given: Any, where: str, toolkit: Toolkit) -> ReviewRule:
+        """Return a rule as it was written. Raises GeckoError, ContractError."""
+        if not isinstance(given, Mapping):
+            raise GeckoError(f"{where}: expected a rule as in {EXAMPLE}, got {given!r}")
+        for key in given:
+            if key not in RULE_KEYS:
+                raise GeckoError(
+                    f"{where}: unknown key {key!r}{did_you_mean(str(key), RULE_KEYS)}; keys: {', '.join(RULE_KEYS)}"
+                )
+        if given.get("then") not in WORDS:
+            raise GeckoError(f"{where}: expected `then` to be one of {', '.join(WORDS)}, got {given.get('then')!r}")
+        for key in ("tool", "when", "reason"):
+            if not isinstance(given.get(key, "*" if key == "tool" else ""), str):
+                raise GeckoError(f"{where}: expected `{key}` to be a text, got {given[key]!r}")
+        tool, when, names = given.get("tool", "*"), given.get("when"), [each.name for each in toolkit]
+        if not any(fnmatchcase(name, tool) for name in names):
+            raise GeckoError(
+                f"{where}: no tool matches {tool!r}{did_you_mean(tool, names)}: the rule would never apply"
+            )
+        condition = Expression.compile(when, names=("args", "state"), where=f"{where}, `when`") if when else None
+        return cls(tool, given["then"], condition, given.get("reason", ""))
+
+    def word(self, args: JsonObject, state: JsonObject) -> tuple[ReviewWord, str] | None:
+        """Return what becomes of a call of such a tool, and why; None where the condition does not hold."""
+        try:
+            holds = self.when is None or self.when.is_true(Scope({"args": args, "state": state}))
+        except EvaluationFailed as error:
+            return "ask", f"a rule's condition cannot be evaluated: {error}"
+        return (self.then, self.reason or f"a rule for {self.tool}: {self.then}") if holds else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,36 +67,100 @@ class ReviewPolicy:
     """Which calls are reviewed, and how long an approval holds.
 
     Args:
-        mode: `writes`, `all` or `none`.
-        max_age_s: Seconds after which an approval must be given again.
+        mode: `writes`, `all` or `none`; `rules` where rules decide.
+        rules: In their order: the last one that applies decides; a call that none applies to is asked about.
+        max_age: Seconds after which an approval must be given again.
     """
 
     mode: str = "writes"
-    max_age_s: float = 3600.0
+    rules: tuple[ReviewRule, ...] = ()
+    max_age: float = MAX_AGE
 
     @classmethod
-    def load(cls, given: Any) -> ReviewPolicy:
-        """Return the policy that a user has written. Raises GeckoError where it is none."""
+    def load(cls, given: Any, toolkit: Toolkit) -> ReviewPolicy:
+        """Return the policy that a user has written: a word, a list of rules, or either with `max_age`.
+
+        Raises:
+            GeckoError: It is none of them, or a rule is wrong or matches no tool.
+            ContractError: A condition cannot be parsed.
+        """
         if isinstance(given, ReviewPolicy):
             return given
-        if given not in MODES:
-            raise GeckoError(f"review: expected one of {', '.join(MODES)}, or rules, got {given!r}")
-        return cls(given)
+        if isinstance(given, Mapping):
+            return cls._load(given.get("rules", "writes"), given, toolkit)
+        return cls._load(given, {}, toolkit)
+
+    @classmethod
+    def _load(cls, rules: Any, more: Mapping[Any, Any], toolkit: Toolkit) -> ReviewPolicy:
+        max_age = more.get("max_age", MAX_AGE)
+        if unknown := [key for key in more if key not in ("rules", "max_age")]:
+            raise GeckoError(f"review: unknown key {unknown[0]!r}; keys: rules, max_age (rules: {EXAMPLE})")
+        if isinstance(max_age, bool) or not isinstance(max_age, int | float) or not max_age > 0:
+            raise GeckoError(f"review: expected `max_age` to be a number of seconds above 0, got {max_age!r}")
+        if isinstance(rules, list | tuple) and rules:
+            numbered = enumerate(rules, 1)
+            loaded = (ReviewRule.load(rule, f"review: rule {number}", toolkit) for number, rule in numbered)
+            return cls("rules", tuple(loaded), max_age)
+        if not isinstance(rules, str) or rules not in MODES:
+            hint = did_you_mean(rules, MODES) if isinstance(rules, str) else ""
+            raise GeckoError(
+                f"review: expected one of {', '.join(MODES)}, or rules such as {EXAMPLE}, got {rules!r}{hint}"
+            )
+        return cls(rules, (), max_age)
 
     @property
     def may_ask(self) -> bool:
         """Whether any call may be asked about."""
         return self.mode != "none"
 
-    def word(self, tool: ToolSpec) -> tuple[ReviewWord, str]:
-        """Return what becomes of a call, and why."""
+    def word(self, planned: PlannedCall, tool: ToolSpec, state: JsonObject) -> tuple[ReviewWord, str]:
+        """Return what becomes of a call, and why.
+
+        An argument with several possible sources is asked about whatever the policy. A write that rests on something
+        made up, or on a condition that could not be evaluated, is asked about, and refused where nobody is asked;
+        a rule can allow it.
+
+        Args:
+            planned: The call, with what it rests on.
+            tool: Its tool.
+            state: The task state that it is made in.
+        """
         if tool.real is None:
             return "refuse", "the tool has no real function"
-        asked = self.mode == "all" or (self.mode == "writes" and not tool.reads)
-        return (
-            ("ask", "it changes something" if not tool.reads else "every call is reviewed") if asked else ("allow", "")
-        )
+        word, reason = self._by_rules(planned, state) if self.rules else self._by_mode(tool)
+        if word != "allow":
+            return word, reason
+        if planned["ambiguous"]:
+            return "ask", "where an argument comes from is not certain"
+        if not self.rules and not tool.reads and (doubt := find_doubt(planned)):
+            return ("refuse" if self.mode == "none" else "ask"), doubt
+        return "allow", ""
 
-    def is_fresh(self, approval: Approval, preview: Preview, *, now: float) -> bool:
-        """Whether an approval is of this preview and young enough."""
-        return approval["digest"] == preview["digest"] and now <= approval["at"] + self.max_age_s
+    def _by_mode(self, tool: ToolSpec) -> tuple[ReviewWord, str]:
+        if self.mode == "all":
+            return "ask", "every call is reviewed"
+        if self.mode == "none" or tool.reads:
+            return "allow", ""
+        return "ask", "it changes something" if tool.effect else "it is not known to only read"
+
+    def _by_rules(self, planned: PlannedCall, state: JsonObject) -> tuple[ReviewWord, str]:
+        call = planned["call"]
+        found = [rule.word(call["args"], state) for rule in self.rules if fnmatchcase(call["name"], rule.tool)]
+        words = [each for each in found if each]
+        return words[-1] if words else ("ask", "no rule applies to it")
+
+    def is_fresh(self, approval: Approval, *, now: float) -> bool:
+        """Return whether an approval is young enough."""
+        return now <= approval["at"] + self.max_age
+
+
+def find_doubt(planned: PlannedCall) -> str:
+    """Return what a call rests on that nothing real supports; empty where that is nothing."""
+    if planned["made_up"]:
+        return f"made up: {', '.join(each['argument'].removeprefix('$.') for each in planned['made_up'])}"
+    return f"could not be checked: {planned['unclear'][0]}" if planned.get("unclear") else ""
+
+
+def is_stricter(word: ReviewWord, than: ReviewWord) -> bool:
+    """Return whether a word allows less than another."""
+    return WORDS.index(word) > WORDS.index(than)

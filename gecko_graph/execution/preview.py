@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from ..state import VERSION, Call, JsonObject, Rehearsal, Step
+from langchain_core.messages import AnyMessage
+
+from ..errors import PatchConflict
+from ..models.formatting import cut, format_change, format_json, one_line
+from ..schemas.findings import path_tokens, value_at
+from ..state import VERSION, Call, Json, JsonObject, Outcome, Rehearsal, Step
 from ..task_state.digest import digest
+from ..task_state.patch import fold_patches
 from ..toolkit import Toolkit
-from .bindings import bound
+from .bindings import PlanResults, replaced
 from .policy import ReviewPolicy
-from .records import PlannedCall, Preview
+from .records import Ambiguous, Binding, PlannedCall, Prediction, Preview
+
+CHANGE_CHARS = 2_000
+RESULT_CHARS = 1_000
+REASON_CHARS = 300
 
 
 def make_preview(
-    rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step], *, toolkit: Toolkit, policy: ReviewPolicy
+    rehearsal: Rehearsal,
+    state: JsonObject,
+    done: Sequence[Step],
+    messages: Sequence[AnyMessage],
+    *,
+    toolkit: Toolkit,
+    policy: ReviewPolicy,
 ) -> Preview | None:
     """Return what an accepted plan has left to do; None where that is nothing.
 
@@ -22,60 +39,173 @@ def make_preview(
         rehearsal: The rehearsal; its plan begins with what was done.
         state: The task state that the calls begin from.
         done: The turn's steps that were really made.
+        messages: The conversation up to the task.
         toolkit: The tools.
         policy: Which calls are reviewed.
     """
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     made = {step["call"]["id"] for step in done}
     steps = {step["call"]["id"]: step for step in attempt["steps"]}
-    writes = {id_ for id_, step in steps.items() if not toolkit[step["call"]["name"]].reads} - made
+    results, origins = PlanResults(attempt["steps"], toolkit, messages, state), rehearsal.get("origins", {})
     calls: list[PlannedCall] = []
-    chosen_from: set[str] = set()
+    reads: set[str] = set()
     for call in rehearsal["plan"]:
         if call["id"] in made:
             continue
-        bindings, reads = bound(call, rehearsal.get("origins", {}), attempt["steps"], writes)
-        chosen_from |= set(reads)
-        outcome, tool = steps[call["id"]]["outcome"], toolkit[call["name"]]
-        word, reason = policy.word(tool)
-        calls.append(
-            {
-                "call": call,
-                "effect": tool.effect or "unknown",
-                "predicted": {key: outcome[key] for key in ("status", "result", "rung", "patch")},  # type: ignore[typeddict-item]
-                "bindings": bindings,
-                "ambiguous": [],
-                "made_up": [each for each in rehearsal["verdict"].get("made_up", []) if each["call"] == call["id"]],
-                "rehearse_after": False,
-                "review": word,
-                "reason": reason,
-            }
+        made_up = [each for each in rehearsal["verdict"].get("made_up", []) if each["call"] == call["id"]]
+        rests, outcome = (
+            results.find(call, origins, {each["argument"] for each in made_up}),
+            steps[call["id"]]["outcome"],
         )
+        reads |= set(rests.reads.values())
+        planned: PlannedCall = {
+            "call": call,
+            "effect": toolkit[call["name"]].effect or "unknown",
+            "predicted": predict(outcome),
+            "bindings": rests.bindings,
+            "ambiguous": rests.ambiguous,
+            "expects": rests.expects,
+            "made_up": [each for each in made_up if each["argument"] not in rests.arguments],
+            "unclear": outcome.get("unclear", []),
+            "rehearse_after": False,
+            "review": "allow",
+            "reason": "",
+        }
+        calls.append(planned)
     for each in calls:
-        each["rehearse_after"] = each["call"]["id"] in chosen_from and each["predicted"]["rung"] != "real"
-    if not calls:
-        return None
+        each["rehearse_after"] = each["call"]["id"] in reads
+    return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
+
+
+def predict(outcome: Outcome) -> Prediction:
+    """Return what a simulated outcome predicts of the real one."""
+    return {
+        "status": outcome["status"],
+        "result": outcome["result"],
+        "rung": outcome["rung"],
+        "patch": outcome["patch"] or [],
+    }
+
+
+def finish_preview(
+    calls: Sequence[PlannedCall], state: JsonObject, *, toolkit: Toolkit, policy: ReviewPolicy
+) -> Preview:
+    """Return the preview of these calls: which of them are reviewed, their digest, their net change.
+
+    Args:
+        calls: The calls in order, with their predictions.
+        state: The task state that they begin from.
+        toolkit: The tools.
+        policy: Which calls are reviewed.
+    """
+    decided: list[PlannedCall] = []
+    after = state
+    for planned, before, after in with_states(calls, state):  # noqa: B007 - the last state is the predicted end
+        word, reason = policy.word(planned, toolkit[planned["call"]["name"]], before)
+        if word == "allow" and planned["predicted"]["status"] == "error":
+            word, reason = "ask", "an error is predicted"
+        decided.append({**planned, "review": word, "reason": reason})
     start = digest(state)
     return {
         "v": VERSION,
-        "digest": preview_digest(calls, start),
+        "digest": preview_digest(decided, start),
         "start_digest": start,
         "made_at": time.time(),
-        "calls": calls,
-        "changes": rehearsal.get("changes", []),
+        "calls": decided,
+        "changes": format_change(state, after, budget=CHANGE_CHARS).splitlines(),
     }
+
+
+def with_states(
+    calls: Sequence[PlannedCall], state: JsonObject
+) -> Iterator[tuple[PlannedCall, JsonObject, JsonObject]]:
+    """Yield each call with the predicted task states before and after it."""
+    for planned in calls:
+        before = state
+        if "answered" not in planned:
+            state = apply_prediction(state, planned)
+        yield planned, before, state
+
+
+def apply_prediction(state: JsonObject, planned: PlannedCall) -> JsonObject:
+    """Return the state with a call's predicted change; unchanged where that does not fit it."""
+    try:
+        return fold_patches(state, [planned["predicted"]["patch"]])
+    except PatchConflict:
+        return state
 
 
 def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
     """Return the digest of the calls, with a hole for each bound argument, and of the state that they begin from."""
-    return digest([start, [with_holes(each) for each in calls]])
+    return digest(
+        [start, [[with_holes(each), each["answered"]] if "answered" in each else with_holes(each) for each in calls]]
+    )
 
 
 def with_holes(planned: PlannedCall) -> Call:
-    """Return a call with a hole in the place of each bound argument."""
-    from .bindings import replaced
-
+    """Return a call with a hole in the place of each argument that reality gives."""
     call: Call = {**planned["call"]}
-    for binding in planned["bindings"]:
-        call["args"] = replaced(call["args"], binding["argument"], {"from": binding["call"], "path": binding["path"]})
+    sources: list[Binding | Ambiguous] = [*planned["bindings"], *planned["ambiguous"]]
+    for argument in dict.fromkeys(each["argument"] for each in sources):
+        found = [each for each in sources if each["argument"] == argument]
+        held: list[Json] = [{key: value for key, value in each.items() if key != "part"} for each in found]
+        if parts := [each["part"] for each in planned["bindings"] if each["argument"] == argument and "part" in each]:
+            text = value_at(call["args"], argument)
+            held.append(re.split("|".join(map(re.escape, sorted(parts, key=len, reverse=True))), text))
+        call["args"] = replaced(call["args"], path_tokens(argument), {"from": held})
     return call
+
+
+def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
+    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data.
+
+    Args:
+        preview: The preview.
+        left: Its calls that have not been made.
+        state: The task state that these begin from.
+    """
+    numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
+    names = {
+        each["call"]["id"]: f"step {numbers[each['call']['id']]} ({each['call']['name']})" for each in preview["calls"]
+    }
+    texts: dict[str, str] = {}
+    for planned, before, after in with_states(left, state):
+        call, predicted = planned["call"], planned["predicted"]
+        reason = f": {cut(one_line(planned['reason']), budget=REASON_CHARS)}" if planned["reason"] else ""
+        change = format_change(before, after, budget=CHANGE_CHARS)
+        texts[call["id"]] = "\n".join(
+            [
+                f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}",
+                f"Predicted by {predicted['rung']}: {predicted['status']}",
+                fence(format_json(predicted["result"], budget=RESULT_CHARS)),
+                f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
+                *describe_dependencies(planned, names),
+            ]
+        )
+    return texts
+
+
+def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield what a call rests on, a line for each argument."""
+
+    def place(binding: Binding) -> str:
+        return f"{binding['path']} in the result of {names.get(binding['call'], binding['call'])}"
+
+    for binding in planned["bindings"]:
+        what = f"{format_json(binding['part'], budget=80)} in it" if "part" in binding else "its value"
+        yield f"- {binding['argument']}: {what} is the real {place(binding)}."
+    for each in planned["ambiguous"]:
+        sources = ", or ".join(map(place, each["sources"])) or "no call that is made"
+        yield f"- {each['argument']}: not certain where it comes from: {sources}. Edit it to give its value."
+    for binding in planned.get("expects") or ():
+        yield f"- {binding['argument']}: holds only if the real {place(binding)} is the predicted one."
+    for made_up in planned["made_up"]:
+        yield f"- {made_up['argument']}: made up; nothing real supports it."
+    for condition in planned.get("unclear") or ():
+        yield f"- could not be checked: {cut(one_line(condition), budget=REASON_CHARS)}"
+
+
+def fence(text: str) -> str:
+    """Return a text as a fenced block of Markdown that nothing in it can end."""
+    marks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{marks}\n{text}\n{marks}"

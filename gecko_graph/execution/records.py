@@ -10,10 +10,11 @@ from ..state import Call, CallStatus, Json, MadeUp, Patch
 
 Effect = Literal["read", "write", "unknown"]
 ReviewWord = Literal["allow", "ask", "refuse"]
-CallWord = Literal["started", "ok", "error", "in_doubt", "skipped", "refused"]
-"""`skipped`: not made, for its `departure`. `refused`: not made, by the person or a rule."""
+CallWord = Literal["started", "ok", "error", "in_doubt", "skipped", "refused", "answered"]
+"""`skipped`: not made, for its `departure`. `refused`: not made, by the person or a rule. `answered`: not made, by the
+person, whose words are its result."""
 ExecutionWord = Literal["done", "partial", "nothing", "in_doubt"]
-DepartureCode = Literal["error", "schema", "ensures", "precondition", "binding", "result"]
+DepartureCode = Literal["error", "schema", "ensures", "precondition", "binding", "result", "policy"]
 
 
 class Binding(TypedDict):
@@ -25,6 +26,8 @@ class Binding(TypedDict):
     """Id of the earlier call."""
     path: str
     """JSON path in its result: `$.id`."""
+    part: NotRequired[str]
+    """The predicted value, where it is only a part of the argument's text: the rest stays as it is."""
 
 
 class Ambiguous(TypedDict):
@@ -51,7 +54,15 @@ class PlannedCall(TypedDict):
     predicted: Prediction
     bindings: list[Binding]
     ambiguous: list[Ambiguous]
+    expects: NotRequired[list[Binding]]
+    """Arguments that were read or computed from simulated results and are never bound, such as amounts: the real
+    results must be the predicted ones there, else what is left is rehearsed again."""
     made_up: list[MadeUp]
+    """Arguments that rest on nothing real, without those that are bound, ambiguous, or chosen from a read."""
+    unclear: NotRequired[list[str]]
+    """Conditions of the tool's contract that could not be evaluated."""
+    answered: NotRequired[Json]
+    """The person's words, which are the call's result: it is not made."""
     rehearse_after: bool
     """True for a simulated read among whose results a later argument was chosen: if the real result differs, what
     follows is rehearsed again."""

@@ -6,21 +6,20 @@ result in another process cannot know whether the call took effect: it is in dou
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Generator
 from typing import Any
 from uuid import uuid4
 
-from langgraph.types import interrupt
-
 from ..errors import GeckoError, StateError
 from ..events import event
-from ..execution.bindings import resolved
-from ..execution.channels import AgentState, calls_left, last_entry
+from ..execution.bindings import resolve
+from ..execution.channels import AgentState, calls_left, has_moved, last_entry
+from ..execution.decisions import ask_person, read_words
 from ..execution.journal import NOT_DURABLE, look_for_mark
-from ..execution.policy import ReviewPolicy
-from ..execution.records import Departure, ExecutedCall
+from ..execution.policy import ReviewPolicy, is_stricter
+from ..execution.preview import preview_digest
+from ..execution.records import Departure, ExecutedCall, PlannedCall, Preview
 from ..execution.requests import build_request
 from ..models.ask import Reply, Work
 from ..models.node import NodeScope
@@ -28,7 +27,7 @@ from ..schemas.complaints import find_complaints
 from ..simulation.contract import gate
 from ..simulation.real import run_real
 from ..simulation.rung import Answer
-from ..state import Call, Json
+from ..state import Call
 from ..threads import OTHER_RUN, look_for_other_runs
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
@@ -37,6 +36,12 @@ MOST_TRIES = 4
 """Tries of a call that can be made again: a read, or a write with an idempotency key."""
 BACKOFF_S = 0.2
 """Seconds before the second try; each further wait is twice as long."""
+
+DOUBT_DECISIONS = ("approve", "reject", "respond")
+IN_DOUBT = (
+    "{tool} was called, and it is not known whether it took effect. "
+    "approve: it did not; make the call now. respond: it did; your words are its result. reject: leave it as it is."
+)
 
 
 def begin_call(
@@ -51,12 +56,19 @@ def begin_call(
         policy: How old an approval may be.
         fresh: Tokens of calls that this process has marked, and not made yet.
     """
-    preview, approval = state["preview"], state["approval"]
-    if preview is None or approval is None or not policy.is_fresh(approval, preview, now=time.time()):
+    preview = state["preview"]
+    if preview is None or not is_approved(state, preview, policy):
         return {"approval": None}
     planned = calls_left(state)[0]
-    call, problem = resolved(planned, state["journal"])
-    departure = problem or find_departure(call, state, scope, toolkit)
+    if "answered" in planned:
+        return {"journal": [answered_entry(planned)]}
+    made = [each for each in state["journal"] if each["status"] in ("ok", "answered")]
+    predicted = {each["call"]["id"]: each["predicted"]["result"] for each in preview["calls"]}
+    call, departure = resolve(planned, {each["call"]["id"]: each.get("result") for each in made}, predicted)
+    word, reason = policy.word({**planned, "call": call}, toolkit[call["name"]], state["task_state"])
+    if is_stricter(word, planned["review"]):
+        departure = departure or {"code": "policy", "message": reason}
+    departure = departure or find_departure(call, state, scope, toolkit)
     entry: ExecutedCall = {
         "call": call,
         "status": "skipped" if departure else "started",
@@ -71,6 +83,28 @@ def begin_call(
         fresh.add(entry["token"])
         scope.emit(event("gecko.execute", attempt=0, call=call))
     return {"journal": [entry]}
+
+
+def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bool:
+    """Return whether this very plan was approved, lately enough, for the task state that is there."""
+    approval, digest_now = state["approval"], preview_digest(preview["calls"], preview["start_digest"])
+    if approval is None or approval["digest"] != digest_now:
+        return False
+    return policy.is_fresh(approval, now=time.time()) and not has_moved(state)
+
+
+def answered_entry(planned: PlannedCall) -> ExecutedCall:
+    """Return the journal's entry for a call that the person has answered: it is not made."""
+    now = time.time()
+    entry: ExecutedCall = {
+        "call": planned["call"],
+        "status": "answered",
+        "key": "",
+        "token": "",
+        "tries": 0,
+        "started_at": now,
+    }
+    return {**entry, "ended_at": now, "by": "person", "result": planned["answered"]}
 
 
 def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:
@@ -137,51 +171,16 @@ def resolve_doubt(
     entry = last_entry(state)
     assert entry is not None
     again: ExecutedCall = {**entry, "status": "started", "token": uuid4().hex, "tries": entry["tries"] + 1}
-    if toolkit[entry["call"]["name"]].idempotency and entry["tries"] < MOST_TRIES:
+    tool = toolkit[entry["call"]["name"]]
+    if tool.idempotency and entry["tries"] < MOST_TRIES:
         yield [Work(function=time.sleep, args=(BACKOFF_S * 2 ** (entry["tries"] - 1),))]
         fresh.add(again["token"])
         return {"journal": [again]}
-    decision = decide(doubt_request(entry))
+    (decision,) = ask_person([entry["call"]], [IN_DOUBT.format(tool=tool.name)], toolkit, allowed=DOUBT_DECISIONS)
     if decision["type"] == "approve":
         fresh.add(again["token"])
         return {"journal": [again]}
     if decision["type"] == "respond":
-        result = as_result(decision["message"])
+        result = read_words(decision["message"])
         return {"journal": [{**entry, "status": "ok", "result": result, "by": "person", "ended_at": time.time()}]}
     return {"journal": [{**entry, "status": "in_doubt", "ended_at": time.time()}]}
-
-
-def doubt_request(entry: ExecutedCall) -> dict[str, Any]:
-    """Return the question what became of a call, in the shape of LangChain's HumanInTheLoopMiddleware."""
-    call = entry["call"]
-    text = (
-        f"{call['name']} was called, and it is not known whether it took effect. "
-        "approve: it did not; make the call now. respond: it did; your words are its result. reject: leave it as it is."
-    )
-    action = {"name": call["name"], "args": call["args"], "description": text}
-    config = {"action_name": call["name"], "allowed_decisions": ["approve", "reject", "respond"]}
-    return {"action_requests": [action], "review_configs": [config]}
-
-
-def decide(request: dict[str, Any]) -> dict[str, Any]:
-    """Return a person's decision on one action; asked again, with what was wrong, where the answer is none."""
-    (action,), (config,) = request["action_requests"], request["review_configs"]
-    allowed, description = config["allowed_decisions"], action["description"]
-    while True:
-        answer = interrupt(request)
-        decisions = answer.get("decisions") if isinstance(answer, dict) else None
-        decision = decisions[0] if isinstance(decisions, list) and len(decisions) == 1 else None
-        decision = decision if isinstance(decision, dict) else {}
-        kind = decision.get("type")
-        if kind in allowed and (kind != "respond" or isinstance(decision.get("message"), str)):
-            return dict(decision)
-        problem = f'expected {{"decisions": [{{"type": one of {", ".join(allowed)}}}]}}, a respond with a "message"'
-        request = {**request, "action_requests": [{**action, "description": f"{description}\n{problem}"}]}
-
-
-def as_result(text: str) -> Json:
-    """Return what a person's words spell: JSON where they are an object or a list."""
-    try:
-        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
-    except ValueError:
-        return text

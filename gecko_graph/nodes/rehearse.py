@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite
@@ -22,8 +23,8 @@ NO_SAVER = (
     "a parent graph compiled with one; review='none' with tools that only read needs none"
 )
 
-MakePreview = Callable[[Rehearsal, JsonObject, list[Step]], Preview | None]
-"""From the rehearsal, the state that its calls begin from and the steps really made, what is left to do."""
+MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Preview | None]
+"""From the rehearsal, the state that its calls begin from, the steps really made and the conversation, what is left."""
 
 
 def rehearse_node(
@@ -59,10 +60,14 @@ def check_saver(config: RunnableConfig, needs_saver: bool) -> None:
 
 
 def opening(state: AgentState) -> AgentState:
-    """Return what a new turn clears and begins with; nothing where the turn goes on."""
+    """Return what a new turn clears and begins with; nothing where the turn goes on.
+
+    It goes on from the task state as it is where that was edited from outside.
+    """
     turn = human_turns(state.get("messages", []))
     if state.get("turn") == turn and state.get("again"):
-        return {}
+        steps: list[Step] = [{**step, "outcome": {**step["outcome"], "patch": []}} for step in state["steps"]]
+        return {"start": state["task_state"], "steps": steps} if state["again"] == "stale" else {}
     return {
         "turn": turn,
         "start": state.get("task_state") or {},
@@ -114,7 +119,7 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
         "rehearsals": {**state["rehearsals"], why: state["rehearsals"].get(why, 0) + 1},
         "again": "",
         "lesson": None,
-        "preview": preview(rehearsal, now, steps) if accepted else None,
+        "preview": preview(rehearsal, now, steps, state["messages"]) if accepted else None,
         "approval": None,
         "ledger": {**ledger, "started_at": time.time()},
     }

@@ -3,38 +3,226 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
-from langgraph.types import interrupt
-
-from ..execution.channels import AgentState
+from ..execution.bindings import resolve
+from ..execution.channels import AgentState, calls_left, has_moved
+from ..execution.decisions import Decision, ask_person, read_words
 from ..execution.policy import ReviewPolicy
-from ..execution.records import PlannedCall
-from ..models.node import NodeScope
+from ..execution.preview import apply_prediction, describe_calls, finish_preview, predict, preview_digest
+from ..execution.records import ExecutedCall, PlannedCall, Preview
+from ..models.ask import AnyAsk, Reply
+from ..models.formatting import cut, format_complaint, format_json, format_steps
+from ..models.node import Accounts, NodeScope
+from ..schemas.findings import value_at
+from ..state import Call, Json, JsonObject, Step
+from ..toolkit import Toolkit
+
+MOST_REJECTS = 2
+"""How often in a turn the plan is rehearsed again because a person or a rule rejected a part of it."""
+MOST_STALE = 3
+"""How often in a turn it is rehearsed again because the task state was edited from outside."""
+MESSAGE_CHARS = 2_000
+
+Updates: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], dict[str, Any]]
+AnswerCall: TypeAlias = Callable[
+    [JsonObject, NodeScope, Call, Mapping[str, int]], Generator[Sequence[AnyAsk], list[Reply], Step]
+]
+"""From a task state, the scope, a call, and how many questions each role was asked, the call's simulated step."""
 
 
-def review(state: AgentState, scope: NodeScope, *, policy: ReviewPolicy) -> dict[str, Any]:
-    """Approve the preview, by rule or by a person's decisions."""
+def review(
+    state: AgentState, scope: NodeScope, *, policy: ReviewPolicy, toolkit: Toolkit, answer_call: AnswerCall
+) -> Updates:
+    """Approve the preview by rule or by a person's decisions; or renew it, or say what the planner must change.
+
+    Nothing is done before the question, so that a resume, which runs the node again, repeats nothing.
+
+    Args:
+        state: The agent's state, with a preview.
+        scope: Knobs, models.
+        policy: Decides which calls are asked about; its word stands in the preview.
+        toolkit: The tools, which an edited call is checked against.
+        answer_call: Predicts a call anew, after an edit.
+    """
     preview = state["preview"]
     assert preview is not None
-    asked = [each for each in preview["calls"] if each["review"] == "ask"]
-    if any(each["review"] == "refuse" for each in preview["calls"]):
-        return {"approval": None}
-    if asked:
-        decisions = interrupt(review_request(asked))["decisions"]
-        if any(decision["type"] != "approve" for decision in decisions):
-            return {"approval": None}
-    return {"approval": {"digest": preview["digest"], "at": time.time()}}
+    if has_moved(state):
+        is_bounded = state["rehearsals"].get("stale", 0) < MOST_STALE
+        return {"approval": None, "again": "stale" if is_bounded else "", "lesson": None}
+    left = calls_left(state)
+    if refused := [each for each in left if each["review"] == "refuse"]:
+        return reject(state, {each["call"]["id"]: f"not allowed: {each['reason']}" for each in refused}, "", scope)
+    asked = [each for each in left if each["review"] == "ask" and "answered" not in each]
+    texts = describe_calls(preview, left, state["task_state"]) if asked else {}
+    calls = [each["call"] for each in asked]
+    decisions = ask_person(calls, [texts[call["id"]] for call in calls], toolkit) if asked else []
+    decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
+    if any(each["type"] == "reject" for each in decisions):
+        return reject_by_person(state, decided, scope)
+    new = [apply_decision(each, decided.get(each["call"]["id"]), toolkit) for each in left]
+    if all(one["call"] == other["call"] for one, other in zip(new, left, strict=True)):
+        return approve({**preview, "calls": [*preview["calls"][: -len(new)], *new]})
+    renewed = yield from replay(new, state, scope, answer_call)
+    again = finish_preview(renewed, state["task_state"], toolkit=toolkit, policy=policy)
+    return {"preview": again, "approval": None, "again": "edited"}
 
 
-def review_request(asked: list[PlannedCall]) -> dict[str, Any]:
-    """Return the HITLRequest: an action for each reviewed call, in plan order."""
-    actions = [
-        {"name": each["call"]["name"], "args": each["call"]["args"], "description": each["reason"]} for each in asked
-    ]
-    names = dict.fromkeys(each["call"]["name"] for each in asked)
-    decisions = ["approve", "edit", "reject", "respond"]
+def approve(preview: Preview) -> dict[str, Any]:
+    """Return the update that lets a plan be carried out, with the calls that a person has answered."""
+    digest = preview_digest(preview["calls"], preview["start_digest"])
+    return {"preview": {**preview, "digest": digest}, "approval": {"digest": digest, "at": time.time()}, "again": ""}
+
+
+def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Toolkit) -> PlannedCall:
+    """Return a call as it was decided; what an edit has changed rests on nothing but the person."""
+    if decision and decision["type"] == "respond":
+        return {**planned, "answered": read_words(decision["message"])}
+    if not decision or decision["type"] != "edit":
+        return planned
+    old, edited = planned["call"], decision["edited_action"]
+    call: Call = {**old, "name": edited["name"], "args": edited["args"]}
+    if call == old:
+        return planned
+
+    def kept(records: Sequence[Any]) -> list[Any]:
+        return [
+            each
+            for each in records
+            if value_at(call["args"], each["argument"]) == value_at(old["args"], each["argument"])
+        ]
+
     return {
-        "action_requests": actions,
-        "review_configs": [{"action_name": name, "allowed_decisions": decisions} for name in names],
+        **planned,
+        "call": call,
+        "effect": toolkit[call["name"]].effect or "unknown",
+        "bindings": kept(planned["bindings"]),
+        "ambiguous": kept(planned["ambiguous"]),
+        "expects": kept(planned.get("expects") or ()),
+        "made_up": kept(planned["made_up"]),
     }
+
+
+def replay(
+    calls: Sequence[PlannedCall], state: AgentState, scope: NodeScope, answer_call: AnswerCall
+) -> Generator[Sequence[AnyAsk], list[Reply], list[PlannedCall]]:
+    """Return the calls with predictions of their own from the first one that was decided otherwise.
+
+    Values that an earlier call of the plan makes are taken from its new prediction.
+    """
+    old = {each["call"]["id"]: each for each in calls_left(state)}
+    quiet = replace(scope, context=scope.context.model_copy(update={"semantic_validation": False}))
+    real: dict[str, Json] = {entry["call"]["id"]: entry.get("result") for entry in state["journal"]}
+    results, predicted = {**real}, {id_: each["predicted"]["result"] for id_, each in old.items()}
+    before, changed, accounts = state["task_state"], False, Accounts()
+    renewed: list[PlannedCall] = []
+    for planned in calls:
+        identifier = planned["call"]["id"]
+        changed = changed or planned != old[identifier]
+        if changed and "answered" not in planned:
+            call, _ = resolve(planned, results, predicted)
+            asked = {**state["ledger"]["asked"]}
+            asked |= {role: asked.get(role, 0) + number for role, number in accounts.asked.items()}
+            step = yield from counted(answer_call(before, quiet, call, asked), accounts)
+            planned = renew(planned, call, step, results, real)
+        results[identifier] = planned.get("answered", planned["predicted"]["result"])
+        before = before if "answered" in planned else apply_prediction(before, planned)
+        renewed.append(planned)
+    return renewed
+
+
+def counted(
+    run: Generator[Sequence[AnyAsk], list[Reply], Step], accounts: Accounts
+) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
+    """Run a generator, counting what it asks."""
+    replies: Any = None
+    while True:
+        try:
+            asks = run.send(replies)
+        except StopIteration as done:
+            step: Step = done.value
+            return step
+        replies = yield asks
+        accounts.book(asks, replies)
+
+
+def renew(
+    planned: PlannedCall, call: Call, step: Step, results: Mapping[str, Json], real: Mapping[str, Json]
+) -> PlannedCall:
+    """Return a call with its new prediction; values that real calls gave it are its own from now on."""
+    bindings = [each for each in planned["bindings"] if each["call"] not in real]
+    for number, each in enumerate(bindings):
+        if "part" in each:
+            bindings[number] = {**each, "part": str(value_at(results.get(each["call"]), each["path"]))}
+    renewed: PlannedCall = {**planned, "call": call, "bindings": bindings}
+    if "outcome" in step:
+        return {**renewed, "predicted": predict(step["outcome"]), "unclear": step["outcome"].get("unclear", [])}
+    why = "; ".join(format_complaint(each) for each in step["complaints"])
+    return {**renewed, "predicted": {"status": "error", "result": why, "rung": "validator", "patch": []}}
+
+
+def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:
+    """Return the update after a person has rejected a part of the plan.
+
+    What else was decided is a wish for the next plan. Who rejects all without a word is not asked again.
+    """
+    rejected = {id_: each for id_, each in decided.items() if each["type"] == "reject"}
+    reasons = {id_: f"rejected by the user: {each.get('message', 'no reason')}" for id_, each in rejected.items()}
+    wishes = []
+    for planned in calls_left(state):
+        decision = decided.get(planned["call"]["id"], {"type": "approve"})
+        if decision["type"] == "edit":
+            edited = decision["edited_action"]
+            wishes.append(f"Instead of {format_call(planned['call'])}: {format_json(dict(edited))}")
+        elif decision["type"] == "respond":
+            wishes.append(
+                f"Instead of {format_call(planned['call'])}, not to be called, its result: {decision['message']}"
+            )
+    is_final = len(rejected) == len(decided) and not any(each.get("message") for each in rejected.values())
+    return reject(state, reasons, "\n".join(wishes), scope, is_final=is_final)
+
+
+def reject(
+    state: AgentState, reasons: Mapping[str, str], wishes: str, scope: NodeScope, *, is_final: bool = False
+) -> dict[str, Any]:
+    """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times.
+
+    Args:
+        state: The agent's state.
+        reasons: Call id to why it was rejected.
+        wishes: What else the user wants changed.
+        scope: Knobs.
+        is_final: True where it is not rehearsed again.
+    """
+    rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
+    if is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS:
+        return {
+            "approval": None,
+            "again": "",
+            "journal": [refused_entry(each, reasons[each["id"]]) for each in rejected],
+        }
+    lines = [f"{format_call(call)}: {reasons[call['id']]}" for call in rejected]
+    feedback = (
+        "This plan was not approved. It must not have these calls, nor what depends on them:\n"
+        + "\n".join(lines)
+        + f"\n{wishes}\nPlan again without them; where the task cannot be done without them, ask the user."
+    )
+    attempts = state["rehearsal"]["attempts"]
+    chosen = next(each for each in attempts if each["number"] == state["rehearsal"]["chosen"])
+    log = format_steps(chosen["steps"][len(state["steps"]) :], budget=scope.context.view_chars)
+    lesson = {"number": 0, "attempt_log": log, "feedback": cut(feedback, budget=MESSAGE_CHARS)}
+    return {"approval": None, "again": "rejected", "lesson": lesson}
+
+
+def refused_entry(call: Call, reason: str) -> ExecutedCall:
+    """Return the journal's entry for a call that was rejected."""
+    now = time.time()
+    entry: ExecutedCall = {"call": call, "status": "refused", "key": "", "token": "", "tries": 0, "started_at": now}
+    return {**entry, "ended_at": now, "departure": {"code": "policy", "message": reason}}
+
+
+def format_call(call: Call) -> str:
+    """Return a call in one line."""
+    return f"{call['name']}({format_json(call['args'])})"

@@ -41,6 +41,8 @@ def sync(
     entry = last_entry(state)
     assert entry is not None
     planned = planned_call(state, entry)
+    if entry["status"] == "answered":
+        return answered(state, entry, planned)
     if entry["status"] not in ("ok", "error"):
         return departed(state, entry, entry.get("departure"))
     request = build_request(entry["call"], state, scope, toolkit)
@@ -62,6 +64,21 @@ def book_call(
     if departure:
         entry["departure"] = departure
     return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": outcome["patch"] or []}
+
+
+def answered(state: AgentState, entry: ExecutedCall, planned: PlannedCall | None) -> dict[str, Any]:
+    """Return the update after a call that a person has answered: its result is known, and nothing has changed.
+
+    What is left is rehearsed again where a part of it rests on the result that was predicted.
+    """
+    outcome: Outcome = {
+        "status": "ok", "result": entry.get("result"), "patch": [], "rung": "person", "simulated": False, "passed": [],
+    }  # fmt: skip
+    steps: list[Step] = [*state["steps"], {"v": VERSION, "call": entry["call"], "outcome": outcome}]
+    departure: Departure | None = None
+    if planned and planned["rehearse_after"]:
+        departure = {"code": "result", "message": "the user has answered it, and later arguments rest on its result"}
+    return {"steps": steps, **departed({**state, "steps": steps}, entry, departure)}
 
 
 def planned_call(state: AgentState, entry: ExecutedCall) -> PlannedCall | None:

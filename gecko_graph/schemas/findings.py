@@ -54,13 +54,18 @@ def _step(token: str | int) -> str:
 
 def value_at(value: Json, path: str) -> Json:
     """Return the value at a JSON path made by `json_path`; None where there is none."""
-    for name, index, text in _PATH_STEPS.findall(path):
-        token: str | int = int(index) if index else name or json.loads(text)
+    for token in path_tokens(path):
+        holder: Any = value if isinstance(value, dict | list) else {}
         try:
-            value = value[token]
+            value = holder[token]
         except (LookupError, TypeError):
             return None
     return value
+
+
+def path_tokens(path: str) -> list[str | int]:
+    """Return the tokens of a JSON path: `$.items[0].name` has `["items", 0, "name"]`."""
+    return [int(index) if index else name or json.loads(text) for name, index, text in _PATH_STEPS.findall(path)]
 
 
 def excerpt(value: Json) -> str:

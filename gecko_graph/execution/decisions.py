@@ -1,0 +1,141 @@
+"""A person's decisions on calls, asked for and read in the shape of LangChain's HumanInTheLoopMiddleware."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import NotRequired
+
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+from ..errors import StateError, did_you_mean
+from ..models.formatting import format_complaint
+from ..schemas.complaints import find_complaints
+from ..schemas.findings import excerpt
+from ..state import Call, Json, JsonObject
+from ..task_state.digest import check_json, clone
+from ..toolkit import Toolkit
+
+DECISIONS = ("approve", "edit", "reject", "respond")
+
+
+class Action(TypedDict):
+    """A call as LangChain's `ActionRequest` and `Action` have it."""
+
+    name: str
+    args: JsonObject
+    description: NotRequired[str]
+
+
+class Decision(TypedDict):
+    """One decision: `approve`, `edit` with `edited_action`, `reject` with or without `message`, `respond` with it."""
+
+    type: str
+    edited_action: NotRequired[Action]
+    message: NotRequired[str]
+
+
+def ask_person(
+    calls: Sequence[Call], descriptions: Sequence[str], toolkit: Toolkit, *, allowed: Sequence[str] = DECISIONS
+) -> list[Decision]:
+    """Return a decision on each call; interrupts the run, again while the answer cannot be used.
+
+    What is wrong with an answer stands above the same question. The node must have done nothing before: a resume runs
+    it again.
+
+    Args:
+        calls: The calls in order.
+        descriptions: What the person should know of each.
+        toolkit: The tools, which an edited call is checked against.
+        allowed: The decisions that can be made.
+    """
+    problem = ""
+    while True:
+        texts = [f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]]
+        decisions, problem = read_decisions(
+            interrupt(build_request(calls, [*texts, *descriptions[1:]], allowed)), calls, toolkit, allowed
+        )
+        if not problem:
+            return decisions
+
+
+def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: Sequence[str]) -> JsonObject:
+    """Return the HITLRequest: an action for each call, in order, and what can be decided, by the tool's name."""
+    actions = [
+        {"name": call["name"], "args": call["args"], "description": text}
+        for call, text in zip(calls, descriptions, strict=True)
+    ]
+    names = dict.fromkeys(call["name"] for call in calls)
+    configs = [{"action_name": name, "allowed_decisions": [*allowed]} for name in names]
+    return {"action_requests": actions, "review_configs": configs}
+
+
+def read_decisions(
+    answer: object, calls: Sequence[Call], toolkit: Toolkit, allowed: Sequence[str] = DECISIONS
+) -> tuple[list[Decision], str]:
+    """Return the decisions of a HITLResponse, or what is wrong with it and what to do."""
+    given = answer.get("decisions") if isinstance(answer, Mapping) else None
+    if not isinstance(given, list | tuple):
+        return [], f'expected {{"decisions": [...]}} with a decision for each call, got {excerpt(answer)}'
+    if len(given) != len(calls):
+        return [], f"expected {len(calls)} decisions, one for each call in order, got {len(given)}"
+    decisions: list[Decision] = []
+    for number, (raw, call) in enumerate(zip(given, calls, strict=True), 1):
+        decision, problem = read_decision(raw, call, toolkit, allowed)
+        if decision is None:
+            return [], f"decision {number} ({call['name']}): {problem}"
+        decisions.append(decision)
+    return decisions, ""
+
+
+def read_decision(raw: object, call: Call, toolkit: Toolkit, allowed: Sequence[str]) -> tuple[Decision | None, str]:
+    """Return one decision, or None and what is wrong with it."""
+    word = raw.get("type") if isinstance(raw, Mapping) else None
+    if not isinstance(raw, Mapping) or word not in allowed:
+        return None, f"expected a `type` of {', '.join(allowed)}, got {excerpt(raw if word is None else word)}"
+    message = raw.get("message")
+    if word == "respond" and not isinstance(message, str):
+        return None, f"respond: expected the call's result as a text in `message`, got {excerpt(message)}"
+    if word == "edit":
+        edited, problem = read_edit(raw.get("edited_action"), call, toolkit)
+        return (None, f"edit: {problem}") if edited is None else ({"type": "edit", "edited_action": edited}, "")
+    decision: Decision = {"type": str(word)}
+    return {**decision, "message": str(message)} if message else decision, ""
+
+
+def read_edit(raw: object, call: Call, toolkit: Toolkit) -> tuple[Action | None, str]:
+    """Return an edited call that its tool takes, or None and why it does not."""
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("args"), dict) or not isinstance(raw.get("name"), str):
+        return None, f'expected `edited_action` to be {{"name": ..., "args": {{...}}}}, got {excerpt(raw)}'
+    tool = toolkit.get(raw["name"])
+    if tool is None or tool.real is None:
+        known = [each.name for each in toolkit if each.real is not None]
+        return None, f"no tool {excerpt(raw['name'])} can be called{did_you_mean(raw['name'], known)}"
+    try:
+        check_json(raw["args"], what="args")
+    except StateError as error:
+        return None, str(error)
+    args = restore_kinds(raw["args"], call["args"])
+    complaints = [format_complaint(each) for each in find_complaints(tool, args)]
+    return (None, "; ".join(complaints)) if complaints else ({"name": tool.name, "args": args}, "")
+
+
+def restore_kinds(args: JsonObject, old: JsonObject) -> JsonObject:
+    """Return arguments with the values that a form has made texts of as what they were: `"3"` for 3."""
+    restored: JsonObject = clone(args)
+    for key, value in restored.items():
+        if isinstance(value, str) and key in old and not isinstance(old[key], str):
+            parsed = read_words(value, kinds=(type(old[key]), int, float))
+            restored[key] = parsed
+    return restored
+
+
+def read_words(text: str, kinds: tuple[type, ...] = (dict, list)) -> Json:
+    """Return what a person's words spell as JSON, where that is of one of these kinds; else the words."""
+    try:
+        value = json.loads(text)
+        check_json(value, what="the value")
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, kinds) else text

@@ -1,0 +1,246 @@
+"""The review of a plan: each decision, several at once, answers that cannot be used, a state that moves."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command
+
+from gecko_graph import RehearsalState, create_gecko_agent
+from gecko_graph.execution import policy as policy_module
+from gecko_graph.execution.bindings import resolve
+from gecko_graph.execution.preview import preview_digest
+from gecko_graph.state import ChecklistItem
+from gecko_graph.testing import recorded
+from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, shop, thread
+
+__all__ = ["shop"]
+
+REJECT = {"type": "reject", "message": "no pens"}
+INK = [{"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
+
+
+def edit(name: str, **args: Any) -> dict:
+    return {"type": "edit", "edited_action": {"name": name, "args": args}}
+
+
+def ask(agent: Any, given: Any = TASK, name: str = "1") -> dict:
+    """Run the agent to its question, and return that."""
+    (asked,) = agent.invoke(given, thread(name))["__interrupt__"]
+    return asked.value
+
+
+def decide(agent: Any, *decisions: Any, name: str = "1") -> dict:
+    return agent.invoke(Command(resume={"decisions": [*decisions]}), thread(name))
+
+
+def words(out: dict) -> list[str]:
+    return [f"{each['call']['name']} {each['status']}" for each in out["execution"]["calls"]]
+
+
+def test_the_question_has_langchains_shape(shop):
+    asked = ask(agent_of(shop, PLAN))
+    assert set(asked) == {"action_requests", "review_configs"}
+    assert [set(each) for each in asked["action_requests"]] == [{"name", "args", "description"}] * 3
+    assert asked["review_configs"] == [
+        {"action_name": name, "allowed_decisions": ["approve", "edit", "reject", "respond"]}
+        for name in ("order", "cancel")
+    ]
+    texts = [each["description"] for each in asked["action_requests"]]
+    assert 'add /orders/sim-5000 "pen"' in texts[0]
+    assert "Step 2 of 3" in texts[1]
+    assert "$.id: its value is the real $.id in the result of step 1 (order)" in texts[1]
+
+
+def test_what_was_previewed_is_what_runs(shop):
+    agent = agent_of(shop, PLAN)
+    ask(agent)
+    preview = agent.get_state(thread()).values["preview"]
+    made = decide(agent, APPROVE, APPROVE, APPROVE)["execution"]
+    results = {each["call"]["id"]: each["result"] for each in made["calls"]}
+    assert [resolve(each, results, {})[0] for each in preview["calls"]] == [each["call"] for each in made["calls"]]
+    with_real = [{**each, "call": done["call"]} for each, done in zip(preview["calls"], made["calls"], strict=True)]
+    assert preview_digest(with_real, preview["start_digest"]) == preview["digest"] == made["digest"]
+
+
+def test_an_edited_plan_is_predicted_anew_and_asked_about_again(shop):
+    agent = agent_of(shop, PLAN)
+    ask(agent)
+    again = ask(agent, Command(resume={"decisions": [edit("order", item="quill", quantity=2), APPROVE, APPROVE]}))
+    assert [each["args"].get("item") for each in again["action_requests"]] == ["quill", None, "ink"]
+    assert 'add /orders/sim-5000 "quill"' in again["action_requests"][0]["description"]
+    assert not shop.calls
+    out = decide(agent, APPROVE, APPROVE, APPROVE)
+    assert shop.calls == ["order quill", "cancel real-1001", "order ink"]
+    assert out["execution"]["status"] == "done"
+
+
+def test_an_edit_to_another_tool_and_one_that_changes_nothing(shop):
+    agent = agent_of(shop, PLAN)
+    ask(agent)
+    same = edit("order", item="pen", quantity="3")  # forms make texts of numbers
+    again = ask(agent, Command(resume={"decisions": [same, edit("order", item="cap", quantity=1), APPROVE]}))
+    assert [each["name"] for each in again["action_requests"]] == ["order"] * 3
+    assert decide(agent, same, APPROVE, APPROVE)["execution"]["status"] == "done"
+    assert shop.calls == ["order pen", "order cap", "order ink"]
+
+
+def test_what_is_rejected_is_a_lesson_and_the_new_plan_is_asked_about(shop):
+    agent = agent_of(shop, PLAN, INK)
+    ask(agent)
+    again = ask(agent, Command(resume={"decisions": [REJECT, APPROVE, APPROVE]}))
+    assert [each["args"] for each in again["action_requests"]] == [{"item": "ink", "quantity": 1}]
+    out = decide(agent, APPROVE)
+    assert shop.calls == ["order ink"]
+    assert out["execution"]["rehearsals"] == 2
+    feedback = [each for each in agent.get_state_history(thread()) if each.values.get("lesson")]
+    assert "rejected by the user: no pens" in feedback[0].values["lesson"]["feedback"]
+
+
+def test_after_two_new_rehearsals_a_reject_ends_the_turn(shop):
+    agent = agent_of(shop, PLAN, PLAN, PLAN)
+    ask(agent)
+    ask(agent, Command(resume={"decisions": [REJECT, APPROVE, APPROVE]}))
+    ask(agent, Command(resume={"decisions": [REJECT, APPROVE, APPROVE]}))
+    out = decide(agent, REJECT, APPROVE, APPROVE)
+    assert not shop.calls
+    assert words(out) == ["order refused"]
+    assert out["execution"]["status"] == "nothing"
+    assert "rejected by the user: no pens" in out["messages"][-1].text
+
+
+def test_all_rejected_without_a_word_ends_the_turn_at_once(shop):
+    agent = agent_of(shop, PLAN)
+    ask(agent)
+    out = decide(agent, *[{"type": "reject"}] * 3)
+    assert words(out) == ["order refused", "cancel refused", "order refused"]
+    assert not shop.calls
+
+
+def test_the_persons_words_are_the_result_of_a_call_that_is_not_made(shop):
+    agent = agent_of(shop, PLAN)
+    ask(agent)
+    shop.orders["desk-77"] = "pen"
+    out = decide(agent, {"type": "respond", "message": '{"id": "desk-77", "item": "pen"}'}, APPROVE, APPROVE)
+    assert shop.calls == ["cancel desk-77", "order ink"]
+    assert words(out) == ["order answered", "cancel ok", "order ok"]
+    assert out["execution"]["calls"][0]["result"] == {"id": "desk-77", "item": "pen"}
+
+
+def test_words_without_what_later_calls_need_have_the_rest_rehearsed_again(shop):
+    agent = agent_of(shop, PLAN, INK)
+    ask(agent)
+    again = ask(agent, Command(resume={"decisions": [{"type": "respond", "message": "by phone"}, APPROVE, APPROVE]}))
+    assert [each["args"] for each in again["action_requests"]] == [{"item": "ink", "quantity": 1}]
+    out = decide(agent, APPROVE)
+    assert shop.calls == ["order ink"]
+    assert words(out) == ["order answered", "cancel skipped", "order ok"]
+
+
+def test_a_person_may_edit_one_call_and_answer_another(shop):
+    agent = agent_of(shop, PLAN)
+    ask(agent)
+    shop.orders["desk-77"] = "pen"
+    answered = {"type": "respond", "message": '{"id": "desk-77"}'}
+    edited = edit("order", item="chalk", quantity=1)
+    again = ask(agent, Command(resume={"decisions": [answered, APPROVE, edited]}))
+    assert [each["args"] for each in again["action_requests"]] == [{"id": "desk-77"}, {"item": "chalk", "quantity": 1}]
+    decide(agent, APPROVE, APPROVE)
+    assert shop.calls == ["cancel desk-77", "order chalk"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (True, "expected"),
+        ("approve", "decisions"),
+        ([APPROVE], "decisions"),
+        ({"approve": True}, "decisions"),
+        ({"decisions": APPROVE}, "decisions"),
+        ({"decisions": [APPROVE]}, "expected 3 decisions"),
+        ({"decisions": [APPROVE, APPROVE, "approve"]}, "decision 3"),
+        ({"decisions": [APPROVE, APPROVE, {"type": "maybe"}]}, "approve, edit, reject, respond"),
+        ({"decisions": [APPROVE, APPROVE, {"type": ["approve"]}]}, "decision 3"),
+        ({"decisions": [{"type": "respond"}, APPROVE, APPROVE]}, "message"),
+        ({"decisions": [{"type": "edit"}, APPROVE, APPROVE]}, "edited_action"),
+        ({"decisions": [edit("ordr", item="x", quantity=1), APPROVE, APPROVE]}, "did you mean order"),
+        ({"decisions": [edit("order", item="x"), APPROVE, APPROVE]}, "quantity"),
+        ({"decisions": [edit("order", item="x", quantity="many"), APPROVE, APPROVE]}, "quantity"),
+        ({"decisions": [edit("order", item="x", quantity=1, more=2), APPROVE, APPROVE]}, "more"),
+        ({"decisions": [edit("order", item="x", quantity=float("nan")), APPROVE, APPROVE]}, "not a JSON number"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_asked_for_again(shop, answer, why):
+    agent = agent_of(shop, PLAN)
+    first = ask(agent)
+    again = ask(agent, Command(resume=answer))
+    text = again["action_requests"][0]["description"]
+    assert text.startswith("The answer could not be used: ")
+    assert why in text.split("\n\n")[0]
+    assert again["action_requests"][1:] == first["action_requests"][1:]
+    assert not shop.calls
+    assert decide(agent, APPROVE, APPROVE, APPROVE)["execution"]["status"] == "done"
+
+
+def test_a_state_that_was_edited_in_the_meantime_is_rehearsed_afresh(shop):
+    other = [{"call": "order", "args": {"item": "chalk", "quantity": 1}}, {"say": "Ordered."}]
+    agent = agent_of(shop, PLAN, other)
+    ask(agent)
+    agent.update_state(thread(), {"task_state": {"orders": {}, "note": "new"}})
+    again = ask(agent, Command(resume={"decisions": [APPROVE] * 3}))
+    assert [each["args"]["item"] for each in again["action_requests"]] == ["chalk"]
+    assert not shop.calls
+    out = decide(agent, APPROVE)
+    assert out["task_state"] == {"orders": {"real-1001": "chalk"}, "note": "new"}
+
+
+def test_an_approval_that_is_too_old_is_asked_for_again(shop, monkeypatch):
+    agent = agent_of(shop, PLAN, review={"rules": "writes", "max_age": 60})
+    ask(agent)
+    fresh = policy_module.ReviewPolicy.is_fresh
+    monkeypatch.setattr(policy_module.ReviewPolicy, "is_fresh", lambda *args, now: fresh(*args, now=now + 61))
+    again = ask(agent, Command(resume={"decisions": [APPROVE] * 3}))
+    assert len(again["action_requests"]) == 3
+    assert not shop.calls
+    monkeypatch.undo()
+    assert decide(agent, APPROVE, APPROVE, APPROVE)["execution"]["status"] == "done"
+
+
+def test_embedded_in_a_parent_graph_and_streamed(shop):
+    agent = parent_of(shop)
+    seen = [part for part in agent.stream(TASK, thread(), stream_mode="updates")]
+    (asked,) = seen[-1]["__interrupt__"]
+    assert len(asked.value["action_requests"]) == 3
+    decide(agent, APPROVE, APPROVE, APPROVE)
+    assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
+
+
+class WithChecklist(RehearsalState):
+    checklist: list[ChecklistItem]
+
+
+def parent_of(shop: Shop) -> Any:
+    inner = create_gecko_agent(shop.toolkit(), models={"planner": recorded(planner=[PLAN])})
+    builder = StateGraph(WithChecklist)
+    builder.add_node("agent", inner)
+    builder.add_edge(START, "agent")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def test_the_same_without_blocking(shop):
+    async def run() -> dict:
+        agent = agent_of(shop, PLAN)
+        asked = await agent.ainvoke(TASK, thread())
+        assert len(asked["__interrupt__"][0].value["action_requests"]) == 3
+        wrong = await agent.ainvoke(Command(resume="yes"), thread())
+        assert "could not be used" in wrong["__interrupt__"][0].value["action_requests"][0]["description"]
+        decisions = [edit("order", item="quill", quantity=2), APPROVE, APPROVE]
+        await agent.ainvoke(Command(resume={"decisions": decisions}), thread())
+        return await agent.ainvoke(Command(resume={"decisions": [APPROVE] * 3}), thread())
+
+    assert asyncio.run(run())["execution"]["status"] == "done"
+    assert shop.calls == ["order quill", "cancel real-1001", "order ink"]
