@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NotRequired
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from ..errors import StateError, did_you_mean
+from ..errors import GeckoError, StateError, did_you_mean
 from ..models.formatting import format_complaint
 from ..schemas.complaints import find_complaints
 from ..schemas.findings import excerpt
@@ -17,7 +19,17 @@ from ..state import Call, Json, JsonObject
 from ..task_state.digest import check_json, clone
 from ..toolkit import Toolkit
 
+NO_SAVER = (
+    "the review pauses the run, which needs a checkpointer: create_gecko_agent(..., checkpointer=InMemorySaver()), or "
+    "a parent graph compiled with one; review='none' with tools that only read needs none"
+)
 DECISIONS = ("approve", "edit", "reject", "respond")
+
+
+def check_saver(config: RunnableConfig) -> None:
+    """Raise GeckoError where a run cannot pause."""
+    if config.get("configurable", {}).get("__pregel_checkpointer") is None:
+        raise GeckoError(NO_SAVER)
 
 
 class Action(TypedDict):
@@ -49,7 +61,11 @@ def ask_person(
         descriptions: What the person should know of each.
         toolkit: The tools, which an edited call is checked against.
         allowed: The decisions that can be made.
+
+    Raises:
+        GeckoError: There is no checkpointer, without which a run cannot pause.
     """
+    check_saver(get_config())
     problem = ""
     while True:
         texts = [f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]]

@@ -80,7 +80,8 @@ def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bo
         return "in_doubt"
     if not any(entry["status"] == "ok" for entry in calls):
         return "done" if accepted and not left and not calls else "nothing"
-    return "done" if accepted and not left else "partial"
+    refused = any(entry["status"] == "refused" for entry in calls)
+    return "done" if accepted and not left and not refused else "partial"
 
 
 def report(execution: Execution, state: AgentState) -> list[str]:

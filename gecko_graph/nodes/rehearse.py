@@ -12,16 +12,11 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite
 
 from ..channels import Continued, GeckoInput, Ledger
-from ..errors import GeckoError
 from ..execution.channels import AgentState
+from ..execution.decisions import check_saver
 from ..execution.records import Preview
 from ..state import JsonObject, Rehearsal, Step
 from ..turn import human_turns
-
-NO_SAVER = (
-    "the review pauses the run, which needs a checkpointer: create_gecko_agent(..., checkpointer=InMemorySaver()), or "
-    "a parent graph compiled with one; review='none' with tools that only read needs none"
-)
 
 MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Preview | None]
 """From the rehearsal, the state that its calls begin from, the steps really made and the conversation, what is left."""
@@ -41,22 +36,18 @@ def rehearse_node(
     """
 
     def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-        check_saver(config, needs_saver)
+        if needs_saver:
+            check_saver(config)
         state = {**state, **opening(state)}
         return update_of(state, graph.invoke(input_of(state), config), preview)
 
     async def arun(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-        check_saver(config, needs_saver)
+        if needs_saver:
+            check_saver(config)
         state = {**state, **opening(state)}
         return update_of(state, await graph.ainvoke(input_of(state), config), preview)
 
     return RunnableLambda(run, afunc=arun, name="rehearse")
-
-
-def check_saver(config: RunnableConfig, needs_saver: bool) -> None:
-    """Raise GeckoError where the run may have to pause and cannot."""
-    if needs_saver and config.get("configurable", {}).get("__pregel_checkpointer") is None:
-        raise GeckoError(NO_SAVER)
 
 
 def opening(state: AgentState) -> AgentState:

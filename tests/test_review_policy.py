@@ -1,0 +1,181 @@
+"""Policies in the agent: rules, made-up values, uncertain sources, forbidden real values; other processes."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from gecko_graph import GeckoError, Toolkit, create_gecko_agent
+from gecko_graph.testing import recorded
+from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, shop, thread
+from tests.test_review import INK, ask, decide, words
+
+__all__ = ["shop"]
+ALLOW = {"tool": "*", "then": "allow"}
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(agent: Any, given: Any = TASK) -> dict:
+    return agent.invoke(given, thread())
+
+
+def test_only_what_a_rule_asks_about_is_asked_about(shop):
+    rules = [ALLOW, {"tool": "order", "when": "args.quantity > 2", "then": "ask", "reason": "many"}]
+    agent = agent_of(shop, PLAN, review=rules)
+    (action,) = ask(agent)["action_requests"]
+    assert action["args"] == {"item": "pen", "quantity": 3}
+    assert "Step 1 of 3, order: many" in action["description"]
+    assert decide(agent, APPROVE)["execution"]["status"] == "done"
+
+
+def test_what_a_rule_refuses_is_a_lesson_for_the_planner(shop):
+    rules = [ALLOW, {"tool": "cancel", "then": "refuse", "reason": "orders are final"}]
+    out = run(agent_of(shop, PLAN, INK, review=rules))
+    assert shop.calls == ["order ink"]
+    assert out["execution"]["status"] == "done"
+
+
+def test_a_planner_that_does_not_learn_ends_with_the_rules_reason(shop):
+    rules = [ALLOW, {"tool": "cancel", "then": "refuse", "reason": "orders are final"}]
+    out = run(agent_of(shop, PLAN, PLAN, PLAN, review=rules))
+    assert not shop.calls
+    assert words(out) == ["cancel refused"]
+    assert out["execution"]["rehearsals"] == 3
+    assert "not allowed: orders are final" in out["messages"][-1].text
+
+
+def test_a_rule_about_the_state_sees_each_call_in_the_state_that_it_is_made_in(shop):
+    rules = [ALLOW, {"tool": "order", "when": "state.orders | length > 0", "then": "ask"}]
+    plan = [{"call": "order", "args": {"item": each, "quantity": 3}} for each in ("pen", "ink")]
+    items = [{"description": "two orders", "check": "state.orders | length == 2"}]
+    agent = agent_of(shop, [*plan, {"say": "Ordered."}], review=rules)
+    (action,) = ask(agent, {**TASK, "checklist": items})["action_requests"]
+    assert action["args"]["item"] == "ink"
+
+
+def test_a_real_value_that_a_rule_forbids_stops_the_plan(shop):
+    rules = [ALLOW, {"tool": "cancel", "when": "args.id[:4] == 'real'", "then": "refuse", "reason": "not yours"}]
+    out = run(agent_of(shop, PLAN, [{"say": "The pens stay."}], review=rules))
+    assert shop.calls == ["order pen"]
+    assert words(out) == ["order ok", "cancel skipped"]
+    assert out["messages"][-1].text.endswith("not yours")
+    assert out["execution"]["calls"][1]["departure"] == {"code": "policy", "message": "not yours"}
+
+
+def sender(*attempts: list[dict], review: Any, send: Any = None, saver: Any = None) -> tuple[Any, list[str]]:
+    """Return an agent that can look and send, and what it has really sent."""
+    sent: list[str] = []
+
+    def send_text(phone: str, text: str) -> dict:
+        """Send a text message."""
+        sent.append(f"{phone} {text}")
+        return {"ok": True, "sent": ["real-1234"], "id": "real-1234", "ref": "real-1234"}
+
+    def simulated(state: dict, phone: str, text: str) -> dict:
+        state["sent"] = state.get("sent", 0) + 1
+        return send or {"ok": True}
+
+    tools = Toolkit.from_tools([send_text], effects={"send_text": "write"}, simulate={"send_text": simulated})
+    models = {"planner": recorded(planner=[*attempts])}
+    return create_gecko_agent(
+        tools, models=models, review=review, checkpointer=InMemorySaver() if saver is None else saver
+    ), sent
+
+
+def text_to(phone: str, text: str = "hello") -> dict:
+    return {"call": "send_text", "args": {"phone": phone, "text": text}}
+
+
+SEND = {
+    "messages": [("user", "Text hello to Ann")],
+    "task_state": {"sent": 0},
+    "checklist": [{"description": "sent", "check": "state.sent > 0"}],
+}
+GUESS = [text_to("555-0142-77"), {"say": "Sent."}]
+
+
+def test_a_value_that_the_planner_made_up_never_runs_unseen():
+    agent, sent = sender(GUESS, GUESS, GUESS, review="none")
+    out = run(agent, SEND)
+    assert not sent
+    assert out["execution"]["calls"][0]["departure"]["message"] == "not allowed: made up: phone"
+
+
+def test_a_made_up_value_is_shown_and_an_embedder_may_allow_it():
+    agent, sent = sender(GUESS, review="writes")
+    (action,) = ask(agent, SEND)["action_requests"]
+    assert "$.phone: made up; nothing real supports it." in action["description"]
+    agent, sent = sender(GUESS, review=[ALLOW])
+    run(agent, SEND)
+    assert sent == ["555-0142-77 hello"]
+
+
+@pytest.mark.parametrize("answer", [{"sent": ["sim-1234"]}, {"id": "sim-1234", "ref": "sim-1234"}])
+@pytest.mark.parametrize("review", ["none", [ALLOW]])
+def test_an_uncertain_source_is_shown_and_resolved_or_left_to_a_new_rehearsal(answer, review):
+    plan = [text_to("0142-7788"), text_to("0142-7788", "sim-1234"), {"say": "Sent."}]
+    late = [text_to("0142-7788", "real-1234"), {"say": "Sent."}]
+    task = {**SEND, "messages": [("user", "Text hello to 0142-7788, and then what came of it")]}
+    agent, sent = sender(plan, late, review=review, send=answer)
+    (action,) = ask(agent, task)["action_requests"]
+    assert "$.text: not certain where it comes from: $." in action["description"]
+    assert action["args"]["text"] == "sim-1234"
+    decide(agent, APPROVE)
+    assert sent == ["0142-7788 hello", "0142-7788 real-1234"]
+
+
+def test_where_nobody_can_be_asked_for_want_of_a_saver_it_says_so():
+    plan = [text_to("0142-7788"), text_to("0142-7788", "sim-1234"), {"say": "Sent."}]
+    task = {**SEND, "messages": [("user", "Text hello to 0142-7788, and then what came of it")]}
+    agent, sent = sender(plan, review="none", send={"sent": ["sim-1234"]}, saver=False)
+    with pytest.raises(GeckoError, match="checkpointer"):
+        agent.invoke(task)
+    assert not sent
+
+
+def test_a_departure_has_the_rest_rehearsed_and_asked_about_again(shop):
+    shop.failing = [ValueError("no pens")]
+    agent = agent_of(shop, PLAN, INK)
+    ask(agent)
+    (action,) = ask_again(agent)
+    assert action["args"] == {"item": "ink", "quantity": 1}
+    assert "Step 1 of 1" in action["description"]
+    assert words(decide(agent, APPROVE)) == ["order error", "order ok"]
+
+
+def ask_again(agent: Any) -> list[dict]:
+    (asked,) = decide(agent, APPROVE, APPROVE, APPROVE)["__interrupt__"]
+    return asked.value["action_requests"]
+
+
+def stored(file: Path, shop: Shop) -> Any:
+    """Return the agent with a file-backed saver, as each process makes it."""
+    saver = SqliteSaver(sqlite3.connect(file, check_same_thread=False))
+    return agent_of(shop, PLAN, checkpointer=saver)
+
+
+def test_another_agent_on_the_same_file_may_resume(shop, tmp_path):
+    ask(stored(tmp_path / "runs.sqlite", Shop()))
+    decide(stored(tmp_path / "runs.sqlite", shop), APPROVE, APPROVE, APPROVE)
+    assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
+
+
+@pytest.mark.slow
+def test_another_process_may_resume(shop, tmp_path):
+    file = tmp_path / "runs.sqlite"
+    code = (
+        "import sys; from pathlib import Path; from tests.test_review_policy import Shop, ask, stored;"
+        "print(len(ask(stored(Path(sys.argv[1]), Shop()))['action_requests']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, file], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "3", done.stderr
+    out = decide(stored(file, shop), APPROVE, APPROVE, APPROVE)
+    assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
+    assert out["execution"]["status"] == "done"
