@@ -68,6 +68,7 @@ def write_files(path: Path, folder: Path) -> None:
     """What the commands of a page name: the shipped examples, an API, and the files whose text stands on the page."""
     (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "api.yaml").write_text(API)
+    (folder / "state.yaml").write_text("books: {}")
     for text in blocks(path, "yaml"):
         if named := NAMED.match(text):
             (folder / named[1]).write_text(text)
@@ -106,14 +107,16 @@ def test_data_blocks_load(path):
 def test_commands_do_what_they_should(path, recorded, tmp_path, monkeypatch, capsys):
     write_files(path, tmp_path)
     monkeypatch.chdir(tmp_path)
-    for text in blocks(path, "bash"):
-        for line in text.splitlines():
-            for command in line.split("#")[0].split("&&"):
-                words = shlex.split(command)
-                if words and words[0] == "gecko-graph":
-                    assert main(words[1:]) == 0, (command, capsys.readouterr().err)
-                elif words[:3] == ["python", "-m", "evals"] and len(words) > 3 and words[3] != "--help":
-                    assert words[3] in SUITES
+    lines = [line for text in blocks(path, "bash") for line in text.splitlines()]
+    within = re.findall(r"`((?:gecko-graph \w+|python -m evals) [^`<>]+)`", path.read_text(encoding="utf-8"))
+    lines += [line for line in within if not re.search(r"\b[A-Z]{2,}\b|\.\.\.|\|", line)]  # placeholders
+    for line in lines:
+        for command in line.split("#")[0].split("&&"):
+            words = shlex.split(command)
+            if words and words[0] == "gecko-graph":
+                assert main(words[1:]) == 0, (command, capsys.readouterr().err)
+            elif words[:3] == ["python", "-m", "evals"] and len(words) > 3 and words[3] != "--help":
+                assert words[3] in SUITES
 
 
 def test_the_knobs_are_told_with_their_defaults():

@@ -1,0 +1,126 @@
+"""A newcomer's tour: real documents through every command, and mistakes with files (test_mistakes.py: with words).
+
+The command lines of README and docs are run by tests/test_docs.py.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gecko_graph.models import factory
+from gecko_graph.models.recorded import RecordedModel
+from tests.cli.bad_files import write_bad_files
+from tests.cli.command import ROOT
+
+DOCUMENTS = ROOT.parent / "shared" / "data" / "openapi"
+CALLS = {
+    "oai_v3.0_petstore-expanded.yaml": {"call": "findPets", "args": {"limit": 2}},
+    "twilio_lookups_v2.json": {"call": "FetchLookupRateLimit", "args": {"Field": "caller_name", "Bucket": "b-1"}},
+    "prism_petstore.oas3.yaml": {"call": "findPetsByStatus", "args": {"status": ["available"]}},
+}
+ITEMS = {"checklist": [{"items": [{"description": "it is found"}]}], "validator": [{"problems": []}] * 5}
+SUPPOSED = {"bootstrapper": [{"domain": {}, "runtime_state": {}}], "simulator": []}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_real_document_goes_through_every_command(run, name, tmp_path, monkeypatch):
+    document = DOCUMENTS / name
+    if not document.is_file():
+        pytest.skip("the shared documents are not here")
+    judge = [{"items": [{"id": "item-1", "status": "success"}]}] * 2
+    model = RecordedModel(turns=[{**ITEMS, **SUPPOSED, "planner": [[CALLS[name], {"say": "Found."}]], "judge": judge}])
+    monkeypatch.setattr(factory, "chat_model", lambda given, **_: model if isinstance(given, str) else given)
+    monkeypatch.chdir(tmp_path)
+    task = ("--task", "Find it", "--model", "openai:any", "--save", "runs.sqlite")
+    for words in (
+        ("tools", document),
+        ("convert", document, "-o", "again.yaml"),
+        ("tools", "again.yaml"),
+        ("run", document, *task, "--thread", "a", "--html", "run.html", "--json", "run.json"),
+        ("run", "again.yaml", *task, "--thread", "b", "--only", CALLS[name]["call"]),
+        ("run", document, *task, "--thread", "a", "--resume"),
+        ("history", "runs.sqlite"),
+        ("history", "runs.sqlite", "a", "--html", "history.html"),
+    ):
+        code, out, err = run(*words)
+        assert (code, "Traceback" in out + err) == (0, False), (words, err)
+    (turn,) = json.loads(Path("run.json").read_text())["turns"]
+    (step,) = turn["rehearsal"]["attempts"][0]["steps"]
+    assert (step["outcome"]["status"], step["outcome"]["rung"]) == ("ok", "schema")
+    assert "Found." in Path("run.html").read_text()
+
+
+NOWHERE = ("--task", "Hi", "--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1")
+BAD = {
+    "run empty.yaml": (2, "empty.yaml", "empty"),
+    "run list.yaml": (2, "list.yaml", "object", "turns"),
+    "run twice.yaml": (2, "twice.yaml:2:1", "'a'"),
+    "run broken.yaml": (2, "broken.yaml:2:1", "YAML"),
+    "run bytes.yaml": (2, "bytes.yaml:1:1", "UTF-8", "0xff"),
+    "run later.yaml": (2, "later.yaml", "version", "9", "update"),
+    "run notools.yaml": (2, "notools.yaml", "tools", "missing"),
+    "run noturns.yaml": (2, "noturns.yaml", "turns", "missing"),
+    "run key.yaml": (2, "turns[0].chekclist", "did you mean checklist?"),
+    "run role.yaml": (2, "turns[0].replies", "plannr", "planner, validator"),
+    "run check.yaml": (2, "turns[0].checklist[0].check", "`state.`"),
+    "run knob.yaml": (2, "limits.max_retry", "did you mean max_retries?"),
+    "run outside.yaml": (2, "outside.yaml", "../api.yaml", "--allow-outside"),
+    "run missing.yaml": (2, "missing.yaml", "gone.yaml", "relative to the scenario"),
+    "run unrecorded.yaml": (2, "turns[0].replies", "planner", "--model"),
+    "run .": (2, "folder", "YAML or JSON"),
+    "tools .": (2, "folder", "YAML or JSON"),
+    "tools swagger.yaml": (2, "swagger.yaml", "2.0", "convert"),
+    "tools nopaths.yaml": (2, "nopaths.yaml#/paths", "missing"),
+    "tools contract.yaml": (2, "contract.yaml#/paths/~1pens/get/x-contract", "listPens", "requires[0].check"),
+    "tools api.yaml --only gone": (2, "'gone'", "listPens"),
+    "tools https://127.0.0.1:9/api.json": (2, "https://127.0.0.1:9/api.json", "--allow-remote"),
+    "tools https://127.0.0.1:9/api.json --allow-remote": (2, "https://127.0.0.1:9/api.json", "fetched"),
+    "run api.yaml NOWHERE --state half.json": (2, "half.json:1:2", "JSON"),
+    "run api.yaml NOWHERE --state array.json": (2, "array.json", "object", "list"),
+    "run api.yaml NOWHERE --state gone.json": (2, "gone.json", "no such file"),
+    "run refused.yaml --log api.yaml": (2, "--log api.yaml", "same file", "tools"),
+    "run refused.yaml --html /": (2, "--html /", "folder"),
+    "record refused.yaml": (2, "--out", "required"),
+    "record refused.yaml --out refused.yaml": (2, "refused.yaml", "exists", "--force"),
+    "convert api.yaml -o api.yaml": (2, "api.yaml", "same file"),
+    "history api.yaml x": (2, "api.yaml", "saved runs"),
+    "history gone.sqlite": (2, "gone.sqlite", "no such file"),
+    "demo nothing": (2, "'nothing'", "files, calendar"),
+    "demo files --yes": (2, "--yes", "'files'"),
+    "completion tcsh": (2, "'tcsh'", "bash, zsh, fish"),
+    "run refused.yaml": (1, "failed, 0 of 1", "its check does not hold"),
+    "demo calendar": (1, "needs the user", "Which of them shall I invite?"),
+}
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_a_bad_command_line_ends_with_its_exit_code_and_names_what_to_mend(run, line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    write_bad_files(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    words = [word for each in line.split() for word in (NOWHERE if each == "NOWHERE" else [each])]
+    code, out, err = run(*words)
+    expected, *names = BAD[line]
+    assert code == expected
+    shown = err if code == 2 else out
+    assert [name for name in names if name not in shown] == []
+    assert "Traceback" not in out + err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+ANSWERS = {"401": (401, b'{"error": {"message": "bad key"}}', "bad key"), "html": (404, b"<html>gone</html>", "404")}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_an_endpoint_that_refuses_is_quoted_and_ends_with_three(run, server, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_bad_files(tmp_path)
+    status, body, quoted = ANSWERS[kind]
+    server.fails = (status, body)
+    code, out, _ = run("run", "api.yaml", "--task", "Hi", "--model", "openai:x", "--base-url", server.url)
+    assert code == 3
+    assert [name for name in (quoted, "the planner did not answer", server.url, "--save FILE") if name not in out] == []
