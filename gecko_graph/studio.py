@@ -1,22 +1,30 @@
-"""The graph that `langgraph dev` opens in LangGraph Studio; `GeckoContext` is its form.
+"""The graphs that `langgraph dev` opens in LangGraph Studio; `GeckoContext` is their form.
 
-By default it rehearses the shipped file-system scenario with its recorded replies: type any message. Task state and
-checklist, where the form omits them, come from the scenario. Environment variables:
+`gecko` rehearses the shipped file-system scenario with its recorded replies: type any message. Task state and
+checklist, where the form omits them, come from the scenario. `agent` does the same with the order scenario, pauses with
+its preview, and carries it out against a small real service that it starts here. Environment variables:
 
-- `GECKO_SCENARIO`: path of a scenario, run with its recorded replies, or with `GECKO_MODEL`.
+- `GECKO_SCENARIO`: path of a scenario for `gecko`, run with its recorded replies, or with `GECKO_MODEL`.
 - `GECKO_TOOLS` and `GECKO_MODEL` (and `GECKO_BASE_URL`): your OpenAPI document and the model that plans and simulates.
+- `GECKO_SERVER`: where the agent's calls go, instead of the document's server; `GECKO_AUTH_<SCHEME>`: a credential.
 
-The server keeps the checkpoints: the graph is compiled without a saver, or the server would refuse it.
+The server keeps the checkpoints: the graphs are compiled without a saver, or the server would refuse them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
+from langchain_core.runnables import RunnableLambda
+
+from .agent import create_gecko_agent
 from .channels import GeckoState
-from .errors import ModelError, ScenarioError
+from .demo.service import OrderService
+from .errors import ModelError, ScenarioError, ToolkitError
+from .execution.channels import AgentState
 from .graph import Gecko, compose, create_gecko
 from .models.factory import Models
 from .models.node import NodeFunction, NodeScope
@@ -27,20 +35,53 @@ from .turn import human_turns
 
 
 def create_studio() -> Gecko:
-    """Return the graph that the environment variables configure.
+    """Return the rehearsal that the environment variables configure.
 
     Raises:
         GeckoError: The scenario, document or model they name cannot be used.
     """
-    tools, model, base_url = (os.environ.get(f"GECKO_{name}") or None for name in ("TOOLS", "MODEL", "BASE_URL"))
-    if tools and not model:
-        raise ModelError("GECKO_TOOLS is set but GECKO_MODEL is not: name a model, for example openai:gpt-5-mini")
+    tools, model, base_url = _read_environment()
     if tools:
         return create_gecko(Toolkit.from_openapi(tools), model=model, base_url=base_url)
     path = os.environ.get("GECKO_SCENARIO")
     scenario = Scenario.load(path) if path else shipped("files")
     models = Models.bind(model, base_url=base_url) if model else Models.bind(models=scenario.models())
     return play(scenario, models, recorded=model is None)
+
+
+def create_studio_agent() -> Gecko:
+    """Return the agent that the environment variables configure; by default with a service that it starts.
+
+    Raises:
+        GeckoError: The document or model they name cannot be used, or no address is known where its tools are real.
+    """
+    tools, model, base_url = _read_environment()
+    if tools:
+        toolkit = Toolkit.from_openapi(tools, server=os.environ.get("GECKO_SERVER") or None, auth="env:GECKO_AUTH_")
+        if all(tool.real is None for tool in toolkit):
+            raise ToolkitError(f"{tools} names no server: set GECKO_SERVER to the address that the agent is to call")
+        return create_gecko_agent(toolkit, model=model, base_url=base_url)
+    scenario, service = shipped("order"), OrderService().__enter__()  # it lives as long as the server
+    models = None if model else scenario.models()
+    agent = create_gecko_agent(
+        service.toolkit(), model=model, models=models, base_url=base_url, context=scenario.context()
+    )
+
+    def fill(state: AgentState) -> dict[str, Any]:
+        if not state.get("turn"):
+            service.reset()  # the recorded replies are of a task on the first books
+        return _fill(state, scenario, recorded=model is None)
+
+    rehearse: Any = agent.builder.nodes["rehearse"]
+    rehearse.runnable = RunnableLambda(fill) | rehearse.runnable
+    return agent.builder.compile(name=agent.name)
+
+
+def _read_environment() -> tuple[str | None, str | None, str | None]:
+    tools, model, base_url = (os.environ.get(f"GECKO_{name}") or None for name in ("TOOLS", "MODEL", "BASE_URL"))
+    if tools and not model:
+        raise ModelError("GECKO_TOOLS is set but GECKO_MODEL is not: name a model, for example openai:gpt-5-mini")
+    return tools, model, base_url
 
 
 def play(scenario: Scenario, models: Models, *, recorded: bool) -> Gecko:
@@ -52,17 +93,28 @@ def play(scenario: Scenario, models: Models, *, recorded: bool) -> Gecko:
 
 def _filled(node: NodeFunction, scenario: Scenario, *, recorded: bool) -> NodeFunction:
     def fill(state: GeckoState, scope: NodeScope) -> Any:
-        turn = human_turns(state.get("messages", [])) - 1
-        if recorded and turn >= len(scenario.turns):
-            turns = len(scenario.turns)
-            raise ScenarioError(
-                f"{scenario.name}: expected at most {turns} turn{'s' * (turns > 1)} with recorded replies, got "
-                f"turn {turn + 1}: open a new thread, or set GECKO_MODEL"
-            )
-        known = scenario.inputs(turn) if 0 <= turn < len(scenario.turns) else {}
-        return node({**known, **{key: value for key, value in state.items() if value or key not in known}}, scope)
+        return node(_fill(state, scenario, recorded=recorded), scope)
 
     return fill
 
 
+def _fill(state: GeckoState | AgentState, scenario: Scenario, *, recorded: bool) -> dict[str, Any]:
+    """Return a state with the scenario's task state and checklist of the turn where it has none."""
+    turn = human_turns(state.get("messages", [])) - 1
+    if recorded and turn >= len(scenario.turns):
+        turns = len(scenario.turns)
+        raise ScenarioError(
+            f"{scenario.name}: expected at most {turns} turn{'s' * (turns > 1)} with recorded replies, got "
+            f"turn {turn + 1}: open a new thread, or set GECKO_MODEL"
+        )
+    known = scenario.inputs(turn) if 0 <= turn < len(scenario.turns) else {}
+    return {**known, **{key: value for key, value in state.items() if value or key not in known}}
+
+
+async def agent() -> Gecko:
+    """Return the agent, which is made when it is first opened."""
+    return await asyncio.to_thread(_agent)
+
+
+_agent = cache(create_studio_agent)
 graph = create_studio()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from gecko_graph import GeckoError, Scenario
 from gecko_graph.scenario import shipped
@@ -77,14 +78,16 @@ def inputs() -> dict:
 
 @pytest.fixture
 def created(monkeypatch):
-    """`created(GECKO_MODEL="...")`: the graph for this environment."""
+    """`created(GECKO_MODEL="...")`: the graph for this environment; `name` of another function that creates one."""
 
-    def make(**environment):
-        for name in ("TOOLS", "MODEL", "BASE_URL", "SCENARIO"):
+    def make(name="create_studio", **environment):
+        function = name
+        for name in ("TOOLS", "MODEL", "BASE_URL", "SCENARIO", "SERVER"):
             monkeypatch.delenv(f"GECKO_{name}", raising=False)
+        studio = importlib.import_module("gecko_graph.studio")  # makes its own graph, of no environment
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        return importlib.import_module("gecko_graph.studio").create_studio()
+        return getattr(studio, function)()
 
     return make
 
@@ -127,14 +130,55 @@ def test_a_wrong_environment_is_a_mistake(created, environment, says):
         created(**environment)
 
 
-def test_the_graph_is_drawn_with_its_attempts_and_form(server):
-    (assistant,) = ask(f"{server}/assistants/search", {})
+@pytest.mark.parametrize(
+    ("graph", "nodes"),
+    [
+        ("gecko", {"bootstrapper", "attempt:planner", "judge", "finish"}),
+        ("agent", {"rehearse:attempt:planner", "review", "begin_call", "call_tool", "sync", "answer"}),
+    ],
+)
+def test_the_graphs_are_drawn_with_their_attempts_and_form(server, graph, nodes):
+    (assistant,) = ask(f"{server}/assistants/search", {"graph_id": graph})
     drawn = ask(f"{server}/assistants/{assistant['assistant_id']}/graph?xray=true")
-    names = {node["id"] for node in drawn["nodes"]}
-    assert {"bootstrapper", "attempt:planner", "judge", "finish"} <= names
+    assert nodes <= {node["id"] for node in drawn["nodes"]}
     schemas = ask(f"{server}/assistants/{assistant['assistant_id']}/schemas")
     assert "max_retries" in schemas["context_schema"]["properties"]
     assert set(schemas["input_schema"]["properties"]) == {"messages", "task_state", "checklist"}
+
+
+def test_the_agent_is_drawn_with_where_it_goes_from_each_node(server):
+    (assistant,) = ask(f"{server}/assistants/search", {"graph_id": "agent"})
+    drawn = ask(f"{server}/assistants/{assistant['assistant_id']}/graph")
+    edges = {(edge["source"], edge["target"]): edge.get("conditional") for edge in drawn["edges"]}
+    assert edges["review", "begin_call"]
+    assert edges["review", "rehearse"]
+    assert edges["sync", "begin_call"]
+    assert ("rehearse", "call_tool") not in edges
+    assert ("answer", "__end__") in edges
+
+
+@pytest.mark.parametrize("durability", ["async", "exit"])
+def test_the_agent_pauses_with_its_preview_and_goes_on_over_the_api(server, durability):
+    thread = ask(f"{server}/threads", {})["thread_id"]
+    wait = f"{server}/threads/{thread}/runs/wait"
+    body = {"assistant_id": "agent", "durability": durability}
+    run = ask(wait, {**body, "input": {"messages": [{"role": "user", "content": "go on"}]}})
+    (paused,) = run["__interrupt__"]
+    assert [action["name"] for action in paused["value"]["action_requests"]] == [
+        "placeOrder",
+        "placeOrder",
+        "refundOrder",
+    ]
+    state = ask(f"{server}/threads/{thread}/state")
+    assert state["next"] == ["review"]
+    assert [planned["effect"] for planned in state["values"]["preview"]["calls"]] == ["read"] * 2 + ["write"] * 3
+    run = ask(wait, {**body, "command": {"resume": {"decisions": [{"type": "approve"}] * 3}}})
+    if durability == "exit":
+        assert "durability" in run["__error__"]["message"]
+        return
+    assert run["execution"]["status"] == "done"
+    assert run["execution"]["calls"][4]["call"]["args"]["order_id"] == "A-1001"
+    assert run["task_state"]["balance"] == 89.8
 
 
 def test_a_scenario_runs_over_the_api_and_can_be_looked_into_afterwards(server):
@@ -183,6 +227,31 @@ def test_a_mistake_comes_back_over_the_api_in_its_own_words(server):
     body = {"assistant_id": "gecko", "input": {**inputs(), "messages": [{"role": "user", "content": " "}]}}
     answered = ask(f"{server}/threads/{thread}/runs/wait", body)
     assert "the task is empty" in answered["__error__"]["message"]
+
+
+def test_each_thread_of_the_agent_begins_with_the_first_books(created):
+    agent = created("create_studio_agent")
+    agent.checkpointer = InMemorySaver()
+    for name in ("a", "b"):
+        thread = {"configurable": {"thread_id": name}}
+        agent.invoke({"messages": [("user", "go on")]}, thread)
+        run = agent.invoke(Command(resume={"decisions": [{"type": "approve"}] * 3}), thread)
+        assert run["execution"]["status"] == "done"
+        assert not any(call["drift"] for call in run["execution"]["calls"])
+        with pytest.raises(GeckoError, match="at most 1 turn"):
+            agent.invoke({"messages": [("user", "and now?")]}, thread)
+
+
+def test_the_agent_takes_tools_with_an_address_of_their_own(created):
+    tools = {
+        "OPENAI_API_KEY": "x",
+        "GECKO_TOOLS": str(ROOT / "examples" / "order" / "order.openapi.yaml"),
+        "GECKO_MODEL": "openai:gpt-5-mini",
+    }
+    with pytest.raises(GeckoError, match="GECKO_SERVER"):
+        created("create_studio_agent", **tools)
+    agent = created("create_studio_agent", GECKO_SERVER="http://127.0.0.1:9", **tools)
+    assert "call_tool" in agent.get_graph().nodes
 
 
 def test_a_message_beyond_the_recorded_turns_says_what_to_do(created):

@@ -132,8 +132,7 @@ class OrderService:
         self._database.execute("CREATE TABLE IF NOT EXISTS books (state TEXT)")
         self._database.execute("CREATE TABLE IF NOT EXISTS log (operation TEXT, args TEXT, key TEXT, result TEXT)")
         if not self._select("SELECT 1 FROM books"):
-            with self._database:
-                self._database.execute("INSERT INTO books VALUES (?)", (json.dumps(START),))
+            self.reset()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
         self._server.daemon_threads = False  # closing waits for them: they use the database
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -154,6 +153,13 @@ class OrderService:
         places = [folder / "examples/order/order.openapi.yaml" for folder in (package, package.parent)]
         toolkit = Toolkit.from_openapi(next(filter(Path.is_file, places)), server=self.url, **options)
         return toolkit if self._idempotent else toolkit.replace(*(replace(tool, idempotency=None) for tool in toolkit))
+
+    def reset(self) -> None:
+        """Start the books and the log anew."""
+        with self._lock, self._database:
+            self._database.execute("DELETE FROM books")
+            self._database.execute("DELETE FROM log")
+            self._database.execute("INSERT INTO books VALUES (?)", (json.dumps(START),))
 
     def _select(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._database.execute(query, values).fetchall()
