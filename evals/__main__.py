@@ -34,6 +34,7 @@ SUITES = {
             ("tau", "real airline calls through validator and state; live tau2-bench runs with rehearsals"),
             ("view", "what a prompt's view of a padded state still holds of what the real tools touch"),
             ("misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
+            ("reality", "an agent on a real service with faults, killed at random: is all done, and done once?"),
             ("contracts", "recorded calls of BFCL's file system against the example's contracts"),
             ("plausibility", "what a person notices in answers made up for real OpenAPI documents"),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..schemas.complaints import find_faults
@@ -17,15 +17,21 @@ MOST_DRIFTS = 20
 """Places of one call that are listed."""
 
 
-def real_values(call: Call, predicted: Json, real: Json) -> dict[str, Json]:
+def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[str] = ()) -> dict[str, Json]:
     """Return what a prediction made up, by the JSON path in the result: path to the value that reality has there.
 
-    Made up is what nobody could know before the call: a number, date or identifier that is not among its arguments.
+    Made up is what could not be known before the call: a number, date or identifier that is not among its arguments.
+
+    Args:
+        call: The call.
+        predicted: The predicted result.
+        real: The real one.
+        made_up: JSON paths in the prediction that are known to be made up: they are others under another seed.
     """
     known = {whole_form(str(value)) for _, value in places(call["args"]) if not isinstance(value, dict | list)}
     found: dict[str, Json] = {}
     for path, old, new in _differing(predicted, real):
-        specific = is_bindable(old, "") and any(atom.is_specific for atom in atoms_of(old))
+        specific = path in made_up or (is_bindable(old, "") and any(atom.is_specific for atom in atoms_of(old)))
         if specific and type(old) is type(new) and whole_form(str(old)) not in known:
             found[path] = new
     return found
@@ -90,6 +96,11 @@ def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Ste
         before = fold_patches(before, [step["outcome"]["patch"] or []])
     call = {"name": entry["call"]["name"], "args": entry["call"]["args"]}
     return clone({"state": before, "call": call, "status": entry["status"], "result": entry.get("result")})
+
+
+def differing(predicted: Json, real: Json) -> set[str]:
+    """Return the JSON paths at which two results differ."""
+    return {path for path, *_ in _differing(predicted, real)}
 
 
 def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[str, Json, Json]]:

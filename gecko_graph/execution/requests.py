@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
@@ -11,10 +13,21 @@ from ..simulation.rung import RungRequest
 from ..state import Call, Outcome
 from ..toolkit import Toolkit
 from .channels import AgentState
+from .drift import differing
 from .records import Prediction
 
 DECIDING = ("contract", "python")
 """Rungs that know what a call changes: by the tool's contract, or by its `simulate` function."""
+
+
+class Expected(NamedTuple):
+    """What a call should come to."""
+
+    outcome: Outcome
+    decided: bool
+    """Whether a contract or `simulate` says so."""
+    made_up: Collection[str] = ()
+    """JSON paths in the result at which a contract made up a value: under another seed it is another one."""
 
 
 def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
@@ -29,27 +42,19 @@ def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Tool
     )
 
 
-def expect(
-    request: RungRequest, prediction: Prediction | None
-) -> Generator[Sequence[AnyAsk], list[Reply], tuple[Outcome, bool]]:
-    """Return what the call should come to, and whether a contract or `simulate` decided it.
+def expect(request: RungRequest, prediction: Prediction | None) -> Generator[Sequence[AnyAsk], list[Reply], Expected]:
+    """Return what the call should come to.
 
-    They are asked again, with the real arguments in the real state; where neither answers, the rehearsal's prediction
-    is what was expected.
+    Contract and `simulate` are asked again, with the real arguments in the real state; where neither answers, the
+    rehearsal's prediction is what was expected.
     """
     deciding = request.context.model_copy(update={"ladder": DECIDING})
-    outcome = yield from climb(
-        RungRequest(
-            tool=request.tool,
-            call=request.call,
-            state=request.state,
-            facts={},
-            context=deciding,
-            where=request.where,
-        )
-    )
+    outcome = yield from climb(replace(request, context=deciding))
+    if outcome["rung"] == "contract":
+        other = yield from climb(replace(request, context=deciding.model_copy(update={"seed": deciding.seed + 1})))
+        return Expected(outcome, True, differing(outcome["result"], other["result"]))
     if outcome["rung"] in DECIDING or prediction is None:
-        return outcome, outcome["rung"] in DECIDING
+        return Expected(outcome, outcome["rung"] in DECIDING)
     expected: Outcome = {
         "status": prediction["status"],
         "result": prediction["result"],
@@ -58,4 +63,4 @@ def expect(
         "simulated": True,
         "passed": [],
     }
-    return expected, prediction["rung"] in DECIDING
+    return Expected(expected, prediction["rung"] in DECIDING)

@@ -23,7 +23,7 @@ from ..execution.records import Departure, ExecutedCall, PlannedCall, Preview
 from ..execution.requests import build_request
 from ..models.ask import Reply, Work
 from ..models.node import NodeScope
-from ..schemas.complaints import find_complaints
+from ..schemas.complaints import find_complaints, find_faults
 from ..simulation.contract import gate
 from ..simulation.real import run_real
 from ..simulation.rung import Answer
@@ -32,10 +32,13 @@ from ..threads import OTHER_RUN, look_for_other_runs
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
 
-MOST_TRIES = 4
+MOST_TRIES = 6
 """Tries of a call that can be made again: a read, or a write with an idempotency key."""
 BACKOFF_S = 0.2
 """Seconds before the second try; each further wait is twice as long."""
+LONGEST_WAIT_S = 20.0
+ODD_TRIES = 3
+"""Tries after which an answer that breaks its schema is taken as it is: the document may be what is wrong."""
 
 DOUBT_DECISIONS = ("approve", "reject", "respond")
 IN_DOUBT = (
@@ -151,13 +154,26 @@ def check_mark(tool: ToolSpec) -> Generator[list[Work], list[Reply], None]:
 def tried(
     tool: ToolSpec, entry: ExecutedCall, scope: NodeScope
 ) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
-    """Return the tool's answer, and whether it is open what came of the call; a read is tried again."""
+    """Return the tool's answer, and whether it is open what came of the call.
+
+    A read is tried again; so is what a service was too busy to do. With an idempotency key an answer that breaks its
+    schema, and an error of a later try, leave open what was done: the call is made again with the same key.
+    """
     for number in range(1, MOST_TRIES + 1):
         answer, late = yield from run_real(tool, entry["call"]["args"], scope.context.tool_timeout_s, key=entry["key"])
-        if not late or not tool.reads or number == MOST_TRIES:
+        again = answer.retry_after is not None or (late and tool.reads)
+        if not again or number == MOST_TRIES:
             break
-        yield [Work(function=time.sleep, args=(BACKOFF_S * 2 ** (number - 1),))]
-    return answer, late
+        yield [wait(max(answer.retry_after or 0, BACKOFF_S * 2 ** (number - 1)))]
+    if not tool.key_argument or late:
+        return answer, late
+    is_odd = answer.status == "ok" and tool.result is not None and bool(find_faults(tool.result, answer.result))
+    return answer, entry["tries"] > 1 if answer.status == "error" else is_odd and entry["tries"] < ODD_TRIES
+
+
+def wait(seconds: float) -> Work:
+    """Return the work of waiting, at most `LONGEST_WAIT_S` seconds."""
+    return Work(function=time.sleep, args=(min(seconds, LONGEST_WAIT_S),), timeout_s=2 * LONGEST_WAIT_S)
 
 
 def resolve_doubt(
@@ -173,7 +189,7 @@ def resolve_doubt(
     again: ExecutedCall = {**entry, "status": "started", "token": uuid4().hex, "tries": entry["tries"] + 1}
     tool = toolkit[entry["call"]["name"]]
     if tool.idempotency and entry["tries"] < MOST_TRIES:
-        yield [Work(function=time.sleep, args=(BACKOFF_S * 2 ** (entry["tries"] - 1),))]
+        yield [wait(BACKOFF_S * 2 ** (entry["tries"] - 1))]
         fresh.add(again["token"])
         return {"journal": [again]}
     (decision,) = ask_person([entry["call"]], [IN_DOUBT.format(tool=tool.name)], toolkit, allowed=DOUBT_DECISIONS)

@@ -92,10 +92,10 @@ def booked(
     request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
     """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry."""
-    expected, decided = yield from expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
+    expected, decided, made_up = yield from expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
     if expected["rung"] == "none":  # nothing was expected
         expected = {**expected, "status": "ok" if entry["status"] == "ok" else "error", "result": entry.get("result")}
-    real = real_values(entry["call"], expected["result"], entry.get("result"))
+    real = real_values(entry["call"], expected["result"], entry.get("result"), made_up=made_up)
     patch = with_real_values(expected["patch"] or [], expected["result"], real)
     is_ok = entry["status"] == "ok"
     outcome: Outcome = {

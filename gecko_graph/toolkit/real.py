@@ -17,14 +17,21 @@ from ..state import CallStatus, Json, JsonObject, Patch
 from ..task_state.digest import clone
 from .spec import ToolSpec
 
+TRY_AGAIN = frozenset((429, 500, 502, 503, 504))
+"""HTTP status of a call that was not done for now. (A write's 5xx is in doubt: it raises.)"""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A rung's answer: plain JSON. `patch` is None where the rung does not know what the call changes."""
+    """A rung's answer: plain JSON. `patch` is None where the rung does not know what the call changes.
+
+    `retry_after` is the number of seconds after which the call may be made again: a service was too busy to do it.
+    """
 
     status: CallStatus
     result: Json
     patch: Patch | None = None
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,16 @@ def as_answer(value: Any) -> Answer:
         return Answer("error", answer.reason, [])
     if not is_error:
         return answer
-    return Answer("error", mask(answer.result) if isinstance(answer.result, str) else answer.result, [])
+    result = mask(answer.result) if isinstance(answer.result, str) else answer.result
+    return Answer("error", result, [], retry_after_of(value))
+
+
+def retry_after_of(message: ToolMessage) -> float | None:
+    """Return the seconds after which an HTTP tool may be called again; None where that is of no use."""
+    http = message.additional_kwargs.get("http")
+    if not isinstance(http, Mapping) or http.get("http_status") not in TRY_AGAIN:
+        return None
+    return float(http.get("retry_after") or 0)
 
 
 def message_value(message: ToolMessage) -> Any:

@@ -1,0 +1,56 @@
+"""A process that ends at a chosen write to its saver: nothing is written from then on."""
+
+from __future__ import annotations
+
+import time
+from threading import Lock
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+
+
+class Killed(BaseException):
+    """The process is gone: nothing catches this."""
+
+
+class Fate:
+    """When the process ends.
+
+    Args:
+        kill_at: Number of the write, from 1, at which it ends; 0 for never.
+        after: Whether that write is still made.
+        slow_s: Seconds that each write takes.
+    """
+
+    def __init__(self, kill_at: int = 0, *, after: bool = False, slow_s: float = 0.0) -> None:
+        self.kill_at, self.after, self.slow_s, self.count = kill_at, after, slow_s, 0
+        self._lock = Lock()
+
+    def write(self, write: Any, *args: Any, **kwargs: Any) -> Any:
+        """Make a write, unless the process has ended. Raises Killed where it has."""
+        with self._lock:
+            self.count += 1
+            number = self.count
+        time.sleep(self.slow_s)
+        if self.kill_at and number > self.kill_at:
+            raise Killed
+        result = write(*args, **kwargs) if number != self.kill_at or self.after else None
+        if number == self.kill_at:
+            raise Killed
+        return result
+
+
+class KillingSaver(InMemorySaver):
+    """Keeps what was written, until the process ends. LangGraph makes copies of it, which share all."""
+
+    def __init__(self, fate: Fate) -> None:
+        super().__init__()
+        self.fate = fate
+
+    def put(self, *args: Any, **kwargs: Any) -> Any:
+        """Keep a checkpoint."""
+        return self.fate.write(super().put, *args, **kwargs)
+
+    def put_writes(self, *args: Any, **kwargs: Any) -> Any:
+        """Keep what a task wrote."""
+        return self.fate.write(super().put_writes, *args, **kwargs)
