@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -106,6 +107,57 @@ class Toolkit:
         plain = cls(_with_keys(cls(read.tools), idempotency))
         tools = add_functions(plain, server=server, auth=auth, client=client)
         return cls(tools, lets=read.lets, invariants=read.invariants, title=read.title, broken=read.problems)
+
+    @classmethod
+    def from_mcp(
+        cls,
+        server: Any,
+        *,
+        headers: Mapping[str, str | Callable[[], str]] | None = None,
+        auth: Any = None,
+        env: Mapping[str, str | Callable[[], str]] | None = None,
+        prefix: str = "",
+        trust_hints: bool = False,
+        timeout_s: float = 30.0,
+    ) -> Toolkit:
+        """Return the tools of an MCP server, or of several, with their real functions (extra `mcp`).
+
+        What a server claims of a tool (`readOnlyHint`) its user has not stated: it is rehearsed as a read, but reviewed
+        and executed as a write. Add contracts, effects and the rest by `Toolkit.from_tools(toolkit, effects=...)`.
+        `close()`, leaving `with` or the end of the process ends the connections.
+
+        Args:
+            server: An http(s) address, a command as a list, a server object of the `mcp` package, `{"command", "args",
+                "env", "cwd"}` or `{"url", "headers", "auth"}`; or several by name, which begins their tools' names.
+            headers: HTTP header to a text, `env:NAME` or a function, read at each use.
+            auth: Bearer token, given likewise, or an `httpx2.Auth`, such as the client's OAuth providers.
+            env: Environment variable of a command to its value, given likewise; little else is inherited.
+            prefix: What the tools' names begin with, before `_`.
+            trust_hints: Whether effects that the server claims count as stated.
+            timeout_s: Seconds for a call, and for opening a connection.
+
+        Raises:
+            ToolkitError: The extra is not installed, or that is not a server.
+            GeckoError: There is no connection, a credential is missing, or the tools cannot be listed.
+        """
+        mcp = _load_mcp()
+        options = mcp.McpOptions(
+            headers=headers or {}, auth=auth, env=env or {}, prefix=prefix, trust_hints=trust_hints, timeout_s=timeout_s
+        )
+        tools = mcp.read_servers(server, options)
+        return cls(tools.specs.values(), broken=tools.problems)
+
+    @classmethod
+    async def afrom_mcp(cls, server: Any, **options: Any) -> Toolkit:
+        """Read as `from_mcp` does, without blocking the event loop; also from an open `Client` or `ClientSession`.
+
+        The calls of an open session run on the running event loop, and end with it; `close()` leaves it open.
+        """
+        mcp = _load_mcp()
+        if not isinstance(server, mcp.Client | mcp.ClientSession):
+            return await asyncio.to_thread(cls.from_mcp, server, **options)
+        tools = await mcp.read_session(server, mcp.McpOptions(**options))
+        return cls(tools.specs.values(), broken=tools.problems)
 
     @classmethod
     def from_tools(  # noqa: PLR0913 - one keyword for each thing that a function cannot say of itself
@@ -263,6 +315,18 @@ class Toolkit:
         tools = [changed.get(tool.name, tool) for tool in self]
         return Toolkit(tools, lets=self.lets, invariants=self.invariants, title=self.title, broken=self.broken)
 
+    def close(self) -> None:
+        """End the connections of the tools' real functions (`from_mcp`), also for toolkits made from this one."""
+        for one in {getattr(tool.real, "background", None) for tool in self}:
+            if one is not None:
+                one.close()
+
+    def __enter__(self) -> Toolkit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def to_openapi(self) -> JsonObject:
         """Return an OpenAPI 3.1 document; `from_openapi` reads the same tools from it.
 
@@ -337,6 +401,14 @@ class Toolkit:
         return {given: name for name, given in self._provider_names.items()}
 
 
+def _load_mcp() -> Any:
+    try:
+        from .mcp import reader
+    except ImportError as error:
+        raise ToolkitError(f"MCP needs the official client, 2.x: pip install 'gecko-graph[mcp]' ({error})") from None
+    return reader
+
+
 def _with_keys(toolkit: Toolkit, idempotency: Mapping[str, str] | None) -> Iterator[ToolSpec]:
     """Yield the tools; what takes an idempotency key is no longer among their arguments."""
     for name in idempotency or {}:
@@ -375,10 +447,6 @@ def _check_effect(name: str, effect: Any) -> Effect:
         raise ToolkitError(f"effects: {name!r} must be 'read' or 'write', not {effect!r}")
     checked: Effect = effect
     return checked
-
-
-def _read_examples(name: str, examples: Sequence[ToolExample | Mapping[str, Any]]) -> tuple[ToolExample, ...]:
-    return tuple(_read_example(name, one) for one in examples)
 
 
 def _read_example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolExample:

@@ -142,23 +142,31 @@ class Credentials:
         raise GeckoError(f"{where} needs a credential: {wanted}")
 
     def _value(self, name: str) -> str:
-        source: Any = self._sources.get(name, "")
-        problem = "expected a text without line breaks"
-        try:
-            value: Any = source() if callable(source) else source
-        except Exception as error:  # noqa: BLE001 - a user's function; its text may hold the credential
-            value, problem = None, f"the function raised {type(error).__name__}"
-        if isinstance(source, str) and source.startswith("env:"):
-            value = os.environ.get(source.removeprefix("env:"), "")
-        if not isinstance(value, str) or _CONTROL.search(value.strip()):
-            raise GeckoError(f"auth[{name!r}]: {problem}")
-        return value.strip()
+        return read_credential(self._sources.get(name, ""), f"auth[{name!r}]")
 
     def _wanted(self, name: str) -> str:
         source = self._sources.get(name)
         if isinstance(source, str) and source.startswith("env:"):
             return f"set the environment variable {source.removeprefix('env:')}"
         return f"pass from_openapi(..., auth={{{name!r}: ...}})"
+
+
+def read_credential(source: Any, where: str) -> str:
+    """Return a credential from its source: the value, `env:NAME` or a function; empty where it is not set.
+
+    Raises:
+        GeckoError: The function fails, or the value is not a text of one line.
+    """
+    problem = "expected a text without line breaks"
+    try:
+        value: Any = source() if callable(source) else source
+    except Exception as error:  # noqa: BLE001 - a user's function; its text may hold the credential
+        value, problem = None, f"the function raised {type(error).__name__}"
+    if isinstance(source, str) and source.startswith("env:"):
+        value = os.environ.get(source.removeprefix("env:"), "")
+    if not isinstance(value, str) or _CONTROL.search(value.strip()):
+        raise GeckoError(f"{where}: {problem}")
+    return value.strip()
 
 
 def resolve_server(given: JsonObject | None, server: Server | None) -> str | None:

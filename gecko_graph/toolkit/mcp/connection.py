@@ -1,0 +1,340 @@
+"""The connection to one MCP server: both protocol eras, stdio, streamable HTTP, in process, or an open session.
+
+- It is opened at its first use and kept. A call that was certainly not sent (the server ended between two calls, or no
+  longer knows the session) is sent once more, over a new connection.
+- A call that was sent and has no usable answer (time-out, connection lost, 5xx, an answer that is broken or too large)
+  raises `InDoubt`, whatever the server claims of the tool, and is not sent again from here.
+- What the server refuses (`isError`, 4xx, an error of the request itself) is an error result.
+- Headers and environment variables are read from their sources at each use, and removed from whatever comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import anyio
+import httpx2
+from langchain_core.messages import ToolMessage
+from mcp import Client, ClientSession, MCPError, StdioServerParameters
+from mcp import types as protocol
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import TypeAdapter
+
+from ...errors import GeckoError, InDoubt
+from ...state import JsonObject
+from ..openapi.client import MAX_BYTES
+from ..openapi.credentials import Credential, Secrets, read_credential
+
+_CLOSING_S = 10.0
+_RESULT: Any = TypeAdapter(dict[str, Any])  # the client would take an answer that breaks the tool's schema for none
+_SECRET = re.compile(r"auth|key|token|secret|cookie|passw|credential", re.IGNORECASE)
+_UNSENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+)
+_REFUSALS = (
+    *(protocol.INVALID_PARAMS, protocol.METHOD_NOT_FOUND, protocol.HEADER_MISMATCH, protocol.URL_ELICITATION_REQUIRED),
+    *(protocol.MISSING_REQUIRED_CLIENT_CAPABILITY, protocol.UNSUPPORTED_PROTOCOL_VERSION),
+)
+"""Errors of the request itself: the tool has not run."""
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """What is known of one call, or of one connection, while it is under way."""
+
+    secrets: dict[str, str]
+    is_sent: bool = False
+    status: int | None = None
+    failure: str = ""
+
+
+_EXCHANGE: ContextVar[_Exchange] = ContextVar("gecko_mcp_exchange")
+
+
+class _HttpTransport(httpx2.AsyncHTTPTransport):
+    """Puts the credentials on each request, and keeps what goes wrong with one from ending the connection of all."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        exchange = _EXCHANGE.get()
+        request.headers.update({**exchange.secrets, "accept-encoding": "identity"})
+        try:
+            response = await super().handle_async_request(request)
+            exchange.status = response.status_code
+            if response.headers.get("content-type", "").startswith("text/event-stream"):
+                return response
+            content = await _read_content(response)
+        except httpx2.TransportError as error:
+            exchange.is_sent = exchange.is_sent and not isinstance(error, _UNSENT)
+            exchange.failure = str(error) if type(error) is httpx2.TransportError else type(error).__name__
+            return httpx2.Response(503)
+        return httpx2.Response(response.status_code, headers=response.headers, content=content)
+
+
+async def _read_content(response: httpx2.Response) -> bytes:
+    content = b""
+    try:
+        async for chunk in response.aiter_raw():
+            content += chunk
+            if len(content) > MAX_BYTES:
+                raise httpx2.TransportError("the answer is too large")
+    finally:
+        await response.aclose()
+    return content
+
+
+class _WatchedStream:
+    """The stream to a server: notes on the exchange that its message was handed over."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.aclose = stream.aclose
+
+    async def send(self, message: Any) -> None:
+        exchange = _EXCHANGE.get()
+        exchange.is_sent = True
+        try:
+            await self._stream.send(message)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            exchange.is_sent = False
+            raise
+
+    async def __aenter__(self) -> _WatchedStream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+@asynccontextmanager
+async def _watched(transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[Any, None]:
+    async with transport as (reading, writing):
+        yield reading, _WatchedStream(writing)
+
+
+@dataclass(eq=False, kw_only=True)
+class McpConnection:
+    """The connection to one server, opened when it is needed, and again when it was lost.
+
+    Args:
+        label: The server's name in messages.
+        target: Address, command, a server in this process, or an open session.
+        sources: HTTP header, or environment variable of the command, to where its value comes from.
+        auth: An `httpx2.Auth` that signs HTTP requests.
+        timeout_s: Seconds for a call, and for opening the connection.
+    """
+
+    label: str
+    target: Any
+    sources: Mapping[str, Credential] = field(default_factory=dict)
+    auth: Any = None
+    timeout_s: float = 30.0
+    _task: asyncio.Task[None] | None = None
+    _ready: asyncio.Future[ClientSession] | None = None
+    _stop: asyncio.Event | None = None
+    _ending: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def list_tools(self) -> list[JsonObject]:
+        """Return the descriptions of all tools, page by page. Raises GeckoError."""
+        exchange = await self._start_exchange()
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                return await _list_pages(await self._session())
+        except GeckoError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a client raises; its text may hold credentials
+            why = self._reason(error, exchange)
+        raise GeckoError(f"MCP server {self.label}: its tools cannot be listed: {why}")
+
+    async def call(self, name: str, args: JsonObject, *, deadline: float) -> ToolMessage:
+        """Call a tool; its answer is a message, of status `error` where the server refuses.
+
+        Args:
+            name: The tool, as the server calls it.
+            args: Its arguments.
+            deadline: When the call must be over (`time.monotonic`); nothing is sent afterwards.
+
+        Raises:
+            InDoubt: The call was sent, and no usable answer came.
+            GeckoError: It was not sent: there is no connection, or a credential is missing.
+        """
+        request = protocol.CallToolRequest(params=protocol.CallToolRequestParams(name=name, arguments=args))
+        for is_last in (False, True):
+            exchange, session = await self._start_exchange(), None
+            try:
+                if time.monotonic() >= deadline:
+                    raise TimeoutError
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    session = await self._session()
+                    exchange.is_sent = not isinstance(self.target, str | StdioServerParameters)  # these are watched
+                    result = await session.send_request(request, _RESULT)
+                return self._read_result(name, result, exchange)
+            except GeckoError:
+                raise
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever a client raises
+                failed = error
+            if is_last or session is None or not await self._can_repeat(failed, exchange, session):
+                break
+        return self._read_failure(name, failed, exchange)
+
+    async def close(self) -> None:
+        """End the connection; calls under way are in doubt."""
+        self._drop()
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=_CLOSING_S)
+
+    async def _session(self) -> ClientSession:
+        if isinstance(self.target, ClientSession):
+            return self.target
+        if self._ready is None or self._task is None or self._task.done():
+            self._ready, self._stop = asyncio.get_running_loop().create_future(), asyncio.Event()
+            self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
+            self._task = asyncio.create_task(self._hold(self._ready, self._stop))
+        return await asyncio.shield(self._ready)
+
+    def _drop(self) -> None:
+        if self._task is not None and self._stop is not None:
+            self._stop.set()
+            self._ending.add(self._task)
+            self._task.add_done_callback(self._ending.discard)
+            self._task = None
+
+    async def _hold(self, ready: asyncio.Future[ClientSession], stop: asyncio.Event) -> None:
+        """Open the connection and keep it: the client wants to be entered and left by one task."""
+        _EXCHANGE.set(exchange := replace(_EXCHANGE.get()))
+        try:
+            async with asyncio.timeout(self.timeout_s) as limit, self._open(exchange) as session:
+                limit.reschedule(None)
+                ready.set_result(session)
+                await stop.wait()
+        except BaseException as error:  # noqa: BLE001 - a lost connection ends so; the next call opens another
+            if not ready.done():
+                why = self._reason(error, exchange)
+                ready.set_exception(GeckoError(f"MCP server {self.label}: no connection, so nothing was sent: {why}"))
+
+    @asynccontextmanager
+    async def _open(self, exchange: _Exchange) -> AsyncGenerator[ClientSession, None]:
+        target: Any = self.target
+        async with AsyncExitStack() as stack:
+            if isinstance(target, str):
+                # no connection is kept: one that the server closes meanwhile would leave a write in doubt
+                transport = _HttpTransport(limits=httpx2.Limits(max_keepalive_connections=0))
+                timeout = httpx2.Timeout(self.timeout_s, read=None)
+                http = httpx2.AsyncClient(transport=transport, auth=self.auth, timeout=timeout, trust_env=False)
+                await stack.enter_async_context(http)
+                target = _watched(streamable_http_client(target, http_client=http, max_sse_event_size=MAX_BYTES))
+            elif isinstance(target, StdioServerParameters):
+                target = target.model_copy(update={"env": {**(target.env or {}), **exchange.secrets}})
+                errors: Any = sys.__stderr__ or subprocess.DEVNULL  # a notebook's sys.stderr is no file
+                target = _watched(stdio_client(target, errlog=errors))
+            client = await stack.enter_async_context(Client(target, cache=None))
+            yield client.session
+
+    async def _start_exchange(self) -> _Exchange:
+        exchange = _Exchange(await asyncio.to_thread(self._read_sources))
+        _EXCHANGE.set(exchange)
+        return exchange
+
+    def _read_sources(self) -> dict[str, str]:
+        values = {name: read_credential(one, f"MCP server {self.label}, {name}") for name, one in self.sources.items()}
+        for name, source in self.sources.items():
+            if not values[name] and (callable(source) or source.startswith("env:")):
+                wanted = "its function returned nothing" if callable(source) else f"set {source.removeprefix('env:')}"
+                raise GeckoError(f"MCP server {self.label}: no value for {name}: {wanted}")
+        return values
+
+    def _secrets(self, exchange: _Exchange) -> Secrets:
+        hidden = [value for _, value in parse_qsl(urlsplit(self.target).query)] if isinstance(self.target, str) else []
+        for name, value in exchange.secrets.items():
+            source = self.sources[name]
+            if callable(source) or source.startswith("env:") or _SECRET.search(name):
+                hidden.append(value)
+        return Secrets(({"in": "header"}, value) for value in hidden)
+
+    async def _can_repeat(self, error: BaseException, exchange: _Exchange, session: ClientSession) -> bool:
+        """Return whether the call has certainly not been made, and may reach the server now."""
+        code = error.code if isinstance(error, MCPError) else None
+        if code == protocol.HEADER_MISMATCH:  # the server wants arguments in headers; its list of tools says which
+            with suppress(Exception):
+                await _list_pages(session)
+            return True
+        is_session_unknown = exchange.status == 404 and code == protocol.INVALID_REQUEST
+        is_closed = code == protocol.CONNECTION_CLOSED and not exchange.is_sent and not exchange.failure
+        if not (is_session_unknown or is_closed):
+            return False
+        if self._ready is not None and self._ready.done() and self._ready.result() is session:
+            self._drop()  # unless another call has done so already
+        return True
+
+    def _reason(self, error: BaseException, exchange: _Exchange) -> str:
+        """Return what went wrong, without credentials: the text of an unknown error may hold an address or headers."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        status = f"HTTP {exchange.status}" if (exchange.status or 0) >= 400 else ""
+        text = exchange.failure or status or (str(error) if isinstance(error, MCPError | GeckoError) else "")
+        text = text or (f"no answer within {self.timeout_s:g} s" if isinstance(error, TimeoutError) else "")
+        return str(self._secrets(exchange).remove(text))[:500] or type(error).__name__
+
+    def _read_failure(self, name: str, error: BaseException, exchange: _Exchange) -> ToolMessage:
+        where, why = f"MCP server {self.label}, {name}", self._reason(error, exchange)
+        if not exchange.is_sent:
+            raise GeckoError(f"{where}: it was not sent: {why}")
+        code = error.code if isinstance(error, MCPError) else None
+        is_refused = code in _REFUSALS or (code == protocol.INVALID_REQUEST and exchange.status is None)
+        if code is not None and (is_refused or 400 <= (exchange.status or 0) < 500):
+            content = {"type": "text", "text": json.dumps({"error": why, "code": code})}
+            return _message(name, {"content": [content], "isError": True})
+        raise InDoubt(f"{where} may have taken effect: {why}")
+
+    def _read_result(self, name: str, result: JsonObject, exchange: _Exchange) -> ToolMessage:
+        where = f"MCP server {self.label}, {name}"
+        if result.get("resultType", "complete") != "complete" or "content" not in result:
+            if result.get("inputRequests"):
+                raise GeckoError(f"{where}: it asks for input, which no call can give here")
+            raise InDoubt(f"{where} may have taken effect: the answer is no tool result")
+        if len(json.dumps(result)) > MAX_BYTES:
+            raise InDoubt(f"{where} may have taken effect: the answer is larger than {MAX_BYTES // 1_000_000} MB")
+        return _message(name, self._secrets(exchange).remove(result))
+
+
+async def _list_pages(session: ClientSession) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    cursors: list[str | None] = [None]
+    while True:
+        page = await session.list_tools(params=protocol.PaginatedRequestParams(cursor=cursors[-1]))
+        found += [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in page.tools]
+        if page.next_cursor is None:
+            return found
+        if page.next_cursor in cursors:
+            raise GeckoError("its pages go in a circle")
+        cursors.append(page.next_cursor)
+
+
+def _message(name: str, result: JsonObject) -> ToolMessage:
+    structured = result.get("structuredContent")
+    artifact = None if structured is None else {"structured_content": structured}
+    status: Any = "error" if result.get("isError") else "success"
+    content: Any = [_without_bytes(block) for block in result["content"]]
+    return ToolMessage(content, artifact=artifact, status=status, name=name, tool_call_id="")
+
+
+def _without_bytes(block: JsonObject) -> JsonObject:
+    """Return a content block with the size of an image, a sound or a file in the place of its bytes."""
+    block = {key: _without_bytes(value) if key == "resource" else value for key, value in block.items()}
+    sizes = [len(block.pop(key)) * 3 // 4 for key in ("data", "blob") if isinstance(block.get(key), str)]
+    return {**block, "bytes": sizes[0]} if sizes else block

@@ -1,0 +1,205 @@
+"""What `Toolkit.from_mcp` reads: which servers there are, their tools, and the event loop on which they are called."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Thread, current_thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from langchain_core.messages import ToolMessage
+from mcp import Client, ClientSession, StdioServerParameters
+from mcp.server import Server
+from mcp.server.mcpserver import MCPServer
+
+from ...errors import GeckoError, ToolkitError
+from ...state import JsonObject
+from ..function_dicts import spec_of_dict
+from ..openapi.credentials import Credential, read_credential
+from ..problems import Problem
+from ..spec import ToolSpec
+from .connection import McpConnection
+
+_CLOSING_S = 12.0
+_EXPECTED = (
+    "expected an http(s) address, a command as a list ['python', 'server.py'], {'command': ..., 'args': [...]}, "
+    "{'url': ...}, several of them by name, or a server object"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpOptions:
+    """What `from_mcp` was given beside the server."""
+
+    headers: Mapping[str, Credential] | None = None
+    auth: Any = None
+    env: Mapping[str, Credential] | None = None
+    prefix: str = ""
+    trust_hints: bool = False
+    timeout_s: float = 30.0
+
+
+@dataclass(slots=True)
+class McpTools:
+    """The tools that were read, and what could not be read of them."""
+
+    specs: dict[str, ToolSpec] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class Background:
+    """The event loop of a toolkit's connections, in a daemon thread; ended by `close`, with the tools, or at exit."""
+
+    def __init__(self, connections: Iterable[McpConnection], loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self._close: Callable[[], object] = lambda: None
+        self._loop = loop or self._start(list(connections))
+
+    def _start(self, connections: list[McpConnection]) -> asyncio.AbstractEventLoop:
+        started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        thread = Thread(target=asyncio.run, args=(_serve(started, connections),), daemon=True, name="gecko-mcp")
+        thread.start()
+        loop, stop = started.result()
+        self._close = weakref.finalize(self, _end, loop, stop, thread)
+        return loop
+
+    def submit(self, work: Any) -> Future[Any]:
+        """Run a coroutine on the loop. Raises GeckoError where it is closed."""
+        if self._loop.is_closed() or not self._loop.is_running():
+            work.close()
+            raise GeckoError("the connection to the MCP server is closed: nothing was sent")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """End the connections; again is nothing. An open session stays open."""
+        self._close()
+
+
+async def _serve(started: Future[Any], connections: list[McpConnection]) -> None:
+    stop = asyncio.Event()
+    started.set_result((asyncio.get_running_loop(), stop))
+    await stop.wait()
+    await asyncio.gather(*(connection.close() for connection in connections))
+
+
+def _end(loop: asyncio.AbstractEventLoop, stop: asyncio.Event, thread: Thread) -> None:
+    with suppress(RuntimeError):  # the loop is closed already
+        loop.call_soon_threadsafe(stop.set)
+    if thread is not current_thread():
+        thread.join(_CLOSING_S)
+
+
+@dataclass(frozen=True, slots=True)
+class McpFunction:
+    """The real function of one tool: a coroutine function of its arguments, for any thread and event loop."""
+
+    name: str
+    connection: McpConnection
+    background: Background
+
+    async def __call__(self, /, **args: Any) -> ToolMessage:
+        """Call the tool. Raises InDoubt, GeckoError."""
+        deadline = time.monotonic() + self.connection.timeout_s
+        call = self.connection.call(self.name, args, deadline=deadline)
+        return await asyncio.wrap_future(self.background.submit(call))
+
+
+def read_servers(server: Any, options: McpOptions) -> McpTools:
+    """Return the tools of one or several servers. Raises ToolkitError, GeckoError."""
+    connections = _connections(server, options)
+    background = Background(connections.values())
+    try:
+        listed = [background.submit(connection.list_tools()) for connection in connections.values()]
+        tools = McpTools()
+        for future, (prefix, connection) in zip(listed, connections.items(), strict=True):
+            _add_tools(tools, future.result(), prefix, McpFunction("", connection, background), options)
+    except BaseException:
+        background.close()
+        raise
+    return tools
+
+
+async def read_session(session: Any, options: McpOptions) -> McpTools:
+    """Return the tools of an open session; its calls run on the event loop that this one runs on."""
+    try:
+        target = session.session if isinstance(session, Client) else session
+    except RuntimeError:
+        raise ToolkitError("the client is not open: `async with client:`, or pass what it connects to") from None
+    connection = McpConnection(label="(open session)", target=target, timeout_s=options.timeout_s)
+    function, tools = McpFunction("", connection, Background([], asyncio.get_running_loop())), McpTools()
+    _add_tools(tools, await connection.list_tools(), options.prefix, function, options)
+    return tools
+
+
+def _connections(server: Any, options: McpOptions) -> dict[str, McpConnection]:
+    """Return the connections, none of them open yet, by the prefix of their tools. Raises ToolkitError."""
+    if not isinstance(server, Mapping) or server.keys() & {"url", "command"}:
+        return {options.prefix: _connection(server, options, "")}
+    several = server.get("mcpServers", server)
+    if options.headers or options.auth or options.env or not several:
+        raise ToolkitError(f"from_mcp: of several servers each has its own headers, auth and env; {_EXPECTED}")
+    return {f"{options.prefix}_{name}".strip("_"): _connection(one, options, name) for name, one in several.items()}
+
+
+def _connection(server: Any, options: McpOptions, name: str) -> McpConnection:
+    config = dict(server) if isinstance(server, Mapping) else {}
+    target = config.get("url") or ([config["command"], *config.get("args", ())] if "command" in config else server)
+    auth = config.get("auth", options.auth)
+    sources = {**config.get("headers", {}), **(options.headers or {})}
+    if isinstance(target, str) and urlsplit(target).scheme in ("http", "https"):
+        if isinstance(auth, str) or (callable(auth) and not isinstance(auth, httpx2.Auth)):
+            sources["Authorization"], auth = _bearer(auth), None
+        label = name or _check_address(target)
+        return McpConnection(label=label, target=target, sources=sources, auth=auth, timeout_s=options.timeout_s)
+    if sources or auth:
+        raise ToolkitError(f"from_mcp: headers and auth are for http(s) addresses, env is for commands; {_EXPECTED}")
+    sources = {**config.get("env", {}), **(options.env or {})}
+    target = _read_target(target, config.get("cwd"))
+    label = name or (Path(target.command).name if isinstance(target, StdioServerParameters) else str(target.name))
+    return McpConnection(label=label, target=target, sources=sources, timeout_s=options.timeout_s)
+
+
+def _read_target(target: Any, cwd: Any) -> Any:
+    if isinstance(target, list | tuple) and target and all(isinstance(one, str) for one in target):
+        return StdioServerParameters(command=target[0], args=list(target[1:]), cwd=cwd)
+    if isinstance(target, StdioServerParameters | Server | MCPServer):
+        return target
+    if isinstance(target, Client | ClientSession):
+        raise ToolkitError("from_mcp: an open session belongs to its event loop: await Toolkit.afrom_mcp(session)")
+    raise ToolkitError(f"from_mcp: {_EXPECTED}; got {type(target).__name__}")
+
+
+def _check_address(url: str) -> str:
+    """Return an address without its query, which may hold a key. Raises ToolkitError."""
+    parts = urlsplit(url)
+    if "@" in parts.netloc or not parts.hostname:
+        raise ToolkitError("from_mcp: expected an address without credentials; pass auth= or headers=")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
+def _bearer(source: Credential) -> Callable[[], str]:
+    return lambda: f"Bearer {read_credential(source, 'auth').removeprefix('Bearer ')}"
+
+
+def _add_tools(
+    tools: McpTools, listed: list[JsonObject], prefix: str, function: McpFunction, options: McpOptions
+) -> None:
+    where = f"MCP server {function.connection.label}"
+    for tool in listed:
+        name = f"{prefix}_{tool['name']}" if prefix else tool["name"]
+        try:
+            spec = spec_of_dict({"description": tool.get("title"), **tool}, where=where)
+            if name in tools.specs:
+                raise ToolkitError(f"{where}: there are two tools {name!r}; the first one is kept")
+        except ToolkitError as error:
+            tools.problems.append(Problem(name, "broken", str(error)))
+            continue
+        stated = options.trust_hints and spec.effect is not None
+        tools.specs[name] = replace(spec, name=name, stated=stated, real=replace(function, name=tool["name"]))
