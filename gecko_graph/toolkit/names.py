@@ -56,3 +56,8 @@ def provider_names(names: Sequence[str]) -> dict[str, str]:
             given[name] = unique_name(valid_name(name), taken)
             taken.add(given[name])
     return given
+
+
+def format_names(names: Sequence[str]) -> str:
+    """Return the first names, and how many there are besides."""
+    return (", ".join(names[:8]) or "none") + (f" and {len(names) - 8} more" if len(names) > 8 else "")

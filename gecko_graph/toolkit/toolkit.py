@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -14,10 +13,12 @@ from ..contracts.contract import Contract, Invariant
 from ..errors import ToolkitError, did_you_mean
 from ..state import JsonObject
 from .check import Rejection, check_call, read_call
-from .names import provider_names
+from .mcp import load_reader
+from .names import format_names, provider_names
 from .problems import Problem, find_problems
 from .selection import find_size_problems, select_tools
 from .spec import Effect, ToolExample, ToolSpec
+from .stated import check_effect, check_openable, read_example, with_key
 
 if TYPE_CHECKING:
     import httpx
@@ -56,7 +57,7 @@ class Toolkit:
             if tool.name in by_name:
                 raise ToolkitError(f"two tools are called {tool.name!r}; rename one of them")
             if tool.opened:
-                _check_openable(tool)
+                check_openable(tool)
             by_name[tool.name] = tool
         self._tools = MappingProxyType(by_name)
         self.lets: JsonObject = dict(lets or {})
@@ -104,7 +105,7 @@ class Toolkit:
         from .openapi.importer import read_openapi
 
         read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
-        plain = cls(_with_keys(cls(read.tools), idempotency))
+        plain = cls(read.tools)._with_keys(idempotency)
         tools = add_functions(plain, server=server, auth=auth, client=client)
         return cls(tools, lets=read.lets, invariants=read.invariants, title=read.title, broken=read.problems)
 
@@ -137,26 +138,19 @@ class Toolkit:
             timeout_s: Seconds for a call, and for opening a connection.
 
         Raises:
-            ToolkitError: The extra is not installed, or that is not a server.
-            GeckoError: There is no connection, a credential is missing, or the tools cannot be listed.
+            GeckoError: The extra is not installed, there is no connection, or the tools cannot be listed.
         """
-        mcp = _load_mcp()
+        mcp = load_reader()
         options = mcp.McpOptions(
-            headers=headers or {}, auth=auth, env=env or {}, prefix=prefix, trust_hints=trust_hints, timeout_s=timeout_s
+            headers=headers, auth=auth, env=env, prefix=prefix, trust_hints=trust_hints, timeout_s=timeout_s
         )
         tools = mcp.read_servers(server, options)
         return cls(tools.specs.values(), broken=tools.problems)
 
     @classmethod
     async def afrom_mcp(cls, server: Any, **options: Any) -> Toolkit:
-        """Read as `from_mcp` does, without blocking the event loop; also from an open `Client` or `ClientSession`.
-
-        The calls of an open session run on the running event loop, and end with it; `close()` leaves it open.
-        """
-        mcp = _load_mcp()
-        if not isinstance(server, mcp.Client | mcp.ClientSession):
-            return await asyncio.to_thread(cls.from_mcp, server, **options)
-        tools = await mcp.read_session(server, mcp.McpOptions(**options))
+        """Read as `from_mcp`, without blocking the event loop; or an open `Client` or `ClientSession` of that loop."""
+        tools = await load_reader().aread_servers(server, options)
         return cls(tools.specs.values(), broken=tools.problems)
 
     @classmethod
@@ -193,7 +187,7 @@ class Toolkit:
         """
         from .functions import check_simulation, specs_of
 
-        plain = cls(_with_keys(cls(specs_of(tools)), idempotency))
+        plain = cls(specs_of(tools))._with_keys(idempotency)
         by_name: dict[str, Any] = {"contracts": contracts, "simulate": simulate, "effects": effects}
         by_name |= {"examples": examples, "results": results}
         for key, given in by_name.items():
@@ -206,10 +200,10 @@ class Toolkit:
             },
             "simulate": simulate or {},
             "result": results or {},
-            "effect": {name: _check_effect(name, one) for name, one in (effects or {}).items()},
+            "effect": {name: check_effect(name, one) for name, one in (effects or {}).items()},
             "stated": dict.fromkeys([*(effects or {}), *(contracts or {})], True),
             "examples": {
-                name: tuple(_read_example(name, one) for one in given) for name, given in (examples or {}).items()
+                name: tuple(read_example(name, one) for one in given) for name, given in (examples or {}).items()
             },
         }
         loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]
@@ -226,6 +220,11 @@ class Toolkit:
         for name, contract in fields["contract"].items():
             contract.fit(self[name].parameters, where=f"contract of {name}")
         return [replace(tool, **{key: of[tool.name] for key, of in fields.items() if tool.name in of}) for tool in self]
+
+    def _with_keys(self, keys: Mapping[str, str] | None) -> Toolkit:
+        for name in keys or {}:
+            self._check_known(name, "idempotency")
+        return self.replace(*(with_key(self[name], key) for name, key in (keys or {}).items()))
 
     def __getitem__(self, name: str) -> ToolSpec:
         return self._tools[name]
@@ -244,11 +243,11 @@ class Toolkit:
         return name in self._tools
 
     def __repr__(self) -> str:
-        return f"Toolkit({f'{self.title!r}: ' if self.title else ''}{_format_names(self.names)})"
+        return f"Toolkit({f'{self.title!r}: ' if self.title else ''}{format_names(self.names)})"
 
     def _check_known(self, name: str, action: str) -> None:
         if name not in self:
-            hint = did_you_mean(name, self.names) or f"; known tools: {_format_names(self.names)}"
+            hint = did_you_mean(name, self.names) or f"; known tools: {format_names(self.names)}"
             raise ToolkitError(f"{action}: unknown tool {name!r}{hint}")
 
     @property
@@ -277,7 +276,7 @@ class Toolkit:
             if not isinstance(name, str):
                 raise ToolkitError(f"open: expected tool names, open('a', 'b'), got {type(name).__name__}")
             self._check_known(name, "cannot open")
-            _check_openable(self[name])
+            check_openable(self[name])
         return self.replace(*(replace(self[name], opened=True) for name in names))
 
     def select(
@@ -399,67 +398,3 @@ class Toolkit:
     @cached_property
     def _own_names(self) -> dict[str, str]:
         return {given: name for name, given in self._provider_names.items()}
-
-
-def _load_mcp() -> Any:
-    try:
-        from .mcp import reader
-    except ImportError as error:
-        raise ToolkitError(f"MCP needs the official client, 2.x: pip install 'gecko-graph[mcp]' ({error})") from None
-    return reader
-
-
-def _with_keys(toolkit: Toolkit, idempotency: Mapping[str, str] | None) -> Iterator[ToolSpec]:
-    """Yield the tools; what takes an idempotency key is no longer among their arguments."""
-    for name in idempotency or {}:
-        toolkit._check_known(name, "idempotency")
-    for tool in toolkit:
-        key = (idempotency or {}).get(tool.name)
-        if key is None:
-            yield tool
-            continue
-        places = tool.binding.places if tool.binding else {}
-        taken = {key, *(name for name, (place, wire) in places.items() if f"{place}:{wire}" == key)}
-        properties = tool.parameters.get("properties", {})
-        if not key.startswith("header:") and key not in properties:
-            raise ToolkitError(f"idempotency: {tool.name!r} has no argument {key!r}{did_you_mean(key, properties)}")
-        parameters = {
-            **tool.parameters,
-            "properties": {name: one for name, one in properties.items() if name not in taken},
-        }
-        if "required" in parameters:
-            parameters["required"] = [name for name in parameters["required"] if name not in taken]
-        yield replace(tool, idempotency=key, parameters=parameters)
-
-
-def _check_openable(tool: ToolSpec) -> None:
-    if not tool.reads:
-        raise ToolkitError(
-            f"cannot open {tool.name!r}: only reads can be opened; if it is one, pass effects={{...: 'read'}}"
-        )
-    if tool.real is None:
-        hint = "; its document names no server: pass from_openapi(..., server='https://...')" if tool.binding else ""
-        raise ToolkitError(f"cannot open {tool.name!r}: it has no real function that its arguments can run{hint}")
-
-
-def _check_effect(name: str, effect: Any) -> Effect:
-    if effect not in ("read", "write"):
-        raise ToolkitError(f"effects: {name!r} must be 'read' or 'write', not {effect!r}")
-    checked: Effect = effect
-    return checked
-
-
-def _read_example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolExample:
-    if isinstance(example, ToolExample):
-        return example
-    if (
-        not isinstance(example, Mapping)
-        or example.keys() != {"args", "result"}
-        or not isinstance(example["args"], Mapping)
-    ):
-        raise ToolkitError(f"examples: each of {name!r} must be {{'args': {{...}}, 'result': ...}}")
-    return ToolExample(dict(example["args"]), example["result"])
-
-
-def _format_names(names: Sequence[str]) -> str:
-    return (", ".join(names[:8]) or "none") + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -126,10 +126,13 @@ def read_servers(server: Any, options: McpOptions) -> McpTools:
     return tools
 
 
-async def read_session(session: Any, options: McpOptions) -> McpTools:
-    """Return the tools of an open session; its calls run on the event loop that this one runs on."""
+async def aread_servers(server: Any, given: JsonObject) -> McpTools:
+    """Read as `read_servers` does; of an open session the calls run on the event loop that this runs on."""
+    options = McpOptions(**given)
+    if not isinstance(server, Client | ClientSession):
+        return await asyncio.to_thread(read_servers, server, options)
     try:
-        target = session.session if isinstance(session, Client) else session
+        target = server.session if isinstance(server, Client) else server
     except RuntimeError:
         raise ToolkitError("the client is not open: `async with client:`, or pass what it connects to") from None
     connection = McpConnection(label="(open session)", target=target, timeout_s=options.timeout_s)

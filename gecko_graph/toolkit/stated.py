@@ -1,0 +1,55 @@
+"""What a user states of single tools: effects, examples, idempotency keys, and that they may be opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import ToolkitError, did_you_mean
+from .spec import Effect, ToolExample, ToolSpec
+
+
+def with_key(tool: ToolSpec, key: str) -> ToolSpec:
+    """Return a tool whose idempotency key is no longer among its arguments. Raises ToolkitError."""
+    places = tool.binding.places if tool.binding else {}
+    taken = {key, *(name for name, (place, wire) in places.items() if f"{place}:{wire}" == key)}
+    properties = tool.parameters.get("properties", {})
+    if not key.startswith("header:") and key not in properties:
+        raise ToolkitError(f"idempotency: {tool.name!r} has no argument {key!r}{did_you_mean(key, properties)}")
+    parameters = {**tool.parameters, "properties": {name: one for name, one in properties.items() if name not in taken}}
+    if "required" in parameters:
+        parameters["required"] = [name for name in parameters["required"] if name not in taken]
+    return replace(tool, idempotency=key, parameters=parameters)
+
+
+def check_openable(tool: ToolSpec) -> None:
+    """Raise ToolkitError for a tool whose real function a rehearsal must not run."""
+    if not tool.reads:
+        raise ToolkitError(
+            f"cannot open {tool.name!r}: only reads can be opened; if it is one, pass effects={{...: 'read'}}"
+        )
+    if tool.real is None:
+        hint = "; its document names no server: pass from_openapi(..., server='https://...')" if tool.binding else ""
+        raise ToolkitError(f"cannot open {tool.name!r}: it has no real function that its arguments can run{hint}")
+
+
+def check_effect(name: str, effect: Any) -> Effect:
+    """Return a tool's effect. Raises ToolkitError."""
+    if effect not in ("read", "write"):
+        raise ToolkitError(f"effects: {name!r} must be 'read' or 'write', not {effect!r}")
+    checked: Effect = effect
+    return checked
+
+
+def read_example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolExample:
+    """Return a tool's given answer. Raises ToolkitError."""
+    if isinstance(example, ToolExample):
+        return example
+    if (
+        not isinstance(example, Mapping)
+        or example.keys() != {"args", "result"}
+        or not isinstance(example["args"], Mapping)
+    ):
+        raise ToolkitError(f"examples: each of {name!r} must be {{'args': {{...}}, 'result': ...}}")
+    return ToolExample(dict(example["args"]), example["result"])
