@@ -132,16 +132,16 @@ class ReviewPolicy:
             return word, reason
         if planned["ambiguous"]:
             return "ask", "where an argument comes from is not certain"
-        if not self.rules and not tool.reads and (doubt := find_doubt(planned)):
+        if not self.rules and not tool.trusted and (doubt := find_doubt(planned)):
             return ("refuse" if self.mode == "none" else "ask"), doubt
         return "allow", ""
 
     def _by_mode(self, tool: ToolSpec) -> tuple[ReviewWord, str]:
         if self.mode == "all":
             return "ask", "every call is reviewed"
-        if self.mode == "none" or tool.reads:
+        if self.mode == "none" or tool.trusted:
             return "allow", ""
-        return "ask", "it changes something" if tool.effect else "it is not known to only read"
+        return "ask", "it changes something" if tool.effect == "write" else "it is not known to only read"
 
     def _by_rules(self, planned: PlannedCall, state: JsonObject) -> tuple[ReviewWord, str]:
         call = planned["call"]

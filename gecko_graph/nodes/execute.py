@@ -130,14 +130,14 @@ def call_tool(
     entry = last_entry(state)
     assert entry is not None
     tool = toolkit[entry["call"]["name"]]
-    if not tool.reads:
+    if not tool.trusted:
         if entry["token"] not in fresh:
             return {"journal": [{**entry, "status": "in_doubt"}]}
         yield from check_mark(tool)
         fresh.discard(entry["token"])
     answer, late = yield from tried(tool, entry, scope)
     made: ExecutedCall = {**entry, "status": answer.status, "result": answer.result, "by": "tool"}
-    made |= {"status": "in_doubt"} if late and not tool.reads else {"ended_at": time.time()}
+    made |= {"status": "in_doubt"} if late and not tool.trusted else {"ended_at": time.time()}
     scope.emit(event("gecko.executed", attempt=0, call=entry["call"], status=made["status"], result=answer.result))
     return {"journal": [made]}
 
@@ -161,7 +161,7 @@ def tried(
     """
     for number in range(1, MOST_TRIES + 1):
         answer, late = yield from run_real(tool, entry["call"]["args"], scope.context.tool_timeout_s, key=entry["key"])
-        again = answer.retry_after is not None or (late and tool.reads)
+        again = answer.retry_after is not None or (late and tool.trusted)
         if not again or number == MOST_TRIES:
             break
         yield [wait(max(answer.retry_after or 0, BACKOFF_S * 2 ** (number - 1)))]

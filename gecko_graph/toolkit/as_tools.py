@@ -64,7 +64,7 @@ def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str, Js
     """Return content and artifact, the latter as MCP has it. Raises ToolException for an error."""
     content = format_content(answer.result)
     if answer.status == "error":
-        raise ToolException(f"{content}\n{IN_DOUBT}" if in_doubt and not tool.reads else content)
+        raise ToolException(f"{content}\n{IN_DOUBT}" if in_doubt and not tool.trusted else content)
     return content, {"structured_content": answer.result}
 
 

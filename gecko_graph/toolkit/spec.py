@@ -88,6 +88,11 @@ class ToolSpec:
         """True if the tool is known to change nothing."""
         return self.effect == "read"
 
+    @property
+    def trusted(self) -> bool:
+        """True if its user said that it changes nothing: for real, it needs no review and may be called again."""
+        return self.reads and (self.stated or self.opened)
+
 
 def read_tags(tags: Any) -> tuple[str, ...]:
     """Return the tags in a source's `tags`, each once; what is not text is left out."""
