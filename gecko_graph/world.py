@@ -350,11 +350,10 @@ def answer_calls(
 
 
 def simulate_call(
-    state: JsonObject, scope: NodeScope, call: Call, asked: Mapping[str, int], *, nodes: Sequence[partial[Any]]
+    state: JsonObject, scope: NodeScope, call: Call, *, nodes: Sequence[partial[Any]]
 ) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
     """Return the step of one call on a task state, as in a world that begins with it."""
-    values: AttemptState = {**_Point.first(state).values, "asked": {**asked}}
-    update = yield from answer_calls(values, scope, given=[(call, None)], nodes=nodes)
+    update = yield from answer_calls(_Point.first(state).values, scope, given=[(call, None)], nodes=nodes)
     step: Step = update["steps"][0]
     return step
 

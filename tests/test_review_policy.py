@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Command
 
 from gecko_graph import GeckoError, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
@@ -129,6 +130,36 @@ def test_an_uncertain_source_is_shown_and_resolved_or_left_to_a_new_rehearsal(an
     assert action["args"]["text"] == "sim-1234"
     decide(agent, APPROVE)
     assert sent == ["0142-7788 hello", "0142-7788 real-1234"]
+
+
+def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
+    def order(quantity: int) -> dict:
+        return {"total": 12.5 * quantity}
+
+    def pay(amount: float) -> dict:
+        paid.append(amount)
+        return {"ok": True}
+
+    def simulate_order(state: dict, quantity: int) -> dict:
+        state["total"] = 12.5 * quantity
+        return {"total": state["total"]}
+
+    paid: list[float] = []
+    simulate = {"order": simulate_order, "pay": lambda state, amount: state.update(paid=True) or {"ok": True}}
+    tools = Toolkit.from_tools([order, pay], effects=dict.fromkeys(simulate, "write"), simulate=simulate)
+    plan = [{"call": "order", "args": {"quantity": 3}}, {"call": "pay", "args": {"amount": 37.5}}, {"say": "Paid."}]
+    models = {"planner": recorded(planner=[plan])}
+    agent = create_gecko_agent(tools, models=models, checkpointer=InMemorySaver())
+    items = [{"description": "paid", "check": "state.paid"}]
+    first = ask(agent, {"messages": [("user", "Order 3 and pay")], "task_state": {"paid": False}, "checklist": items})
+    assert "$.amount: holds only if the real $.total" in first["action_requests"][1]["description"]
+    decisions = [{"type": "edit", "edited_action": {"name": "order", "args": {"quantity": 4}}}, APPROVE]
+    again = ask(agent, Command(resume={"decisions": decisions}))["action_requests"][1]
+    assert "$.amount: not certain where it comes from" in again["description"]
+    late = {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 50}}}
+    ask(agent, Command(resume={"decisions": [APPROVE, late]}))
+    decide(agent, APPROVE, APPROVE)
+    assert paid == [50]
 
 
 def test_where_nobody_can_be_asked_for_want_of_a_saver_it_says_so():

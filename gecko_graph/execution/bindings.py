@@ -78,7 +78,7 @@ class PlanResults:
                 for form in (*forms_of(value), *_keys(value)):
                     self._named.setdefault(form, number)
             self._add(number, step)
-        self._writes = [text for text, found in self._places.items() if _is_made(found[0]) and _is_specific(text)]
+        self._writes = [text for text, found in self._places.items() if _is_made(found[0], text)]
         self._held = _forms_in(messages) & wanted.union(*map(_keys, self._writes))
         self._held |= {form for form, _ in search_state(state, wanted.union(*map(_keys, self._writes)), set())}
 
@@ -179,7 +179,11 @@ def _classify(
     if reads := [source for source in sources if not source.is_write]:
         found.reads[argument] = reads[0].call
         return
-    bindings = [_binding(argument, source, part) for source in sources]
+    bindings: list[Binding] = [
+        {"argument": argument, "call": source.call, "path": exact_path(source.place)} for source in sources
+    ]
+    for binding in bindings if part else ():
+        binding["part"] = part
     named = [*place[-1:], *(each for source in sources for each in source.place[-1:])] if not part else sources[0].place
     bindable = (
         is_exact
@@ -195,13 +199,9 @@ def _classify(
         found.expects.extend(bindings)
 
 
-def _binding(argument: str, source: Source, part: str) -> Binding:
-    binding: Binding = {"argument": argument, "call": source.call, "path": exact_path(source.place)}
-    return {**binding, "part": part} if part else binding
-
-
-def _is_made(source: Source) -> bool:
-    return source.is_write and not source.is_real
+def _is_made(source: Source, text: str) -> bool:
+    """Return whether a text that a result holds is an identifier that a simulated write made up."""
+    return source.is_write and not source.is_real and _is_specific(text)
 
 
 def _is_patch(origin: Origin) -> bool:

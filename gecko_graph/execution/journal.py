@@ -10,6 +10,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 
 from ..models.work import Work
+from ..state import Call
+from .records import ExecutedCall
 
 WAIT_S = 30.0
 """How long a checkpoint that is still being written is waited for."""
@@ -48,3 +50,10 @@ def are_saved(saver: BaseCheckpointSaver[Any], thread_id: str, checkpoints: Mapp
                 return False
             time.sleep(0.005)
     return True
+
+
+def unmade_entry(call: Call, **fields: Any) -> ExecutedCall:
+    """Return the journal's entry for a call that is not made, by the person's decision or a rule's."""
+    now = time.time()
+    entry: Any = {"call": call, "key": "", "token": "", "tries": 0, "started_at": now, "ended_at": now, **fields}
+    return entry  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -35,23 +35,18 @@ class ReviewRule(NamedTuple):
         """Return a rule as it was written. Raises GeckoError, ContractError."""
         if not isinstance(given, Mapping):
             raise GeckoError(f"{where}: expected a rule as in {EXAMPLE}, got {given!r}")
-        for key in given:
-            if key not in RULE_KEYS:
-                raise GeckoError(
-                    f"{where}: unknown key {key!r}{did_you_mean(str(key), RULE_KEYS)}; keys: {', '.join(RULE_KEYS)}"
-                )
+        check_keys(given, RULE_KEYS, where)
         if given.get("then") not in WORDS:
             raise GeckoError(f"{where}: expected `then` to be one of {', '.join(WORDS)}, got {given.get('then')!r}")
-        for key in ("tool", "when", "reason"):
-            if not isinstance(given.get(key, "*" if key == "tool" else ""), str):
-                raise GeckoError(f"{where}: expected `{key}` to be a text, got {given[key]!r}")
-        tool, when, names = given.get("tool", "*"), given.get("when"), [each.name for each in toolkit]
-        if not any(fnmatchcase(name, tool) for name in names):
-            raise GeckoError(
-                f"{where}: no tool matches {tool!r}{did_you_mean(tool, names)}: the rule would never apply"
-            )
+        tool, when, reason = (given.get(key, default) for key, default in (("tool", "*"), ("when", ""), ("reason", "")))
+        for key, value in (("tool", tool), ("when", when), ("reason", reason)):
+            if not isinstance(value, str):
+                raise GeckoError(f"{where}: expected `{key}` to be a text, got {value!r}")
+        if not any(fnmatchcase(each.name, tool) for each in toolkit):
+            hint = did_you_mean(tool, [each.name for each in toolkit])
+            raise GeckoError(f"{where}: no tool matches {tool!r}{hint}: the rule would never apply")
         condition = Expression.compile(when, names=("args", "state"), where=f"{where}, `when`") if when else None
-        return cls(tool, given["then"], condition, given.get("reason", ""))
+        return cls(tool, given["then"], condition, reason)
 
     def word(self, args: JsonObject, state: JsonObject) -> tuple[ReviewWord, str] | None:
         """Return what becomes of a call of such a tool, and why; None where the condition does not hold."""
@@ -86,26 +81,18 @@ class ReviewPolicy:
         """
         if isinstance(given, ReviewPolicy):
             return given
-        if isinstance(given, Mapping):
-            return cls._load(given.get("rules", "writes"), given, toolkit)
-        return cls._load(given, {}, toolkit)
-
-    @classmethod
-    def _load(cls, rules: Any, more: Mapping[Any, Any], toolkit: Toolkit) -> ReviewPolicy:
-        max_age = more.get("max_age", MAX_AGE)
-        if unknown := [key for key in more if key not in ("rules", "max_age")]:
-            raise GeckoError(f"review: unknown key {unknown[0]!r}; keys: rules, max_age (rules: {EXAMPLE})")
+        more = given if isinstance(given, Mapping) else {"rules": given}
+        check_keys(more, ("rules", "max_age"), "review")
+        rules, max_age = more.get("rules", "writes"), more.get("max_age", MAX_AGE)
         if isinstance(max_age, bool) or not isinstance(max_age, int | float) or not max_age > 0:
             raise GeckoError(f"review: expected `max_age` to be a number of seconds above 0, got {max_age!r}")
         if isinstance(rules, list | tuple) and rules:
-            numbered = enumerate(rules, 1)
-            loaded = (ReviewRule.load(rule, f"review: rule {number}", toolkit) for number, rule in numbered)
+            places = [f"review: rule {number}" for number in range(1, len(rules) + 1)]
+            loaded = [ReviewRule.load(rule, where, toolkit) for rule, where in zip(rules, places, strict=True)]
             return cls("rules", tuple(loaded), max_age)
         if not isinstance(rules, str) or rules not in MODES:
-            hint = did_you_mean(rules, MODES) if isinstance(rules, str) else ""
-            raise GeckoError(
-                f"review: expected one of {', '.join(MODES)}, or rules such as {EXAMPLE}, got {rules!r}{hint}"
-            )
+            known = f"one of {', '.join(MODES)}, or rules such as {EXAMPLE}"
+            raise GeckoError(f"review: expected {known}, got {rules!r}{did_you_mean(str(rules), MODES)}")
         return cls(rules, (), max_age)
 
     @property
@@ -152,6 +139,13 @@ class ReviewPolicy:
     def is_fresh(self, approval: Approval, *, now: float) -> bool:
         """Return whether an approval is young enough."""
         return now <= approval["at"] + self.max_age
+
+
+def check_keys(given: Mapping[Any, Any], keys: Sequence[str], where: str) -> None:
+    """Raise GeckoError where a mapping has other keys."""
+    for key in given:
+        if key not in keys:
+            raise GeckoError(f"{where}: unknown key {key!r}{did_you_mean(str(key), keys)}; keys: {', '.join(keys)}")
 
 
 def find_doubt(planned: PlannedCall) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ..state import Complaint, Json, Step
+from ..state import Call, Complaint, Json, Step
 from ..task_state.changes import Change, net_changes
 
 RESULT_CHARS = 600
@@ -127,14 +127,18 @@ def _format_run(first: int, last: int, step: Step, share: int) -> str:
 
 def format_step(step: Step, *, share: int = RESULT_CHARS) -> str:
     """Return a call and its outcome, each value within `share` characters: `mkdir({"name": "a"}) -> ok: null`."""
-    call = step["call"]
-    args = call["malformed"] if "malformed" in call else call["args"]
-    text = f"{cut(one_line(call['name']), budget=NAME_CHARS)}({format_json(args, budget=share)})"
+    text = format_call(step["call"], share=share)
     if "complaints" in step:
         complaints = "; ".join(format_complaint(complaint) for complaint in step["complaints"])
         return f"{text} -> refused: {cut(complaints, budget=2 * share)}"
     outcome = step["outcome"]
     return f"{text} -> {outcome['status']}: {format_json(outcome['result'], budget=share)}"
+
+
+def format_call(call: Call, *, share: int = RESULT_CHARS) -> str:
+    """Return a call, its arguments within `share` characters."""
+    args = call["malformed"] if "malformed" in call else call["args"]
+    return f"{cut(one_line(call['name']), budget=NAME_CHARS)}({format_json(args, budget=share)})"
 
 
 def format_complaint(complaint: Complaint) -> str:

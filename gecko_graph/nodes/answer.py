@@ -21,6 +21,8 @@ from ..turn import task_of
 
 CONVERSATION_VIEWS = 10
 LONGEST_RESULT = 300
+MADE = ("ok", "answered")
+"""Calls with a result that counts: the tool's, or the person's."""
 
 
 def answer(
@@ -78,7 +80,7 @@ def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bo
     """Return the turn's outcome in a word."""
     if any(entry["status"] in ("started", "in_doubt") for entry in calls):
         return "in_doubt"
-    if not any(entry["status"] == "ok" for entry in calls):
+    if not any(entry["status"] in MADE for entry in calls):
         return "done" if accepted and not left and not calls else "nothing"
     refused = any(entry["status"] == "refused" for entry in calls)
     return "done" if accepted and not left and not refused else "partial"
@@ -91,7 +93,7 @@ def report(execution: Execution, state: AgentState) -> list[str]:
         shown = format_call(entry["call"])
         if entry["status"] in ("started", "in_doubt"):
             lines.append(f"In doubt: {shown} was called, and it is not known whether it took effect.")
-        elif entry["status"] != "ok":
+        elif entry["status"] not in MADE:
             why = entry["departure"]["message"] if "departure" in entry else str(entry.get("result", ""))
             lines.append(f"Not done: {shown}: {cut(why, budget=LONGEST_RESULT)}")
     lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
@@ -103,9 +105,11 @@ def report(execution: Execution, state: AgentState) -> list[str]:
 
 def done_lines(execution: Execution) -> str:
     """Return what was done, by rule: a line for each call with its result."""
-    done = [entry for entry in execution["calls"] if entry["status"] == "ok"]
+    done = [entry for entry in execution["calls"] if entry["status"] in MADE]
     results = [cut(json.dumps(entry.get("result"), ensure_ascii=False), budget=LONGEST_RESULT) for entry in done]
-    return "\n".join(f"Done: {format_call(entry['call'])}: {text}" for entry, text in zip(done, results, strict=True))
+    words = ["Done" if entry["status"] == "ok" else "Answered by the user" for entry in done]
+    lines = zip(words, done, results, strict=True)
+    return "\n".join(f"{word}: {format_call(entry['call'])}: {text}" for word, entry, text in lines)
 
 
 def format_call(call: Call) -> str:

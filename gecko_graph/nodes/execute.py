@@ -16,10 +16,10 @@ from ..events import event
 from ..execution.bindings import resolve
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
 from ..execution.decisions import ask_person, read_words
-from ..execution.journal import NOT_DURABLE, look_for_mark
+from ..execution.journal import NOT_DURABLE, look_for_mark, unmade_entry
 from ..execution.policy import ReviewPolicy, is_stricter
 from ..execution.preview import preview_digest
-from ..execution.records import Departure, ExecutedCall, PlannedCall, Preview
+from ..execution.records import Departure, ExecutedCall, Preview
 from ..execution.requests import build_request
 from ..models.ask import Reply, Work
 from ..models.node import NodeScope
@@ -64,7 +64,7 @@ def begin_call(
         return {"approval": None}
     planned = calls_left(state)[0]
     if "answered" in planned:
-        return {"journal": [answered_entry(planned)]}
+        return {"journal": [unmade_entry(planned["call"], status="answered", result=planned["answered"], by="person")]}
     made = [each for each in state["journal"] if each["status"] in ("ok", "answered")]
     predicted = {each["call"]["id"]: each["predicted"]["result"] for each in preview["calls"]}
     call, departure = resolve(planned, {each["call"]["id"]: each.get("result") for each in made}, predicted)
@@ -94,20 +94,6 @@ def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bo
     if approval is None or approval["digest"] != digest_now:
         return False
     return policy.is_fresh(approval, now=time.time()) and not has_moved(state)
-
-
-def answered_entry(planned: PlannedCall) -> ExecutedCall:
-    """Return the journal's entry for a call that the person has answered: it is not made."""
-    now = time.time()
-    entry: ExecutedCall = {
-        "call": planned["call"],
-        "status": "answered",
-        "key": "",
-        "token": "",
-        "tries": 0,
-        "started_at": now,
-    }
-    return {**entry, "ended_at": now, "by": "person", "result": planned["answered"]}
 
 
 def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ..execution.bindings import resolve
 from ..execution.channels import AgentState, calls_left, has_moved
 from ..execution.decisions import Decision, ask_person, read_words
+from ..execution.journal import unmade_entry
 from ..execution.policy import ReviewPolicy
 from ..execution.preview import apply_prediction, describe_calls, finish_preview, predict, preview_digest
-from ..execution.records import ExecutedCall, PlannedCall, Preview
+from ..execution.records import Ambiguous, Binding, Departure, Effect, PlannedCall, Preview
 from ..models.ask import AnyAsk, Reply
-from ..models.formatting import cut, format_complaint, format_json, format_steps
-from ..models.node import Accounts, NodeScope
+from ..models.formatting import cut, format_call, format_complaint, format_json, format_steps
+from ..models.node import NodeScope
 from ..schemas.findings import value_at
 from ..state import Call, Json, JsonObject, Step
+from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
 
 MOST_REJECTS = 2
@@ -25,12 +27,12 @@ MOST_REJECTS = 2
 MOST_STALE = 3
 """How often in a turn it is rehearsed again because the task state was edited from outside."""
 MESSAGE_CHARS = 2_000
+RESTS = ("bindings", "expects", "ambiguous", "made_up")
+"""Keys of what a planned call's arguments rest on."""
 
 Updates: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], dict[str, Any]]
-AnswerCall: TypeAlias = Callable[
-    [JsonObject, NodeScope, Call, Mapping[str, int]], Generator[Sequence[AnyAsk], list[Reply], Step]
-]
-"""From a task state, the scope, a call, and how many questions each role was asked, the call's simulated step."""
+AnswerCall: TypeAlias = Callable[[JsonObject, NodeScope, Call], Generator[Sequence[AnyAsk], list[Reply], Step]]
+"""From a task state, the scope and a call, the call's simulated step."""
 
 
 def review(
@@ -82,27 +84,15 @@ def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Too
         return {**planned, "answered": read_words(decision["message"])}
     if not decision or decision["type"] != "edit":
         return planned
-    old, edited = planned["call"], decision["edited_action"]
+    old, edited, records = planned["call"], decision["edited_action"], cast("dict[str, Any]", planned)
     call: Call = {**old, "name": edited["name"], "args": edited["args"]}
-    if call == old:
-        return planned
 
-    def kept(records: Sequence[Any]) -> list[Any]:
-        return [
-            each
-            for each in records
-            if value_at(call["args"], each["argument"]) == value_at(old["args"], each["argument"])
-        ]
+    def same(argument: str) -> bool:
+        return json_equal(value_at(call["args"], argument), value_at(old["args"], argument))
 
-    return {
-        **planned,
-        "call": call,
-        "effect": toolkit[call["name"]].effect or "unknown",
-        "bindings": kept(planned["bindings"]),
-        "ambiguous": kept(planned["ambiguous"]),
-        "expects": kept(planned.get("expects") or ()),
-        "made_up": kept(planned["made_up"]),
-    }
+    kept: Any = {key: [each for each in records.get(key, ()) if same(each["argument"])] for key in RESTS}
+    effect: Effect = toolkit[call["name"]].effect or "unknown"
+    return planned if call == old else {**planned, **kept, "call": call, "effect": effect}
 
 
 def replay(
@@ -114,49 +104,52 @@ def replay(
     """
     old = {each["call"]["id"]: each for each in calls_left(state)}
     quiet = replace(scope, context=scope.context.model_copy(update={"semantic_validation": False}))
-    real: dict[str, Json] = {entry["call"]["id"]: entry.get("result") for entry in state["journal"]}
-    results, predicted = {**real}, {id_: each["predicted"]["result"] for id_, each in old.items()}
-    before, changed, accounts = state["task_state"], False, Accounts()
+    results: dict[str, Json] = {entry["call"]["id"]: entry.get("result") for entry in state["journal"]}
+    predicted = {id_: each["predicted"]["result"] for id_, each in old.items()}
+    before, changed = state["task_state"], False
     renewed: list[PlannedCall] = []
     for planned in calls:
         identifier = planned["call"]["id"]
         changed = changed or planned != old[identifier]
         if changed and "answered" not in planned:
             call, _ = resolve(planned, results, predicted)
-            asked = {**state["ledger"]["asked"]}
-            asked |= {role: asked.get(role, 0) + number for role, number in accounts.asked.items()}
-            step = yield from counted(answer_call(before, quiet, call, asked), accounts)
-            planned = renew(planned, call, step, results, real)
+            step = yield from answer_call(before, quiet, call)
+            planned = renew(planned, call, step, results, predicted)
         results[identifier] = planned.get("answered", planned["predicted"]["result"])
         before = before if "answered" in planned else apply_prediction(before, planned)
         renewed.append(planned)
     return renewed
 
 
-def counted(
-    run: Generator[Sequence[AnyAsk], list[Reply], Step], accounts: Accounts
-) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
-    """Run a generator, counting what it asks."""
-    replies: Any = None
-    while True:
-        try:
-            asks = run.send(replies)
-        except StopIteration as done:
-            step: Step = done.value
-            return step
-        replies = yield asks
-        accounts.book(asks, replies)
-
-
 def renew(
-    planned: PlannedCall, call: Call, step: Step, results: Mapping[str, Json], real: Mapping[str, Json]
+    planned: PlannedCall, call: Call, step: Step, results: Mapping[str, Json], old: Mapping[str, Json]
 ) -> PlannedCall:
-    """Return a call with its new prediction; values that real calls gave it are its own from now on."""
-    bindings = [each for each in planned["bindings"] if each["call"] not in real]
-    for number, each in enumerate(bindings):
-        if "part" in each:
-            bindings[number] = {**each, "part": str(value_at(results.get(each["call"]), each["path"]))}
-    renewed: PlannedCall = {**planned, "call": call, "bindings": bindings}
+    """Return a call with its new prediction; values that real calls gave it are its own from now on.
+
+    An amount from a result that is predicted otherwise now is not supported by it any more: the person sees that.
+
+    Args:
+        planned: The call as it was.
+        call: It with the values that earlier calls' new predictions gave it.
+        step: Its simulated step.
+        results: Call id to the real result, or to the new prediction.
+        old: Call id to the old prediction, of calls that are not made yet.
+    """
+
+    def value(results: Mapping[str, Json], each: Binding) -> Json:
+        return value_at(results.get(each["call"]), each["path"])
+
+    left = [each for each in planned.get("expects") or () if each["call"] in old]
+    holds = [each for each in left if json_equal(value(results, each), value(old, each))]
+    bindings = [each for each in planned["bindings"] if each["call"] in old]
+    lost: list[Ambiguous] = [{"argument": each["argument"], "sources": []} for each in left if each not in holds]
+    renewed: PlannedCall = {
+        **planned,
+        "call": call,
+        "bindings": [{**each, "part": str(value(results, each))} if "part" in each else each for each in bindings],
+        "expects": holds,
+        "ambiguous": [*planned["ambiguous"], *lost],
+    }
     if "outcome" in step:
         return {**renewed, "predicted": predict(step["outcome"]), "unclear": step["outcome"].get("unclear", [])}
     why = "; ".join(format_complaint(each) for each in step["complaints"])
@@ -170,16 +163,11 @@ def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: 
     """
     rejected = {id_: each for id_, each in decided.items() if each["type"] == "reject"}
     reasons = {id_: f"rejected by the user: {each.get('message', 'no reason')}" for id_, each in rejected.items()}
-    wishes = []
-    for planned in calls_left(state):
-        decision = decided.get(planned["call"]["id"], {"type": "approve"})
-        if decision["type"] == "edit":
-            edited = decision["edited_action"]
-            wishes.append(f"Instead of {format_call(planned['call'])}: {format_json(dict(edited))}")
-        elif decision["type"] == "respond":
-            wishes.append(
-                f"Instead of {format_call(planned['call'])}, not to be called, its result: {decision['message']}"
-            )
+    wishes = [
+        f"Instead of {format_call(planned['call'])}: {format_json(decided[planned['call']['id']])}"
+        for planned in calls_left(state)
+        if decided.get(planned["call"]["id"], {"type": "approve"})["type"] in ("edit", "respond")
+    ]
     is_final = len(rejected) == len(decided) and not any(each.get("message") for each in rejected.values())
     return reject(state, reasons, "\n".join(wishes), scope, is_final=is_final)
 
@@ -198,11 +186,10 @@ def reject(
     """
     rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
     if is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS:
-        return {
-            "approval": None,
-            "again": "",
-            "journal": [refused_entry(each, reasons[each["id"]]) for each in rejected],
-        }
+        why: list[Departure] = [{"code": "policy", "message": reasons[call["id"]]} for call in rejected]
+        pairs = zip(rejected, why, strict=True)
+        journal = [unmade_entry(call, status="refused", departure=each) for call, each in pairs]
+        return {"approval": None, "again": "", "journal": journal}
     lines = [f"{format_call(call)}: {reasons[call['id']]}" for call in rejected]
     feedback = (
         "This plan was not approved. It must not have these calls, nor what depends on them:\n"
@@ -214,15 +201,3 @@ def reject(
     log = format_steps(chosen["steps"][len(state["steps"]) :], budget=scope.context.view_chars)
     lesson = {"number": 0, "attempt_log": log, "feedback": cut(feedback, budget=MESSAGE_CHARS)}
     return {"approval": None, "again": "rejected", "lesson": lesson}
-
-
-def refused_entry(call: Call, reason: str) -> ExecutedCall:
-    """Return the journal's entry for a call that was rejected."""
-    now = time.time()
-    entry: ExecutedCall = {"call": call, "status": "refused", "key": "", "token": "", "tries": 0, "started_at": now}
-    return {**entry, "ended_at": now, "departure": {"code": "policy", "message": reason}}
-
-
-def format_call(call: Call) -> str:
-    """Return a call in one line."""
-    return f"{call['name']}({format_json(call['args'])})"
