@@ -39,6 +39,10 @@ class GeckoContext(BaseModel):
     ladder: tuple[str, ...] = Field(
         default=LADDER, min_length=1, description="Names of the rungs that may answer a call, best first."
     )
+    reads: Literal["simulated", "real"] = Field(
+        default="simulated",
+        description="Whether tools run for real whose user has stated that they only read; `open` does so by name.",
+    )
     unclear: Literal["pass", "refuse"] | None = Field(
         default=None,
         description="What becomes of a call whose condition cannot be evaluated; "

@@ -9,8 +9,8 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.attempt` | `digest`, `feedback` | an attempt begins, from the state with this digest |
 | `gecko.call` | `call` | the planner made a call |
 | `gecko.complaint` | `call`, `complaints` | the validator refused it |
-| `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear` | a rung answered it |
-| `gecko.change` | `call`, `patch`, `refused`, `race` | a change was committed or refused; `race`: overlapping calls |
+| `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear`, `stale` | a rung answered it |
+| `gecko.change` | `call`, `patch`, `observed`, `refused`, `race` | a change was booked or refused, and its races |
 | `gecko.execute` | `call` | the agent makes a call for real (attempt 0, as the next two) |
 | `gecko.executed` | `call`, `status`, `result` | it was answered; `in_doubt` where it is open if it took effect |
 | `gecko.sync` | `call`, `patch`, `drift` | the task state follows; what differed from the prediction |

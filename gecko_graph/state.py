@@ -83,6 +83,10 @@ class Outcome(TypedDict):
     """Why the state updater did not commit the result."""
     race: NotRequired[list[str]]
     """Calls of the same planner message whose changes overlap with this one's."""
+    observed: NotRequired[Patch]
+    """What a real read has shown of the task state, by its contract's `observes`: knowledge, not a change."""
+    stale: NotRequired[bool]
+    """True for a real read that may not show what the attempt has changed before."""
 
 
 class Step(TypedDict):
@@ -153,6 +157,8 @@ class Verdict(TypedDict):
     """The judge's feedback, also where it accepts; after a failure the next attempt's planner is shown it."""
     unclear: NotRequired[list[str]]
     """Conditions of contracts that could not be evaluated, each with its call."""
+    stale: NotRequired[list[str]]
+    """Real reads that may not show what the attempt has changed before, each with its call."""
     unasked_changes: NotRequired[list[str]]
     """Changes that were not asked for: by rule where every item is a check, else in the judge's words."""
     made_up: NotRequired[list[MadeUp]]
@@ -218,7 +224,9 @@ class UnjudgedAttempt(TypedDict):
     steps: list[Step]
     answer: str
     change: Patch
-    """The net change of the task state, from the attempt's start to its end."""
+    """The net change of the task state, from what is known of its start (`observed`) to the attempt's end."""
+    observed: NotRequired[Patch]
+    """What real reads have shown of the task state at the attempt's start: facts of this attempt, not changes."""
     usage: Usage
     stop_reason: str
     """`answered`, or why the attempt ended before the planner's answer: the message of `stop`."""
@@ -252,6 +260,8 @@ class Rehearsal(TypedDict):
     """Where the values of the plan come from."""
     changes: NotRequired[list[str]]
     """What an accepted attempt changes of the task state, a line each: `replace /fuel 5.0 → 45.0`."""
+    observed: NotRequired[Patch]
+    """What real reads of an accepted attempt have shown of the task state: written back as well."""
 
 
 class RehearsalState(TypedDict, total=False):

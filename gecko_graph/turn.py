@@ -17,8 +17,11 @@ from .models.formatting import text_of
 from .models.memory import recall_calls
 from .models.node import NodeScope
 from .models.usage import total
+from .simulation.observed import reality_of
+from .simulation.real import runs_for_real
 from .simulation.rung import RungRequest
-from .state import Call, ChecklistItem, Stop
+from .state import Call, ChecklistItem, JsonObject, Stop, UnjudgedAttempt
+from .task_state.patch import apply_patch
 from .toolkit import Toolkit
 
 ITEM_KEYS = ("id", "description", "check")
@@ -68,6 +71,12 @@ def check_start(found: str, expected: str) -> None:
             "update_state(snapshot.config, {'task_state': ...}, as_node='bootstrapper') on the turn's first snapshot "
             "whose next is ('start_round',)"
         )
+
+
+def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject, JsonObject]:
+    """Return the state that an attempt began from, as its real reads have shown it, and the one that it came to."""
+    seen = apply_patch(before, attempt.get("observed", []))
+    return seen, apply_patch(seen, attempt["change"])
 
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
@@ -128,12 +137,17 @@ def read_item(raw: Any, number: int) -> ChecklistItem:
 
 def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
     """Return the ladder's request for one call, with the state that it is answered in."""
+    tool = toolkit[call["name"]]
+    is_real = runs_for_real(tool, scope.context)
     return RungRequest(
-        tool=toolkit[call["name"]],
+        tool=tool,
         call=call,
         state=state["task_state"],
         facts=state.get("facts", {}),
         context=scope.context,
         where=Where(turn=state["turn"], attempt=state["number"]),
         has_simulator=scope.has_model("simulator"),
+        reality=reality_of(state["before"], state.get("steps", []), lambda name: toolkit[name].reads)
+        if is_real
+        else None,
     )

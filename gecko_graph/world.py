@@ -31,6 +31,7 @@ from .simulation.ladder import Rungs, ladder_of, rungs_of
 from .simulation.rung import Answer, Rung
 from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Usage
 from .task_state.digest import check_json, clone, digest
+from .task_state.patch import booked_patch
 from .toolkit import Toolkit
 from .toolkit.check import Rejection, read_call
 from .waiting import WaitingLine
@@ -306,7 +307,7 @@ class _Point(NamedTuple):
         point = self
         for step, note in zip(steps, notes, strict=True):
             outcome = step.get("outcome")
-            patch = (outcome["patch"] or []) if outcome else []
+            patch = booked_patch(outcome) if outcome else []
             point = point.after({"steps": [step], "task_state": patch, **note})
         return point
 

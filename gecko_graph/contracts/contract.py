@@ -24,7 +24,7 @@ from .lets import LazyLets, Lets, find_used_lets, load_lets
 BASE = frozenset(("args", "call", "before", "now", "state"))
 """Names available to every expression of a contract."""
 
-_FIELDS = ("let", "requires", "effects", "returns", "ensures")
+_FIELDS = ("let", "requires", "effects", "returns", "ensures", "observes")
 
 
 class Refusal(NamedTuple):
@@ -65,7 +65,7 @@ class Contract:
         """Check a contract and everything in it.
 
         Args:
-            data: `let`, `requires`, `effects`, `returns`, `ensures`; all optional.
+            data: `let`, `requires`, `effects`, `returns`, `ensures`, `observes`; all optional.
             lets: The document's `x-contract-let`.
             where: Document and tool, for messages: `files.openapi.yaml: tool mkdir`.
 
@@ -176,12 +176,13 @@ class _Parts:
             Clause(item, place)
             for item, place in load_list(data.get("ensures", []), Location(f"{where}: ensures", names | {"result"}))
         ]
+        self.observes = load_effects(data.get("observes", []), Location(f"{where}: observes", names | {"result"}))
         self.answers = "effects" in data or "returns" in data
 
     @property
     def roots(self) -> frozenset[str]:
         """Root keys that literal paths name."""
-        effects = [*self.effects, *(effect for clause in self.requires for effect in clause.effects)]
+        effects = [*self.effects, *self.observes, *(effect for clause in self.requires for effect in clause.effects)]
         return frozenset(root for effect in effects for root in effect.roots if root is not None)
 
     def own_expressions(self) -> list[Expression]:
@@ -189,7 +190,7 @@ class _Parts:
         own = [*self.returns.expressions]
         for clause in (*self.requires, *self.ensures):
             own.extend(clause.expressions)
-        for effect in self.effects:
+        for effect in (*self.effects, *self.observes):
             own.extend(effect.expressions)
         return own
 
@@ -275,6 +276,15 @@ class ContractRun:
         return None
 
     broken = violated_postcondition  # the old name
+
+    def observe(self, result: Json) -> Patch:
+        """Return what a real result shows of the state, by `observes`.
+
+        Raises:
+            EvaluationFailed: It cannot be evaluated on this state, or the patch does not apply to it.
+        """
+        self._begin(self._before, result=result)
+        return self._change(self._parts.observes).patch
 
     def _begin(self, state: Json, **more: Json) -> Scope:
         self._scope.start()

@@ -76,10 +76,12 @@ def list_events(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         outcome = step.get("outcome")
         if not outcome:
             continue
-        answer = {key: outcome[key] for key in ANSWER_KEYS} | {"unclear": outcome.get("unclear", [])}
+        answer = {key: outcome[key] for key in ANSWER_KEYS}
+        answer |= {"unclear": outcome.get("unclear", []), "stale": outcome.get("stale", False)}
         yield events.event("gecko.result", attempt=number, call=call, **answer)
-        if outcome["patch"] or "refused" in outcome:
+        if outcome["patch"] or "refused" in outcome or "observed" in outcome:
             change = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
+            change |= {"observed": outcome["observed"]} if "observed" in outcome else {}
             yield events.event("gecko.change", attempt=number, call=call, **change)
     if "verdict" in attempt:
         yield events.event(
@@ -105,13 +107,14 @@ def _complain(draft: Draft, event: Mapping[str, Any]) -> None:
 
 def _answer(draft: Draft, event: Mapping[str, Any]) -> None:
     outcome = {**{key: event[key] for key in ANSWER_KEYS}, "patch": []}
-    _step(draft, event)["outcome"] = outcome | ({"unclear": event["unclear"]} if event.get("unclear") else {})
+    marks = {key: event[key] for key in ("unclear", "stale") if event.get(key)}
+    _step(draft, event)["outcome"] = outcome | marks
 
 
 def _change(draft: Draft, event: Mapping[str, Any]) -> None:
     outcome = _step(draft, event).setdefault("outcome", {})
     outcome["patch"] = event["patch"] or []
-    outcome.update({key: event[key] for key in ("refused", "race") if event.get(key)})
+    outcome.update({key: event[key] for key in ("refused", "race", "observed") if event.get(key)})
 
 
 def _judge(draft: Draft, event: Mapping[str, Any]) -> None:

@@ -228,6 +228,8 @@ def _change(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "refused", f"{name}: the change was not made: {event['refused']}"
     for mark in words.format_patch(event["patch"] or []):
         yield "change", f"{name}: {mark.sign} {mark.place} {mark.value}".rstrip()
+    for mark in words.format_patch(event.get("observed") or []):
+        yield "observed", f"{name}: {mark.place} {mark.value}".rstrip()
     for race in event.get("race", ()):
         yield "race", f"{name}: {race}"
 

@@ -116,6 +116,8 @@ def _steps(attempt: words.Record, state: Json) -> Iterator[JsonObject]:
         outcome = step.get("outcome") or {}
         result = outcome.get("result")
         changes, state = _changes(outcome.get("patch") or [], state)
+        observed, state = _changes(outcome.get("observed") or [], state)
+        changes += [("observed", place, values) for _, place, values in observed]
         yield {
             "call": _call(step["call"], attempt.get("origins", {})),
             "outcome": outcome,

@@ -17,6 +17,7 @@ STYLES = {
     "ok": "green", "error": "red", "refused": "yellow", "accepted": "bold green", "failed": "bold red",
     "needs_user": "bold yellow", "success": "green", "unknown": "yellow", "not_asked_for": "dim", "dim": "dim",
     "made up": "bold yellow", "unclear": "yellow", "unasked": "bold yellow", "supposed": "yellow",
+    "stale": "yellow", "observed": "cyan",
     "+": "cyan", "-": "magenta", "~": "cyan", ">": "cyan", "=": "cyan", "?": "dim", "…": "dim",
 }  # fmt: skip
 STATUS_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "not_asked_for": "~"}
@@ -73,6 +74,9 @@ def change_rows(step: words.Record) -> list[Row]:
     refusal = words.refusal_of(outcome)
     rows = [_row("refused", f"the change was not made: {refusal}")] if refusal else []
     rows += mark_rows(words.format_patch(outcome.get("patch") or []))
+    rows += [
+        _row("observed", f"{place} {value}") for _, place, value in words.format_patch(outcome.get("observed") or [])
+    ]
     return rows + [_row("race", words.clean(race), style="refused") for race in outcome.get("race", [])]
 
 

@@ -165,7 +165,8 @@ def format_complaint(complaint: Record) -> str:
 def format_source(outcome: Record) -> str:
     """Format the rung that answered: `simulated by contract`."""
     rung = clean(str(outcome["rung"]))
-    return f"simulated by {rung}" if outcome["simulated"] else "run for real"
+    real = "run for real; may not show the changes before" if outcome.get("stale") else "run for real"
+    return f"simulated by {rung}" if outcome["simulated"] else real
 
 
 def format_passed(passed: Sequence[Record]) -> list[str]:
@@ -229,22 +230,23 @@ def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str
     result = ", ".join(filter(None, [word, score, idle]))
     unclear = len(verdict.get("unclear", ()))
     doubt = f"{counted(unclear, 'condition')} could not be evaluated" if unclear else ""
-    return "; ".join(filter(None, [result, format_made_up(verdict.get("made_up", ())), doubt]))
+    stale = f"{counted(len(verdict['stale']), 'stale read')}" if verdict.get("stale") else ""
+    return "; ".join(filter(None, [result, format_made_up(verdict.get("made_up", ())), doubt, stale]))
 
 
 def style_of(verdict: Record) -> str:
-    """Return the verdict's word, or `made up` where it is accepted on made-up values or unclear conditions."""
-    doubtful = verdict.get("made_up") or verdict.get("unclear")
+    """Return the verdict's word, or `made up` where it is accepted on what is made up, unclear or stale."""
+    doubtful = verdict.get("made_up") or verdict.get("unclear") or verdict.get("stale")
     return "made up" if verdict["word"] == "accepted" and doubtful else str(verdict["word"])
 
 
 def format_notes(verdict: Record) -> list[tuple[str, str]]:
-    """Return labelled notes of a verdict: made-up values, unclear conditions, unasked changes."""
+    """Return labelled notes of a verdict: made-up values, unclear conditions, stale reads, unasked changes."""
     notes = []
     for each in verdict.get("made_up", ()):
         value = f"{clean(each['argument']).removeprefix('$.')}: {format_value(each['value'])}"
         notes.append(("made up", f"{value} ({clean(each['tool'])}), {format_origin(each['origin'])}"))
-    notes += [("unclear", prose(each)) for each in verdict.get("unclear", ())]
+    notes += [(key, prose(each)) for key in ("unclear", "stale") for each in verdict.get(key, ())]
     return notes + [("unasked", prose(each)) for each in verdict.get("unasked_changes", ())]
 
 

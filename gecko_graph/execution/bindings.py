@@ -87,9 +87,10 @@ class PlanResults:
         if outcome is None or (outcome["simulated"] and outcome["status"] == "error"):
             return
         call, is_write = step["call"], not self._toolkit[step["call"]["name"]].reads
+        is_real = not outcome["simulated"] and not outcome.get("stale")
         for place, value in islice(scalars(outcome["result"]), MOST_VALUES):
             if value is not None and not isinstance(value, bool):
-                source = Source(number, call["id"], place, is_write, not outcome["simulated"])
+                source = Source(number, call["id"], place, is_write, is_real)
                 self._places.setdefault(str(value), []).append(source)
 
     def find(self, call: Call, origins: Origins, made_up: set[str]) -> Dependencies:

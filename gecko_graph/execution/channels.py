@@ -13,7 +13,7 @@ from ..channels import SNAPSHOT_EVERY_TURNS, GeckoInput, Ledger, Lesson, book, d
 from ..errors import PatchConflict
 from ..state import Call, ChecklistItem, JsonObject, Rehearsal, Step
 from ..task_state.difference import json_equal
-from ..task_state.patch import fold_patches
+from ..task_state.patch import booked_patch, fold_patches
 from .records import Approval, ExecutedCall, Execution, PlannedCall, Preview
 
 
@@ -101,7 +101,7 @@ def calls_left(state: AgentState) -> list[PlannedCall]:
 def has_moved(state: AgentState) -> bool:
     """Return whether the task state is another than the turn's start with what its real calls have changed."""
     try:
-        expected = fold_patches(state["start"], [step["outcome"]["patch"] or [] for step in state["steps"]])
+        expected = fold_patches(state["start"], [booked_patch(step["outcome"]) for step in state["steps"]])
     except PatchConflict:
         return True
     return not json_equal(expected, state["task_state"])

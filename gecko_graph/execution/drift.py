@@ -9,7 +9,7 @@ from ..schemas.complaints import find_faults
 from ..spellings import atoms_of, whole_form
 from ..state import Call, Json, JsonObject, Outcome, Patch, Step
 from ..task_state.digest import clone
-from ..task_state.patch import fold_patches, pointer, tokens
+from ..task_state.patch import booked_patch, fold_patches, pointer, tokens
 from .bindings import is_bindable, places
 from .records import Drift, ExecutedCall
 
@@ -93,7 +93,7 @@ def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Ste
     for step in steps:
         if step["call"]["id"] == entry["call"]["id"]:
             break
-        before = fold_patches(before, [step["outcome"]["patch"] or []])
+        before = fold_patches(before, [booked_patch(step["outcome"])])
     call = {"name": entry["call"]["name"], "args": entry["call"]["args"]}
     return clone({"state": before, "call": call, "status": entry["status"], "result": entry.get("result")})
 

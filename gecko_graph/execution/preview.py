@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage
 from ..errors import PatchConflict
 from ..models.formatting import cut, format_change, format_json, one_line
 from ..schemas.findings import path_tokens, value_at
-from ..state import VERSION, Call, Json, JsonObject, Outcome, Rehearsal, Step
+from ..state import VERSION, Call, Json, JsonObject, Outcome, Patch, Rehearsal, Step
 from ..task_state.digest import digest
 from ..task_state.patch import fold_patches
 from ..toolkit import Toolkit
@@ -79,12 +79,13 @@ def make_preview(
 
 def predict(outcome: Outcome) -> Prediction:
     """Return what a simulated outcome predicts of the real one."""
-    return {
+    prediction: Prediction = {
         "status": outcome["status"],
         "result": outcome["result"],
         "rung": outcome["rung"],
         "patch": outcome["patch"] or [],
     }
+    return {**prediction, "observed": outcome["observed"]} if "observed" in outcome else prediction
 
 
 def finish_preview(
@@ -99,8 +100,9 @@ def finish_preview(
         policy: Which calls are reviewed.
     """
     decided: list[PlannedCall] = []
-    after = state
+    after = seen = state
     for planned, before, after in with_states(calls, state):  # noqa: B007 - the last state is the predicted end
+        seen = apply_fitting(seen, planned["predicted"].get("observed", []))
         word, reason = policy.word(planned, toolkit[planned["call"]["name"]], before)
         if word == "allow" and planned["predicted"]["status"] == "error":
             word, reason = "ask", "an error is predicted"
@@ -112,7 +114,7 @@ def finish_preview(
         "start_digest": start,
         "made_at": time.time(),
         "calls": decided,
-        "changes": format_change(state, after, budget=CHANGE_CHARS).splitlines(),
+        "changes": format_change(seen, after, budget=CHANGE_CHARS).splitlines(),
     }
 
 
@@ -128,9 +130,15 @@ def with_states(
 
 
 def apply_prediction(state: JsonObject, planned: PlannedCall) -> JsonObject:
-    """Return the state with a call's predicted change; unchanged where that does not fit it."""
+    """Return the state with a call's predicted change, and what it has shown; unchanged where that does not fit it."""
+    predicted = planned["predicted"]
+    return apply_fitting(state, [*predicted["patch"], *predicted.get("observed", [])])
+
+
+def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
+    """Return the state with a patch; unchanged where that does not fit it."""
     try:
-        return fold_patches(state, [planned["predicted"]["patch"]])
+        return fold_patches(state, [patch])
     except PatchConflict:
         return state
 

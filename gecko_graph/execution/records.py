@@ -44,6 +44,8 @@ class Prediction(TypedDict):
     result: Json
     rung: str
     patch: Patch
+    observed: NotRequired[Patch]
+    """What a real read has shown of the task state."""
 
 
 class PlannedCall(TypedDict):

@@ -9,15 +9,13 @@ from typing import NamedTuple
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
 from ..simulation.ladder import climb
+from ..simulation.observed import DECIDING
 from ..simulation.rung import RungRequest
 from ..state import Call, Outcome
 from ..toolkit import Toolkit
 from .channels import AgentState
 from .drift import differing
 from .records import Prediction
-
-DECIDING = ("contract", "python")
-"""Rungs that know what a call changes: by the tool's contract, or by its `simulate` function."""
 
 
 class Expected(NamedTuple):

@@ -24,9 +24,10 @@ from ..models.memory import recall_calls
 from ..models.node import NodeScope
 from ..models.usage import total
 from ..simulation.ladder import RUNGS, Rungs, ladder_of
+from ..simulation.observed import observed_state
 from ..state import VERSION, Stop, UnjudgedAttempt
 from ..task_state.digest import clone, digest
-from ..task_state.patch import make_patch
+from ..task_state.patch import booked_patch, make_patch
 from ..turn import check_start, human_turns, task_of
 
 LONGEST_REASON = 1_000
@@ -50,7 +51,7 @@ def begin(state: AttemptState, scope: NodeScope, *, rungs: Rungs = RUNGS) -> dic
         event("gecko.attempt", attempt=state["number"], digest=found, feedback=lesson["feedback"] if lesson else "")
     )
     steps = state.get("replayed") or []
-    patches = [operation for step in steps for operation in step["outcome"]["patch"] or ()]
+    patches = [operation for step in steps for operation in booked_patch(step["outcome"])]
     start = {"task_state": [{"op": "add", "path": "", "value": state["before"]}, *patches]}
     trace = build_call_messages(steps, task=state["task"], budget=scope.context.view_chars)
     return {**start, "steps": steps, "trace": trace} if steps else start
@@ -194,19 +195,21 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
 
 
 def build_record(state: AttemptState) -> UnjudgedAttempt:
-    """Return the record of a finished attempt."""
-    return {
+    """Return the record of a finished attempt; what its real reads have shown is none of its changes."""
+    seen = observed_state(state["before"], state.get("steps", []))
+    record: UnjudgedAttempt = {
         "v": VERSION,
         "number": state["number"],
         "start_digest": state["start_digest"],
         "end_digest": digest(state["task_state"]),
         "steps": state.get("steps", []),
         "answer": state.get("answer", ""),
-        "change": make_patch(state["before"], state["task_state"]),
+        "change": make_patch(seen, state["task_state"]),
         "usage": state.get("usage", {}),
         "stop_reason": state.get("stop_reason", ""),
         "stop": state.get("stop") or read_old_stop(state),
     }
+    return record if seen is state["before"] else {**record, "observed": make_patch(state["before"], seen)}
 
 
 def read_old_stop(state: AttemptState) -> Stop:
@@ -219,4 +222,4 @@ def build_broken_record(given: AttemptState, seen: AttemptState, error: Exceptio
     reason = cut(f"the attempt broke: {type(error).__name__}: {error}", budget=LONGEST_REASON)
     stop: Stop = {"code": "broken", "message": reason}
     ended = build_record({**given, **seen, "task_state": given["before"], "stop_reason": reason, "stop": stop})
-    return {**ended, "end_digest": given["start_digest"]}
+    return {**ended, "end_digest": given["start_digest"], "change": [], "observed": []}

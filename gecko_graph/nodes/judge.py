@@ -35,10 +35,9 @@ from ..state import (
     Verdict,
     VerdictWord,
 )
-from ..task_state.patch import apply_patch
 from ..toolkit.brief import format_tools
 from ..toolkit.spec import ToolSpec
-from ..turn import earlier, human_turns, task_of
+from ..turn import earlier, human_turns, states_of, task_of
 from ..view.view import focus_words, view
 
 STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_for")
@@ -46,6 +45,7 @@ NOT_EVALUATED = (False, "")
 ANSWER_ALONE = "by the answer alone: no call was made"
 NOTHING_TO_CHECK = "there was nothing to check"
 NO_ITEM_LEFT = "no item is left to judge by: calls and changes were not judged"
+STALE = "run for real: what the attempt has changed before may be missing in its result"
 MOST_NAMED = 20
 
 ANSWER_CHARS = 4_000
@@ -60,7 +60,7 @@ class Evidence:
 
     Args:
         attempt: The attempt.
-        before: The task state that it began from.
+        before: The task state that it began from, as its real reads have shown it.
         after: The task state that it came to.
         items: The checklist.
         items_failure: Why there is no checklist.
@@ -125,8 +125,8 @@ def collect_evidence(
     state: GeckoState, attempt: UnjudgedAttempt, inventing: Collection[str], keys: Mapping[str, Collection[str]]
 ) -> Evidence:
     """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
-    before, items = state.get("task_state") or {}, state["items"] or []
-    after, steps = apply_patch(before, attempt["change"]), attempt["steps"]
+    items, steps = state["items"] or [], attempt["steps"]
+    before, after = states_of(state.get("task_state") or {}, attempt)
     return Evidence(
         attempt=attempt,
         before=before,
@@ -257,6 +257,11 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
             for step in evidence.attempt["steps"]
             if "outcome" in step
             for each in step["outcome"].get("unclear", [])
+        ],
+        "stale": [
+            f"{step['call']['name']}: {STALE}"
+            for step in evidence.attempt["steps"]
+            if "outcome" in step and step["outcome"].get("stale")
         ],
         "unasked_changes": unasked,
     }

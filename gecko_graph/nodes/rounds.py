@@ -19,11 +19,10 @@ from ..models.node import NodeScope
 from ..models.usage import total
 from ..models.work import Work
 from ..provenance import INVENTING, is_planned, written_by_models
-from ..state import VERSION, Attempt, Call, Rehearsal
+from ..state import VERSION, Attempt, Call, Patch, Rehearsal
 from ..task_state.digest import digest
-from ..task_state.patch import apply_patch
 from ..threads import OTHER_RUN, look_for_other_runs
-from ..turn import check_start
+from ..turn import check_start, states_of
 
 
 def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
@@ -132,8 +131,12 @@ def finish(
     if accepted:
         before = state.get("task_state") or {}
         check_start(digest(before), chosen["start_digest"])
-        update["task_state"] = after = apply_patch(before, chosen["change"])
-        rehearsal["changes"] = format_change(before, after, budget=budget).splitlines()
+        seen, after = states_of(before, chosen)
+        update["task_state"] = after
+        rehearsal["changes"] = format_change(seen, after, budget=budget).splitlines()
+        if observed := chosen.get("observed"):
+            rehearsal["observed"] = observed
+            supposed = [path for path in supposed if not is_observed(path, observed)]
         update["supposed"] = supposed = list(dict.fromkeys([*supposed, *written_by_models(chosen, inventing)]))
     now = chosen["end_digest" if accepted else "start_digest"]
     message = answer_message(
@@ -146,6 +149,11 @@ def finish(
         checklist=state.get("checklist_digest", ""),
     )
     return {**update, "messages": [message]} if message and not has_open_calls(state["messages"]) else update
+
+
+def is_observed(path: str, observed: Patch) -> bool:
+    """Return whether a real read has shown all that stands at a place, so that it is no longer supposed."""
+    return any(f"{path}/".startswith(f"{operation['path']}/") for operation in observed)
 
 
 def plan_of(attempt: Attempt) -> list[Call]:

@@ -48,8 +48,8 @@ def simulator(
         outcome = outcomes[key]
         proposals.append({"call": call, "outcome": outcome})
         fields = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
-        unclear = outcome.get("unclear", [])
-        scope.emit(event("gecko.result", attempt=state["number"], call=call, **fields, unclear=unclear))
+        marks = {"unclear": outcome.get("unclear", []), "stale": outcome.get("stale", False)}
+        scope.emit(event("gecko.result", attempt=state["number"], call=call, **fields, **marks))
     return {"pending": pending[len(calls) :], "proposals": proposals}
 
 

@@ -14,6 +14,7 @@ from ..simulation.ask_patch import ask_patch
 from ..simulation.commit import commit, race_of, refuse
 from ..simulation.ladder import run_concurrently
 from ..state import VERSION, JsonObject, Outcome, Patch, Step, SupposedFact
+from ..task_state.patch import booked_patch
 from ..toolkit import Toolkit
 from ..turn import request_of
 
@@ -38,7 +39,7 @@ def state_updater(
         now = booked.state
         facts.update(booked.facts)
         done.append({"call": proposal["call"], "outcome": booked.outcome})
-        change += booked.outcome["patch"] or []
+        change += booked_patch(booked.outcome)
         emit_change(scope, state["number"], done[-1])
     steps: list[Step] = [{"v": VERSION, "call": each["call"], "outcome": each["outcome"]} for each in done]
     task, budget = state["task"], scope.context.view_chars
@@ -49,8 +50,9 @@ def state_updater(
 def emit_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
     """Stream what was committed or why it was not, and the calls of the same message that it meets."""
     outcome = booked["outcome"]
-    if outcome["patch"] or "refused" in outcome:
+    if booked_patch(outcome) or "refused" in outcome:
         fields = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
+        fields |= {"observed": outcome["observed"]} if "observed" in outcome else {}
         scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **fields))
 
 

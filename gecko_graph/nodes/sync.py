@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from ..channels import AttemptState
-from ..errors import PatchConflict
+from ..errors import EvaluationFailed, PatchConflict
 from ..events import event
 from ..execution.channels import AgentState, last_entry
 from ..execution.drift import find_drift, real_values, with_real_values
@@ -17,10 +17,11 @@ from ..models.formatting import cut, format_json
 from ..models.node import NodeScope
 from ..simulation.ask_patch import ask_patch
 from ..simulation.commit import Commit, commit
+from ..simulation.observed import observe
 from ..simulation.rung import RungRequest
 from ..state import VERSION, Outcome, Patch, Step
 from ..task_state.difference import json_equal
-from ..task_state.patch import apply_patch
+from ..task_state.patch import apply_patch, booked_patch
 from ..toolkit import Toolkit
 from ..turn import request_of
 
@@ -48,7 +49,7 @@ def sync(
     request = build_request(entry["call"], state, scope, toolkit)
     outcome, departure = yield from booked(request, entry, planned, scope)
     step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
-    after = apply_patch(state["task_state"], outcome["patch"] or [])
+    after = apply_patch(state["task_state"], booked_patch(outcome))
     scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
     update = {"task_state": after, "steps": [*state["steps"], step], "fidelity": {request.tool.name: tally(entry)}}
     return {**update, "journal": [entry], **departed({**state, "steps": update["steps"]}, entry, departure)}
@@ -63,7 +64,7 @@ def book_call(
     outcome, departure = yield from booked(request, entry, planned, scope)
     if departure:
         entry["departure"] = departure
-    return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": outcome["patch"] or []}
+    return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": booked_patch(outcome)}
 
 
 def answered(state: AgentState, entry: ExecutedCall, planned: PlannedCall | None) -> dict[str, Any]:
@@ -110,10 +111,21 @@ def booked(
     if is_ok and not decided and not request.tool.reads and scope.has_model("state_updater"):
         answered = yield from ask_patch(request, {**outcome, "patch": None})  # type: ignore[misc]
         outcome["patch"] = outcome["patch"] if answered["status"] == "error" else answered["patch"]
+    if is_ok and request.tool.reads:
+        outcome = note_observed(request, outcome)
     done = commit(request, outcome)
     if "refused" in done.outcome:
         outcome["patch"] = applicable(request, outcome["patch"] or [])
     return outcome, departure_of(entry, planned, done)
+
+
+def note_observed(request: RungRequest, outcome: Outcome) -> Outcome:
+    """Return the outcome of a real read with what it shows of the task state, or why that is not known."""
+    try:
+        found = observe(request, outcome["result"])
+    except EvaluationFailed as failure:
+        return {**outcome, "unclear": [f"what it shows cannot be evaluated: {failure}"]}
+    return {**outcome, "observed": found} if found else outcome
 
 
 def applicable(request: RungRequest, patch: Patch) -> Patch:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import thread_time
+from typing import cast
 
 from ..contracts.contract import Invariant
 from ..errors import EvaluationFailed, PatchConflict, StateError
 from ..state import Call, JsonObject, Outcome, Patch, SupposedFact
 from ..task_state.digest import check_json
-from ..task_state.patch import apply_patch, overlap
+from ..task_state.patch import apply_patch, make_patch, overlap
 from ..toolkit.spec import ToolSpec
 from .contract import open_contract
 from .facts import suppose
@@ -63,7 +64,29 @@ def commit(
     booked: Outcome = {**outcome, "patch": patch}
     if refused:
         booked["refused"] = refused
+    if outcome.get("observed"):
+        after, booked = book_observed(after, booked, invariants, shifted=make_patch(request.state, state))
     return Commit(after, booked, suppose(request, outcome))
+
+
+def book_observed(
+    state: JsonObject, outcome: Outcome, invariants: Sequence[Invariant], *, shifted: Patch
+) -> tuple[JsonObject, Outcome]:
+    """Return the state with what a real read has shown, and the outcome; the result stands, booked or not.
+
+    Args:
+        state: The state after the call.
+        outcome: The read's outcome with `observed`.
+        invariants: What must hold in every state; what breaks one is not booked, and marked unclear.
+        shifted: What calls of the same message have changed since the read was answered; that is not overwritten.
+    """
+    rest = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
+    if overlap(shifted, outcome["observed"], document=state):
+        return state, {**rest, "stale": True}
+    seen = apply_patch(state, outcome["observed"])
+    if broken := violated_invariant(invariants, state, seen):
+        return state, {**rest, "unclear": [*outcome.get("unclear", []), f"what it shows is not booked: {broken}"]}
+    return seen, outcome
 
 
 def allowed_patch(tool: ToolSpec, outcome: Outcome) -> tuple[Patch, str | None]:
@@ -76,7 +99,8 @@ def allowed_patch(tool: ToolSpec, outcome: Outcome) -> tuple[Patch, str | None]:
 
 def refuse(outcome: Outcome, reason: str) -> Outcome:
     """Return the outcome of a result that is not committed: an error, and no change."""
-    return {**outcome, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
+    kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
+    return {**kept, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
 
 
 def violated_postcondition(request: RungRequest, outcome: Outcome, after: JsonObject) -> str | None:

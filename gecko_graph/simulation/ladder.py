@@ -137,9 +137,11 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
         return Pass(problem) if rung.simulated else Answer("error", problem, [])
     if isinstance(reply, Pass):
         return reply
-    result, patch = clone([reply.result, reply.patch])
-    is_error = reply.status == "error" or is_error_body(request.tool.result or {}, result)
-    return Answer("error", result, [] if rung.invents else patch) if is_error else Answer("ok", result, patch)
+    result, patch, more = clone([reply.result, reply.patch, reply.more if rung is RUNGS["real"] else {}])
+    if reply.status == "error" or is_error_body(request.tool.result or {}, result):
+        more.pop("observed", None)
+        return Answer("error", result, [] if rung.invents else patch, more=more)
+    return Answer("ok", result, patch, more=more)
 
 
 def _run_asking(rung: Rung, request: RungRequest) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
@@ -209,7 +211,7 @@ def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequenc
         outcome["invented"] = True
     if request.unclear:
         outcome["unclear"] = list(request.unclear)
-    return outcome
+    return {**outcome, **answer.more, "passed": [*passed, *answer.more.get("passed", ())]}  # type: ignore[typeddict-item]
 
 
 def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:

@@ -16,7 +16,18 @@ from ..task_state.clock import clock
 from ..toolkit.real import Answer, Pass
 from ..toolkit.spec import ToolSpec
 
-__all__ = ["NO_ANSWER", "Answer", "Pass", "Rung", "RungGenerator", "RungRequest", "RungResult", "clock"]
+__all__ = ["NO_ANSWER", "Answer", "Pass", "Reality", "Rung", "RungGenerator", "RungRequest", "RungResult", "clock"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reality:
+    """What is known of the task state without what the attempt's simulated calls have changed.
+
+    `is_whole` is False where such a call has succeeded whose change no rung knows.
+    """
+
+    state: JsonObject
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +44,7 @@ class RungRequest:
         has_simulator: True if a model can be asked for the role `simulator`.
         contract: The tool's contract on this call, with its preconditions met or unclear; None where it has none.
         unclear: Preconditions that could not be evaluated, each with the reason.
+        reality: Of a read that runs for real, what is known without the attempt's own changes; None where it has none.
     """
 
     tool: ToolSpec
@@ -44,6 +56,7 @@ class RungRequest:
     has_simulator: bool = False
     contract: ContractRun | None = None
     unclear: tuple[str, ...] = ()
+    reality: Reality | None = None
 
 
 NO_ANSWER = "the simulated tool gave no usable answer"

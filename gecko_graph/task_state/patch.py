@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
-from ..state import Json, JsonObject, Operation, Patch
+from ..state import Json, JsonObject, Operation, Outcome, Patch
 from .difference import equal, json_equal, make_patch, pointer_step
 from .digest import MAX_DEPTH
 
 __all__ = [
-    "COPY_LIMIT", "apply_patch", "fold_patches", "json_equal", "make_patch", "overlap", "pointer", "tokens", "touched",
+    "COPY_LIMIT", "apply_patch", "booked_patch", "fold_patches", "json_equal", "make_patch", "overlap", "pointer",
+    "tokens", "touched",
 ]  # fmt: skip
 
 COPY_LIMIT = 4_000_000
@@ -63,6 +64,11 @@ def fold_patches(document: JsonObject, patches: Sequence[Patch]) -> JsonObject:
     for patch in patches:
         document = apply_patch(document, patch)
     return document
+
+
+def booked_patch(outcome: Outcome) -> Patch:
+    """Return all that an outcome has written to the task state: its change, and what it has observed."""
+    return [*(outcome["patch"] or ()), *outcome.get("observed", ())]
 
 
 def pointer(tokens: Sequence[str | int]) -> str:

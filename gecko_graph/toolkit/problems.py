@@ -128,11 +128,13 @@ def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
     """Yield messages for the parts of a contract that load, and do not do what their writer meant."""
     if tool.reads and "effects" in contract.data:
         yield "its effects are dropped: a read changes nothing"
+    if not tool.reads and "observes" in contract.data:
+        yield "its `observes` is never looked at: only a read observes"
     for name in contract.unused_lets():
         yield f"the let {name!r} is never used"
     for check in contract.constant_checks():
         yield f"the check {check[:60]!r} names nothing: it always comes out the same"
-    parts = {key: contract.data[key] for key in ("let", "effects", "returns") if key in contract.data}
+    parts = {key: contract.data[key] for key in ("let", "effects", "returns", "observes") if key in contract.data}
     for text in _texts(parts):
         if _BARE.fullmatch(text):
             yield f'{text[:60]!r} is read as plain text: write "{{{{ {text[:60]} }}}}" for its value'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -26,12 +26,14 @@ class Answer:
     """A rung's answer: plain JSON. `patch` is None where the rung does not know what the call changes.
 
     `retry_after` is the number of seconds after which the call may be made again: a service was too busy to do it.
+    `more` is of the rung `real` alone: further keys of the outcome.
     """
 
     status: CallStatus
     result: Json
     patch: Patch | None = None
     retry_after: float | None = None
+    more: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

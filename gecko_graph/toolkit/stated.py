@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,22 @@ def check_effect(name: str, effect: Any) -> Effect:
         raise ToolkitError(f"effects: {name!r} must be 'read' or 'write', not {effect!r}")
     checked: Effect = effect
     return checked
+
+
+def stated_effects(
+    effects: Mapping[str, Effect] | None, contracts: Mapping[str, Mapping[str, Any]] | None
+) -> list[str]:
+    """Return the tools whose effect is stated: by name, or by a contract that says what they do, and no change.
+
+    A contract that only guards a call states no effect: what a server claims of the tool stays a claim.
+    """
+    whole = [name for name, one in (contracts or {}).items() if {"returns", "observes"} & one.keys()]
+    return [*(effects or {}), *(name for name in whole if not (contracts or {})[name].get("effects"))]
+
+
+def read_examples(name: str, examples: Iterable[ToolExample | Mapping[str, Any]]) -> tuple[ToolExample, ...]:
+    """Return a tool's given answers. Raises ToolkitError."""
+    return tuple(read_example(name, one) for one in examples)
 
 
 def read_example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolExample:

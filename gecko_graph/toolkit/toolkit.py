@@ -18,7 +18,7 @@ from .names import format_names, provider_names
 from .problems import Problem, find_problems
 from .selection import find_size_problems, select_tools
 from .spec import Effect, ToolExample, ToolSpec
-from .stated import check_effect, check_openable, read_example, with_key
+from .stated import check_effect, check_openable, read_examples, stated_effects, with_key
 
 if TYPE_CHECKING:
     import httpx
@@ -166,6 +166,7 @@ class Toolkit:
         examples: Mapping[str, Sequence[ToolExample | Mapping[str, Any]]] | None = None,
         results: Mapping[str, JsonObject] | None = None,
         idempotency: Mapping[str, str] | None = None,
+        trust_hints: bool = False,
         title: str = "",
     ) -> Toolkit:
         """Read functions, Pydantic classes, LangChain tools, function dicts (OpenAI, BFCL, MCP) and ToolSpecs as tools.
@@ -180,6 +181,7 @@ class Toolkit:
             examples: Tool name to given answers, as `{"args": ..., "result": ...}`.
             results: Tool name to the JSON Schema of its result, in the place of what its source says.
             idempotency: Tool name to the argument that takes an idempotency key: the executor fills it.
+            trust_hints: Whether effects that the tools' own annotations claim count as stated by you.
             title: Title of the whole.
 
         Raises:
@@ -201,10 +203,8 @@ class Toolkit:
             "simulate": simulate or {},
             "result": results or {},
             "effect": {name: check_effect(name, one) for name, one in (effects or {}).items()},
-            "stated": dict.fromkeys([*(effects or {}), *(contracts or {})], True),
-            "examples": {
-                name: tuple(read_example(name, one) for one in given) for name, given in (examples or {}).items()
-            },
+            "stated": dict.fromkeys(plain.names if trust_hints else stated_effects(effects, contracts), True),
+            "examples": {name: read_examples(name, given) for name, given in (examples or {}).items()},
         }
         loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]
         toolkit = cls(plain._with_fields(fields), lets=lets, invariants=loaded, title=title)
