@@ -33,7 +33,7 @@ from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Us
 from .task_state.digest import check_json, clone, digest
 from .task_state.patch import booked_patch
 from .toolkit import Toolkit
-from .toolkit.check import Rejection, read_call
+from .toolkit.check import LONGEST_ID, Rejection, read_call
 from .waiting import WaitingLine
 
 _NOTES = ("facts", "semantic", "asked")
@@ -119,6 +119,13 @@ class World:
             node, state = self._answer(calls), self._now.values
             return self._commit(await arun_node(node, state, self._scope, models=self._models, book=book_attempt))
 
+    def read_calls(self, calls: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
+        """Return LangChain tool calls as `call_all` takes them: tools' own names, and no id that is taken."""
+        given = [{"name": self._toolkit.resolve(each["name"]), "args": each["args"]} for each in calls]
+        ids = [each.get("id") for each in calls]
+        free = [each not in self._taken and 0 < len(each or "") <= LONGEST_ID for each in ids]
+        return [{**one, "id": id_} if ok else one for one, id_, ok in zip(given, ids, free, strict=True)]
+
     def record(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
         """Book a call that was really made, so that the task state follows reality.
 
@@ -172,6 +179,11 @@ class World:
     def check(self, call: Mapping[str, Any]) -> Rejection | None:
         """Return why a call must not be made for real in this state, as `Toolkit.check`; None where it may."""
         return self._toolkit.check(call, self._now.values["task_state"], unclear=self._scope.context.unclear or "pass")
+
+    @property
+    def toolkit(self) -> Toolkit:
+        """The tools that can be called."""
+        return self._toolkit
 
     @property
     def state(self) -> JsonObject:

@@ -26,7 +26,7 @@ FLOORS = [
     {"nodes"},
     {"world"},
     {"graph"},
-    {"agent"},
+    {"agent", "middleware"},
     {"scenario"},
     {"display", "testing", "demo"},
     {"cli", "studio"},

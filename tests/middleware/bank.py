@@ -45,7 +45,10 @@ class Bank:
         """
         self.calls.append(("transfer", to, amount))
         self.money -= amount
-        return {"id": f"real-{len(self.calls)}", "left": self.money if self.lie is None else self.lie}
+        return {
+            "id": f"real-{sum(call[0] == 'transfer' for call in self.calls)}",
+            "left": self.money if self.lie is None else self.lie,
+        }
 
     def balance(self) -> dict:
         """Return the balance."""
@@ -77,4 +80,4 @@ def look(id_: str) -> tuple:
 
 
 def chat(*messages: AIMessage) -> Chat:
-    return Chat(messages=iter([*messages, AIMessage("Done.")]))
+    return Chat(messages=iter([*messages, *(AIMessage("Done.") for _ in range(3))]))

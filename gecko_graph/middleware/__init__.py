@@ -1,0 +1,28 @@
+"""For agents that exist already: LangChain middleware, a wrapper for `ToolNode`, a node, a message.
+
+`GeckoMiddleware` needs LangChain (`pip install 'gecko-graph[langchain]'`), the others do not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .pending import as_guidance, rehearse_pending
+from .tool_node import asimulate_with, simulate_with
+
+if TYPE_CHECKING:
+    from .agent import GeckoMiddleware
+
+__all__ = ["GeckoMiddleware", "as_guidance", "asimulate_with", "rehearse_pending", "simulate_with"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "GeckoMiddleware":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from .agent import GeckoMiddleware
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "langchain":
+            raise
+        raise ImportError("GeckoMiddleware needs LangChain: pip install 'gecko-graph[langchain]'") from None
+    return GeckoMiddleware

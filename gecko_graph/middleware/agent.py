@@ -1,0 +1,397 @@
+"""`GeckoMiddleware`: the tools of LangChain's `create_agent`, simulated, previewed, shadowed or guarded.
+
+The calls of one model message are rehearsed together in the model's node, which stores them; the person is asked in a
+later hook, because hooks run again on resume; the tools' tasks, which run side by side, answer from the store or make
+the real call. Each task writes what became of its own call, and the next hook books that on the world's snapshot.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import takewhile
+from threading import Lock
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    ExtendedModelResponse,
+    PrivateStateAttr,
+)
+from langchain_core.messages import ToolCall, ToolMessage
+from langgraph.types import Command
+from typing_extensions import TypedDict
+
+from ..context import GeckoContext
+from ..errors import GeckoError, StateError
+from ..events import event
+from ..execution.decisions import Decision, ask_person
+from ..execution.policy import ReviewPolicy
+from ..execution.preview import describe_calls
+from ..execution.records import ExecutedCall
+from ..models.conversation import build_complaint_message
+from ..models.factory import ModelLike
+from ..models.usage import add_usage
+from ..simulation.rung import Rung
+from ..state import VERSION, Call, JsonObject, Role, Step, Usage
+from ..task_state.difference import json_equal
+from ..task_state.digest import check_json
+from ..toolkit import Toolkit
+from ..toolkit.as_tools import format_content
+from ..toolkit.check import Rejection
+from ..waiting import WaitingLine
+from ..world import World, check_setup
+from .driving import AT_ONCE, AWAITED, Driver, finish
+from .messages import add_marks, build_message, check_names, find_pending, is_same, read_result
+from .pending import build_preview, set_id
+
+Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard", "off"]
+SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
+
+MOST_LIVE = 256
+"""Messages whose real calls are under way in this process, over all threads."""
+NOT_APPROVED = "{name} was not carried out: this call was not approved as it is now."
+REJECTED = "{name} was not carried out: the user rejected it{reason}. Do not make the same call again."
+VIOLATED = "{name} was carried out, but its result is not what it must be: {why}\nIts result: {result}"
+
+
+def merge_done(old: JsonObject | None, new: JsonObject | None) -> JsonObject:
+    """Reducer of what became of a message's calls, by the model's ids; None clears it."""
+    return {**(old or {}), **new} if new is not None else {}
+
+
+class GeckoState(TypedDict, total=False):
+    """The agent's keys that are added."""
+
+    task_state: JsonObject
+    """Caller: the state that the world begins from. Another one than before begins a new world."""
+    gecko: JsonObject
+    """The world's snapshot, for `World.restore`; its `state` is the task state now."""
+    gecko_journal: Annotated[list[ExecutedCall], operator.add]
+    """The real calls, with the `drift` and the `departure` of each."""
+    gecko_batch: Annotated[JsonObject | None, PrivateStateAttr]
+    """The last message's calls, what was simulated of each, and which were approved."""
+    gecko_done: Annotated[JsonObject, PrivateStateAttr, merge_done]
+    """What became of its calls, until it is booked."""
+
+
+class _Live(NamedTuple):
+    """The world on which the real calls of one message are booked, as they end."""
+
+    world: World
+    first: int
+    line: WaitingLine
+    snapshot: JsonObject
+
+
+class GeckoMiddleware(AgentMiddleware):
+    """Stands between `create_agent`'s model and its tools.
+
+    Args:
+        toolkit: The tools; calls of others are refused.
+        mode: `simulate`: the world answers, no real tool runs but reads that were opened. `hybrid`: so, and all reads
+            run for real whose effect the user stated. `preview`: the effect of a message's calls is shown and approved
+            once, then they run. `shadow`: they run, are simulated beside it, and drift is reported. `guard`: they run
+            where the contract's precondition holds; no model. `off`: nothing. It is fixed: no state, tool or model
+            changes it.
+        model: Speaks for validator, simulator and state updater: `"provider:name"` or any chat model.
+        models: A model of its own for some roles.
+        context: Knobs.
+        rungs: Who else may answer a simulated call, as for `create_gecko`.
+        review: Which calls `preview` asks about, as for `create_gecko_agent`.
+        untouched: Names of tools that run as they are in every mode, such as `write_todos`.
+
+    Raises:
+        GeckoError: An argument cannot be used; the message says which.
+    """
+
+    state_schema = GeckoState
+
+    def __init__(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+        self,
+        toolkit: Toolkit,
+        *,
+        mode: Mode = "simulate",
+        model: ModelLike | None = None,
+        models: Mapping[Role, ModelLike] | None = None,
+        context: GeckoContext | None = None,
+        rungs: Iterable[Rung] = (),
+        review: Any = "writes",
+        untouched: Collection[str] = (),
+    ) -> None:
+        super().__init__()
+        if mode not in get_args(Mode):
+            raise GeckoError(f"mode: expected one of {', '.join(get_args(Mode))}, got {mode!r}")
+        if mode == "guard" and (model is not None or models):
+            raise GeckoError("mode 'guard' asks no model: leave out model and models, or use mode='shadow'")
+        check_names(untouched)
+        check_setup(toolkit, context)
+        if mode == "hybrid":
+            toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
+        self._mode: Mode = mode
+        self._template = World(toolkit, model=model, models=models, context=context, rungs=rungs)
+        self._toolkit = toolkit
+        self._untouched = frozenset(untouched)
+        # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
+        self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
+        self._policy = ReviewPolicy.load(review, self._real)
+        self._live: OrderedDict[Any, _Live] = OrderedDict()
+        self._mutex = Lock()
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that it was created with."""
+        return self._mode
+
+    def before_agent(self, state: Any, runtime: Any) -> JsonObject | None:
+        """Begin the world, or go on with the thread's."""
+        start, known = state.get("task_state"), state.get("gecko")
+        if self._mode == "off":
+            return None
+        if known is not None and (start is None or json_equal(start, known["start"])):
+            return {"gecko": {**known}}  # an object of this run's own: it identifies the run where no thread does
+        start = {} if start is None else start
+        check_json(start, what="task_state")
+        if not isinstance(start, dict):
+            raise StateError(f"task_state: expected a JSON object, got {type(start).__name__}")
+        first = {"v": VERSION, "start": start, "state": start, "log": [], "facts": {}, "notes": [], "usage": {}}
+        return {"gecko": first}
+
+    def before_model(self, state: Any, runtime: Any) -> JsonObject | None:
+        """Book on the snapshot what became of the last message's calls, in the order in which they were answered."""
+        done = state.get("gecko_done")
+        if not done:
+            return None
+        world = self._template.resume(state["gecko"])
+        records = sorted(done.values(), key=lambda record: record["at"])
+        costs: list[Usage] = [(state.get("gecko_batch") or {}).get("usage", {}), *(each["usage"] for each in records)]
+        world.replay(records, reduce(add_usage, costs))
+        return {"gecko": world.snapshot(), "gecko_done": None}
+
+    def after_agent(self, state: Any, runtime: Any) -> JsonObject | None:
+        """Book what no model call has followed."""
+        return self.before_model(state, runtime)
+
+    async def abefore_agent(self, state: Any, runtime: Any) -> JsonObject | None:
+        """As `before_agent`."""
+        return self.before_agent(state, runtime)
+
+    async def abefore_model(self, state: Any, runtime: Any) -> JsonObject | None:
+        """As `before_model`."""
+        return self.before_model(state, runtime)
+
+    async def aafter_agent(self, state: Any, runtime: Any) -> JsonObject | None:
+        """As `after_agent`."""
+        return self.before_model(state, runtime)
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        """Have the model speak, and rehearse the calls that it makes."""
+        return finish(self._rehearse(request, handler, AT_ONCE))
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        """As `wrap_model_call`."""
+        return await self._rehearse(request, handler, AWAITED)
+
+    async def _rehearse(self, request: Any, handler: Any, driver: Driver) -> Any:
+        response = await driver.do(handler, handler, request)
+        if self._mode not in REHEARSED:
+            return response
+        world, calls = self._fork(request.state), find_pending(response.result, self._untouched)[1]
+        await driver.do(world.call_all, world.acall_all, world.read_calls(calls))
+        records = _number(world.records(first := len(request.state["gecko"]["log"])), first)
+        answers = [{"call": dict(call), "record": record} for call, record in zip(calls, records, strict=True)]
+        batch = {"answers": answers, "usage": world.usage, "approved": {}}
+        return ExtendedModelResponse(response, Command(update={"gecko_batch": batch if calls else None}))
+
+    def _fork(self, state: Any) -> World:
+        """Return a world at the state's snapshot, whose usage begins at nothing."""
+        return self._template.resume(state["gecko"]).fork()
+
+    def after_model(self, state: Any, runtime: Any) -> JsonObject | None:
+        """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""
+        calls = find_pending(state["messages"], self._untouched)[1] if self._mode == "preview" else []
+        steps = [set_id(step, call) for call in calls if (step := _rehearsed(state, call))]
+        before = state["gecko"]["state"] if calls else {}
+        if not (preview := build_preview(steps, before, self._real, self._policy)):
+            return None
+        messages, decided = [], {}
+        known = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
+        asked = [each for each in known if each["review"] == "ask"]
+        if asked:
+            texts, made = describe_calls(preview, known, before), [each["call"] for each in asked]
+            decisions = ask_person(made, [texts[call["id"]] for call in made], self._real)
+            decided = dict(zip((call["id"] for call in made), decisions, strict=True))
+        approved: dict[str, Any] = {}
+        for planned in known:
+            call, decision = planned["call"], decided.get(planned["call"]["id"], {"type": "approve"})
+            if planned["review"] == "refuse":
+                messages.append(_reject(call, f": {planned['reason']}"))
+            elif decision["type"] in ("reject", "respond"):
+                messages.append(_answer(call, decision))
+            elif sum(each["id"] == call["id"] for each in calls) == 1:
+                approved[call["id"]] = decision.get("edited_action") or {"name": call["name"], "args": call["args"]}
+        return {"messages": messages, "gecko_batch": {**state["gecko_batch"], "approved": approved}}
+
+    async def aafter_model(self, state: Any, runtime: Any) -> JsonObject | None:
+        """As `after_model`."""
+        return self.after_model(state, runtime)
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        """Answer a simulated call from the store; make a real one where it may be made, and book it."""
+        return handler(request) if self._is_untouched(request) else finish(self._answer(request, handler, AT_ONCE))
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        """As `wrap_tool_call`."""
+        return await (handler(request) if self._is_untouched(request) else self._answer(request, handler, AWAITED))
+
+    async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
+        if self._mode in SIMULATED:
+            record = self._stored(request) or await self._simulate_alone(request, driver)
+            return self._simulated(request, record)
+        request, refused = self._admit(request)
+        if refused is not None:
+            return refused
+        live, call = self._find_live(request), self._call_of(request)
+        # a call that changes something waits for the others of its message: its precondition is about what they leave
+        is_serial = self._mode in GATED and not self._toolkit[call["name"]].reads
+        async with driver.turn(live.line if is_serial else None):
+            if self._mode in GATED and (rejection := live.world.check(call)):
+                return _refuse(call, rejection)
+            result = await driver.do(handler, handler, request)
+            given = call, read_result(result), self._predicted(request)
+            entry = await driver.do(live.world.record, live.world.arecord, *given)
+        return self._booked(request, result, entry, live)
+
+    def _is_untouched(self, request: Any) -> bool:
+        return self._mode == "off" or request.tool_call["name"] in self._untouched
+
+    def _call_of(self, request: Any) -> Call:
+        given = request.tool_call
+        return {"id": given["id"], "name": self._toolkit.resolve(given["name"]), "args": given["args"]}
+
+    def _stored(self, request: Any) -> JsonObject | None:
+        """Return what was simulated of a call; None where it, or a call before it, was changed or answered since."""
+        batch, left = request.state.get("gecko_batch"), find_pending(request.state["messages"])[1]
+        for answer in batch["answers"] if batch else ():
+            if not any(call["id"] == answer["call"]["id"] and is_same(call, answer["call"]) for call in left):
+                return None
+            if answer["call"]["id"] == request.tool_call["id"]:
+                record: JsonObject = answer["record"]
+                return record if is_same(answer["call"], request.tool_call) else None
+        return None
+
+    async def _simulate_alone(self, request: Any, driver: Driver) -> JsonObject:
+        """Simulate a call behind those before it that are still to be made, as they are now."""
+        world, own = self._fork(request.state), request.tool_call
+        pending = find_pending(request.state["messages"], self._untouched)[1]
+        before = [*takewhile(lambda call: call["id"] != own["id"], pending)]
+        await driver.do(world.call_all, world.acall_all, world.read_calls([*before, own]))
+        at = len(request.state["gecko"]["log"]) + len(before)
+        return {**world.records(at)[-1], "at": at, "usage": world.usage}
+
+    def _simulated(self, request: Any, record: JsonObject) -> Command[Any]:
+        step: Step = record["step"]
+        if "outcome" in step:
+            fields = {key: step["outcome"][key] for key in ("status", "result", "rung", "simulated", "passed", "patch")}
+            request.runtime.stream_writer(event("gecko.result", attempt=0, call=step["call"], **fields))
+        message = build_message(request.tool_call, step)
+        return Command(update={"messages": [message], "gecko_done": {request.tool_call["id"]: record}})
+
+    def _admit(self, request: Any) -> tuple[Any, ToolMessage | None]:
+        """Return the request as it was approved, or why it may not be made at all: the same on every re-entry."""
+        call = self._call_of(request)
+        if call["name"] not in self._toolkit:
+            return request, _refuse(call, self._toolkit.check(call, {}) or {})
+        if self._mode != "preview":
+            return request, None
+        step, batch = _rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
+        if step is not None and "complaints" in step:
+            return request, build_message(request.tool_call, step)
+        approved = batch["approved"].get(call["id"]) if batch and step else None
+        tools = {self._toolkit.resolve(tool.name): tool for tool in [request.tool, *request.runtime.tools] if tool}
+        if approved is None or approved["name"] not in tools:
+            return request, _reject(call, "", NOT_APPROVED)
+        tool = tools[approved["name"]]
+        made = {**request.tool_call, "name": tool.name, "args": approved["args"]}
+        return request.override(tool_call=made, tool=tool), None
+
+    def _find_live(self, request: Any) -> _Live:
+        """Return the world of this message's real calls; its calls run in tasks of their own, which share it.
+
+        Known by thread and message, so that it lives through an interrupt; without a thread by the snapshot itself.
+        """
+        snapshot = request.state["gecko"]
+        thread = (request.runtime.config or {}).get("configurable", {}).get("thread_id")
+        message = find_pending(request.state["messages"])[0]
+        key: Any = (thread, message) if thread and message else id(snapshot)
+        with self._mutex:
+            live = self._live.get(key)
+            if live is None or (live.snapshot is not snapshot and live.first != len(snapshot["log"])):
+                live = self._live[key] = _Live(self._fork(request.state), len(snapshot["log"]), WaitingLine(), snapshot)
+            while len(self._live) > MOST_LIVE:
+                self._live.popitem(last=False)
+            return live
+
+    def _predicted(self, request: Any) -> Any:
+        """Return what was simulated of a real call, in `shadow`."""
+        step = _rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
+        if step is None or "outcome" in step:
+            return step["outcome"] if step else None
+        why = build_message(request.tool_call, step).text
+        return {"status": "error", "result": why, "rung": "validator", "patch": []}
+
+    def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: _Live) -> Any:
+        """Return the real result with its marks, and the update that books it."""
+        records = _number(live.world.records(live.first), live.first)
+        record = next(each for each in records if each["step"]["call"]["id"] == entry["call"]["id"])
+        marks: JsonObject = {"simulated": False, "rung": "real", "made_up": False}
+        marks |= {key: entry[key] for key in ("drift", "departure") if entry.get(key)}
+        request.runtime.stream_writer(
+            event("gecko.change", attempt=0, call=entry["call"], patch=record["step"]["outcome"]["patch"], **marks)
+        )
+        update = {"gecko_done": {request.tool_call["id"]: record}, "gecko_journal": [entry]}
+        if isinstance(result, Command):
+            given = result.update if isinstance(result.update, dict) else None
+            return result if given is None else Command(update={**given, **update}, goto=result.goto)
+        message = add_marks(result, marks)
+        departure = entry.get("departure")
+        if self._mode in GATED and departure and departure["code"] in ("schema", "ensures"):
+            content = VIOLATED.format(name=entry["call"]["name"], why=departure["message"], result=result.text)
+            message = message.model_copy(update={"content": content, "status": "error"})
+        return Command(update={"messages": [message], **update})
+
+
+def _refuse(call: Call, rejection: Rejection) -> ToolMessage:
+    if complaints := rejection.get("complaints"):
+        message = build_complaint_message(call, complaints)
+    else:
+        content = format_content(rejection.get("error"))
+        message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
+    return add_marks(message, {"simulated": False, "rung": "contract", "made_up": False, "refused": True})
+
+
+def _rehearsed(state: Any, call: ToolCall) -> Step | None:
+    """Return the step that was simulated of this very call."""
+    for answer in (state.get("gecko_batch") or {"answers": ()})["answers"]:
+        if answer["call"]["id"] == call["id"] and is_same(answer["call"], call):
+            step: Step = answer["record"]["step"]
+            return step
+    return None
+
+
+def _number(records: Sequence[JsonObject], first: int) -> list[JsonObject]:
+    return [{**record, "at": at, "usage": {}} for at, record in enumerate(records, first)]
+
+
+def _answer(call: Call, decision: Decision) -> ToolMessage:
+    if decision["type"] == "respond":
+        return ToolMessage(decision["message"], tool_call_id=call["id"], name=call["name"])
+    return _reject(call, f": {decision['message']}" if decision.get("message") else "")
+
+
+def _reject(call: Call, reason: str, words: str = REJECTED) -> ToolMessage:
+    content = words.format(name=call["name"], reason=reason)
+    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")

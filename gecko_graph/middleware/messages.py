@@ -1,0 +1,78 @@
+"""Tool calls and tool messages of an agent, and the steps of a world."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langgraph.types import Command
+
+from ..errors import GeckoError
+from ..models.conversation import build_complaint_message, build_result_message
+from ..state import Call, JsonObject, Step
+from ..toolkit.real import Answer, as_answer, block_value
+
+WHOLE = 10**9
+"""Characters of a result that the agent is shown: all, as by the real tool."""
+
+
+def find_pending(messages: Sequence[AnyMessage], untouched: Collection[str] = ()) -> tuple[str | None, list[ToolCall]]:
+    """Return the id of the last message of the model, and its calls that are unanswered.
+
+    Args:
+        messages: The conversation.
+        untouched: Names of tools whose calls are left out.
+    """
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            calls = [call for call in message.tool_calls if call["id"] not in answered]
+            return message.id, [call for call in calls if call["name"] not in untouched]
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+    return None, []
+
+
+def check_names(untouched: object) -> None:
+    """Raise GeckoError where a list of tool names is a text."""
+    if isinstance(untouched, str):
+        raise GeckoError(f"untouched: expected a list of tool names, got {untouched!r}")
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two calls have the same tool and arguments."""
+    return bool(one["name"] == other["name"] and one["args"] == other["args"])
+
+
+def build_message(call: ToolCall, step: Step) -> ToolMessage:
+    """Return a step as the answer to the model's call, with its marks in `additional_kwargs["gecko"]`."""
+    named: Call = {"id": call["id"] or "", "name": call["name"], "args": call["args"]}
+    if "outcome" in step:
+        message = build_result_message(named, step["outcome"], task="", budget=WHOLE)
+    else:
+        message = build_complaint_message(named, step["complaints"])
+    return add_marks(message, marks_of(step))
+
+
+def marks_of(step: Step) -> JsonObject:
+    """Return what a simulated answer rests on: its rung, whether that made it up, what could not be checked."""
+    if "outcome" not in step:
+        return {"simulated": True, "rung": "validator", "made_up": False}
+    outcome = step["outcome"]
+    marks = {"simulated": outcome["simulated"], "rung": outcome["rung"], "made_up": bool(outcome.get("invented"))}
+    return {**marks, **{key: outcome[key] for key in ("unclear", "refused") if outcome.get(key)}}
+
+
+def add_marks(message: ToolMessage, marks: JsonObject) -> ToolMessage:
+    """Return a message with marks; what it had under that key is gone."""
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, "gecko": marks}})
+
+
+def read_result(result: ToolMessage | Command[Any]) -> Answer:
+    """Return what a real tool answered; a text that is a JSON object or list is read as that."""
+    answer = as_answer(result)
+    if isinstance(answer.result, str):
+        return replace(answer, result=block_value({"type": "text", "text": answer.result}))
+    return answer

@@ -1,0 +1,330 @@
+"""`GeckoMiddleware` in LangChain's `create_agent`: each mode, sync and async, many calls at once, resume."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("langchain")
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware, LLMToolEmulator
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from gecko_graph import GeckoError, World
+from gecko_graph.errors import StateError
+from gecko_graph.middleware import GeckoMiddleware
+from gecko_graph.testing import recorded
+from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
+
+THREAD = {"configurable": {"thread_id": "1"}}
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request):
+    """Run an agent with its input."""
+
+    def run(agent, given, config=None):
+        if request.param == "sync":
+            return agent.invoke(given, config)
+        return asyncio.run(agent.ainvoke(given, config))
+
+    return run
+
+
+def agent_of(bank: Bank, *messages: AIMessage, saver=None, others=(), toolkit=None, **more):
+    toolkit = toolkit or bank.toolkit()
+    gecko = GeckoMiddleware(toolkit, **more)
+    return create_agent(chat(*messages), tools=toolkit.as_tools(), middleware=[*others, gecko], checkpointer=saver)
+
+
+def task(**more) -> dict:
+    return {"messages": [("user", "Pay ann")], "task_state": STATE} | more
+
+
+def answers(out: dict) -> list[ToolMessage]:
+    return [message for message in out["messages"] if isinstance(message, ToolMessage)]
+
+
+def marks(message: ToolMessage) -> dict:
+    return message.additional_kwargs["gecko"]
+
+
+def test_simulate_keeps_the_state_and_runs_nothing_real(run):
+    bank = Bank()
+    out = run(agent_of(bank, calls(pay("a", 30)), calls(look("b"))), task())
+    first, second = answers(out)
+    assert '"left": 70' in first.content
+    assert second.content == '{"balance": 70}'
+    assert marks(first) == {"simulated": True, "rung": "contract", "made_up": False}
+    assert out["gecko"]["state"]["balance"] == 70
+    assert out["task_state"] == STATE
+    assert World.restore(bank.toolkit(), out["gecko"]).log[0]["call"]["id"] == "a"
+    assert bank.calls == []
+    assert not {"gecko_batch", "gecko_done"} & out.keys()
+
+
+def test_the_calls_of_one_message_see_each_other_and_complaints_are_errors(run):
+    bank = Bank()
+    out = run(agent_of(bank, calls(pay("a", 80), pay("b", "x"), pay("c", 80), ("d", "nope", {}))), task())
+    _, complaint, refused, unknown = answers(out)
+    assert [each.status for each in answers(out)] == ["success", "error", "error", "error"]
+    assert "expected an integer" in complaint.content
+    assert "only 20 left" in refused.content
+    assert "one of the given tools" in unknown.content
+    assert marks(complaint)["rung"] == "validator"
+    assert out["gecko"]["state"]["balance"] == 20
+    assert bank.calls == []
+
+
+def test_what_a_model_makes_up_is_marked(run):
+    bank = Bank()
+    model = recorded(simulator=[{"status": "ok", "result": {"balance": 7}, "patch": []}] * 2)
+    out = run(agent_of(bank, calls(look("a")), toolkit=bank.toolkit(contracts={}), model=model), task())
+    (message,) = answers(out)
+    assert marks(message) == {"simulated": True, "rung": "model", "made_up": True}
+    assert out["gecko"]["usage"]["simulator"]["calls"] == 1
+
+
+def test_hybrid_reads_for_real_and_writes_nothing(run):
+    bank = Bank()
+    bank.money = 55
+    out = run(agent_of(bank, calls(look("a"), pay("b", 10)), mode="hybrid"), task())
+    read, write = answers(out)
+    assert (read.content, marks(read)["rung"]) == ('{"balance": 55}', "real")
+    assert marks(write)["simulated"]
+    assert bank.calls == [("balance",)]
+
+
+def test_off_is_the_agent_alone(run):
+    bank = Bank()
+    out = run(agent_of(bank, calls(pay("a", 30)), mode="off"), task())
+    assert bank.money == 70
+    assert "gecko" not in out
+
+
+def test_guard_checks_each_call_in_the_state_that_the_one_before_has_left(run):
+    bank = Bank()
+    made = [pay(str(number), 60) for number in range(4)]
+    out = run(agent_of(bank, calls(*made), calls(pay("z", 40)), mode="guard"), task())
+    assert sorted(each.status for each in answers(out)) == ["error", "error", "error", "success", "success"]
+    assert bank.money == 0
+    assert out["gecko"]["state"]["balance"] == 0
+    assert list(out["gecko"]["state"]["transfers"]) == ["real-1", "real-2"]
+    assert [entry["call"]["name"] for entry in out["gecko_journal"]] == ["transfer", "transfer"]
+
+
+def test_guard_says_what_came_of_a_result_that_breaks_its_postcondition(run):
+    bank = Bank()
+    bank.lie = -1
+    (message,) = answers(run(agent_of(bank, calls(pay("a", 30)), mode="guard"), task()))
+    assert message.status == "error"
+    assert "was carried out" in message.content
+    assert "overdrawn" in message.content
+    assert marks(message)["departure"]["code"] == "ensures"
+
+
+def test_guard_goes_on_with_the_thread_and_a_new_state_begins_anew(run):
+    bank, saver = Bank(), InMemorySaver()
+    agent = agent_of(bank, calls(pay("a", 30)), AIMessage("ok"), calls(pay("a", 30)), mode="guard", saver=saver)
+    run(agent, task(), THREAD)
+    out = run(agent, {"messages": [("user", "again")]}, THREAD)
+    assert out["gecko"]["state"]["balance"] == bank.money == 40
+    assert [step["call"]["id"] for step in out["gecko"]["log"]] == ["a", "call_2"]
+    out = run(agent, task(task_state={"balance": 5, "transfers": {}}), THREAD)
+    assert out["gecko"]["state"]["balance"] == 5
+
+
+def test_shadow_runs_for_real_and_reports_drift(run):
+    bank = Bank()
+    bank.money = 50
+    events = []
+    agent = agent_of(bank, calls(pay("a", 30), look("b")), mode="shadow")
+    out = run(agent, task())
+    assert sorted(bank.calls) == [("balance",), ("transfer", "ann", 30)]
+    transfer, _ = answers(out)
+    assert (transfer.status, transfer.content) == ("success", '{"id": "real-1", "left": 20}')
+    assert [drift["path"] for drift in marks(transfer)["drift"]] == ["$.left"]
+    assert [bool(entry["drift"]) for entry in out["gecko_journal"]] == [True, True]
+    for mode, event in agent_of(bank, calls(look("c")), mode="shadow").stream(task(), stream_mode=["custom", "values"]):
+        events += [event] if mode == "custom" else []
+    assert [event["type"] for event in events] == ["gecko.change"]
+    assert events[0]["drift"][0]["path"] == "$.balance"
+
+
+def test_shadow_compares_with_a_call_that_the_rehearsal_refused(run):
+    bank = Bank()
+    out = run(agent_of(bank, calls(pay("a", 130)), mode="shadow"), task())
+    assert out["gecko_journal"][0]["drift"][0]["kind"] == "status"
+    assert bank.money == -30
+
+
+def test_preview_asks_once_and_then_carries_out(run):
+    bank, saver = Bank(), InMemorySaver()
+    agent = agent_of(bank, calls(pay("a", 30), look("b"), pay("c", 20, "bob")), mode="preview", saver=saver)
+    paused = run(agent, task(), THREAD)
+    (asked,) = paused["__interrupt__"]
+    assert bank.calls == []
+    assert [each["args"]["to"] for each in asked.value["action_requests"]] == ["ann", "bob"]
+    assert "replace /balance 100 → 70" in asked.value["action_requests"][0]["description"]
+    assert "replace /balance 70 → 50" in asked.value["action_requests"][1]["description"]
+    out = run(agent, Command(resume={"decisions": [{"type": "approve"}, {"type": "approve"}]}), THREAD)
+    assert sorted(bank.calls) == [("balance",), ("transfer", "ann", 30), ("transfer", "bob", 20)]
+    assert out["gecko"]["state"]["balance"] == bank.money == 50
+    assert not any(marks(message)["simulated"] for message in answers(out))
+
+
+def test_preview_every_decision(run):
+    bank, saver = Bank(), InMemorySaver()
+    made = calls(pay("a", 30), pay("b", 20), pay("c", 10), pay("d", 5), pay("e", "x"))
+    agent = agent_of(bank, made, mode="preview", saver=saver)
+    (asked,) = run(agent, task(), THREAD)["__interrupt__"]
+    assert len(asked.value["action_requests"]) == 4
+    edit = {"type": "edit", "edited_action": {"name": "transfer", "args": {"to": "bob", "amount": 1}}}
+    decisions = [{"type": "approve"}, {"type": "reject", "message": "not bob"}, edit]
+    again = run(agent, Command(resume={"decisions": decisions}), THREAD)["__interrupt__"][0]
+    assert "expected 4 decisions" in again.value["action_requests"][0]["description"]
+    decisions.append({"type": "respond", "message": "done by hand"})
+    out = run(agent, Command(resume={"decisions": decisions}), THREAD)
+    by_id = {message.tool_call_id: message for message in answers(out)}
+    assert sorted(bank.calls) == [("transfer", "ann", 30), ("transfer", "bob", 1)]
+    assert by_id["b"].status == by_id["e"].status == "error"
+    assert "not bob" in by_id["b"].content
+    assert "expected an integer" in by_id["e"].content
+    assert by_id["d"].content == "done by hand"
+    assert out["gecko"]["state"]["balance"] == bank.money
+
+
+def test_preview_makes_no_call_whose_id_another_one_has(run):
+    """Approved is what was shown, so an approval must say of which call it is."""
+    bank, saver = Bank(), InMemorySaver()
+    agent = agent_of(bank, calls(pay("a", 1), pay("a", 1), pay("b", 2)), mode="preview", saver=saver)
+    run(agent, task(), THREAD)
+    out = run(agent, Command(resume={"decisions": [{"type": "approve"}] * 3}), THREAD)
+    assert bank.calls == [("transfer", "ann", 2)]
+    assert [message.status for message in answers(out)] == ["error", "error", "success"]
+
+
+def test_a_snapshot_begins_as_many_runs_as_one_likes(run):
+    bank = Bank()
+    start = agent_of(bank, calls(pay("a", 30))).invoke(task())["gecko"]
+    agent = agent_of(bank, *[calls(pay("b", 60)), AIMessage("ok")] * 2, mode="guard")
+    for _ in range(2):
+        bank.money = 70
+        out = run(agent, {"messages": ["pay"], "gecko": start})
+        assert (answers(out)[0].status, out["gecko"]["state"]["balance"]) == ("success", 10)
+
+
+def test_preview_refuses_by_rule_and_asks_nobody_about_reads(run):
+    bank = Bank()
+    rules = [{"tool": "*", "then": "allow"}, {"tool": "transfer", "when": "args.amount > 50", "then": "refuse"}]
+    out = run(agent_of(bank, calls(pay("a", 60), pay("b", 10), look("c")), mode="preview", review=rules), task())
+    assert bank.calls[0] == ("transfer", "ann", 10) or ("transfer", "ann", 10) in bank.calls
+    assert len(bank.calls) == 2
+    assert answers(out)[0].status == "error"
+    assert out["gecko"]["state"]["balance"] == 90
+
+
+def test_a_person_between_by_langchains_own_middleware(run):
+    """Edited and rejected calls are simulated as they are made, whatever was simulated before."""
+    bank, saver = Bank(), InMemorySaver()
+    person = HumanInTheLoopMiddleware({"transfer": True})
+    made = calls(pay("a", 80), pay("b", 80), look("c"))
+    agent = agent_of(bank, made, others=[person], saver=saver)
+    run(agent, task(), THREAD)
+    edit = {"type": "edit", "edited_action": {"name": "transfer", "args": {"to": "bob", "amount": 90}}}
+    out = run(agent, Command(resume={"decisions": [{"type": "reject"}, edit]}), THREAD)
+    by_id = {message.tool_call_id: message for message in answers(out)}
+    assert '"left": 10' in by_id["b"].content
+    assert out["gecko"]["state"]["balance"] == 10
+    assert bank.calls == []
+
+
+def test_a_call_that_waits_for_a_person_is_made_once_and_checked_in_the_state_of_its_siblings(run):
+    bank, saver = Bank(), InMemorySaver()
+    person = HumanInTheLoopMiddleware(
+        {"transfer": {"allowed_decisions": ["approve"], "when": lambda request: request.tool_call["id"] == "b"}},
+        interrupt_mode="per_call",
+    )
+    toolkit = bank.toolkit()
+    gecko = GeckoMiddleware(toolkit, mode="guard")
+    agent = create_agent(
+        chat(calls(pay("a", 80), pay("b", 80))),
+        tools=toolkit.as_tools(),
+        middleware=[gecko, person],
+        checkpointer=saver,
+    )
+    run(agent, task(), THREAD)
+    assert bank.calls == [("transfer", "ann", 80)]
+    out = run(agent, Command(resume={"type": "approve"}), THREAD)
+    assert bank.calls == [("transfer", "ann", 80)]
+    assert "only 20 left" in answers(out)[1].content
+    assert out["gecko"]["state"]["balance"] == 20
+
+
+def test_untouched_tools_run_in_every_mode(run):
+    bank = Bank()
+    out = run(agent_of(bank, calls(look("a"), pay("b", 1)), untouched=["balance"]), task())
+    assert bank.calls == [("balance",)]
+    assert "gecko" not in answers(out)[0].additional_kwargs
+
+
+def test_a_tool_that_the_toolkit_does_not_have_never_runs(run):
+    bank, ran = Bank(), []
+
+    def stray() -> str:
+        """Another tool."""
+        ran.append(1)
+        return "ran"
+
+    for mode in ("simulate", "hybrid", "preview", "shadow", "guard"):
+        gecko = GeckoMiddleware(bank.toolkit(), mode=mode)
+        agent = create_agent(chat(calls(("a", "stray", {}))), tools=[stray], middleware=[gecko])
+        (message,) = answers(run(agent, task()))
+        assert message.status == "error"
+    assert ran == []
+
+
+def test_the_mode_is_fixed():
+    gecko = GeckoMiddleware(Bank().toolkit())
+    with pytest.raises(AttributeError):
+        gecko.mode = "off"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"mode": "real"}, "expected one of simulate"),
+        ({"mode": "guard", "model": recorded()}, "asks no model"),
+        ({"untouched": "balance"}, "list of tool names"),
+        ({"review": "sometimes"}, "expected one of writes"),
+    ],
+)
+def test_mistakes(more, words):
+    with pytest.raises(GeckoError, match=words):
+        GeckoMiddleware(Bank().toolkit(), **more)
+
+
+def test_a_state_that_is_not_an_object():
+    with pytest.raises(StateError, match="expected a JSON object"):
+        agent_of(Bank()).invoke(task(task_state=[1]))
+
+
+def test_beside_langchains_emulator_a_stateful_task_shows_the_difference():
+    """The same agent, the same calls: the emulator's model knows of no call before."""
+    bank = Bank()
+    said = ['{"id": "T-1", "left": 70}', '{"balance": 100}']
+    emulator = LLMToolEmulator(model=GenericFakeChatModel(messages=iter(AIMessage(text) for text in said)))
+    made = [calls(pay("a", 30)), calls(look("b")), calls(pay("c", "x"))]
+    agent = create_agent(chat(*made[:2]), tools=bank.toolkit().as_tools(), middleware=[emulator])
+    emulated = answers(agent.invoke({"messages": [("user", "Pay ann")]}))
+    simulated = answers(agent_of(bank, *made).invoke(task()))
+    assert emulated[1].content == '{"balance": 100}'
+    assert simulated[1].content == '{"balance": 70}'
+    assert simulated[2].status == "error"
+    assert "gecko" not in emulated[0].additional_kwargs
+    assert bank.calls == []
