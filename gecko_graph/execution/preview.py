@@ -22,6 +22,7 @@ from .records import Ambiguous, Binding, PlannedCall, Prediction, Preview
 CHANGE_CHARS = 2_000
 RESULT_CHARS = 1_000
 REASON_CHARS = 300
+SHOWN = 120
 
 
 def make_preview(
@@ -197,10 +198,10 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
     """Yield what a call rests on, a line for each argument."""
 
     def place(binding: Binding) -> str:
-        return f"{binding['path']} in the result of {names.get(binding['call'], binding['call'])}"
+        return f"{cut(binding['path'], budget=SHOWN)} in the result of {names.get(binding['call'], binding['call'])}"
 
     for binding in planned["bindings"]:
-        what = f"{format_json(binding['part'], budget=80)} in it" if "part" in binding else "its value"
+        what = f"{format_json(binding['part'], budget=SHOWN)} in it" if "part" in binding else "its value"
         yield f"- {binding['argument']}: {what} is the real {place(binding)}."
     for each in planned["ambiguous"]:
         sources = ", or ".join(map(place, each["sources"])) or "no call that is made"

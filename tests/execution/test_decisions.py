@@ -57,6 +57,11 @@ def test_two_calls_of_one_tool_share_a_configuration():
     assert request["review_configs"] == [{"action_name": "order", "allowed_decisions": [*DECISIONS]}]
 
 
+def test_a_decision_that_is_not_allowed_is_refused():
+    _, problem = read_decisions({"decisions": [{"type": "edit"}]}, [CALL], TOOLS, ("approve", "reject"))
+    assert "expected a `type` of approve, reject" in problem
+
+
 @given(st.text(alphabet="`a\n", max_size=20))
 def test_nothing_in_a_text_ends_its_fence(text):
     first, *lines, last = fence(text).split("\n")
