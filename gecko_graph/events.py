@@ -58,13 +58,14 @@ class Reader:
     def __init__(self, take: Emit) -> None:
         self.output: dict[str, Any] = {}
         self._take = take
-        self._before: Any = None
+        self._before: Mapping[str, Any] | None = None
 
     def read(self, part: Mapping[str, Any]) -> None:
         """Read one part of the stream; other custom events, such as those of users' tools, are ignored."""
         data = part["data"]
         if part["type"] == "values" and not part["ns"]:
-            self._before, paused = self._before if self.output else data.get("rehearsal"), part.get("interrupts")
+            paused = part.get("interrupts")
+            self._before = data if self._before is None else self._before
             self.output = {**data, "__interrupt__": list(paused)} if paused else dict(data)
         elif part["type"] == "custom" and isinstance(data, Mapping) and str(data.get("type", "")).startswith("gecko."):
             self._take(dict(data))
@@ -72,5 +73,10 @@ class Reader:
     @property
     def rehearsal(self) -> Any:
         """The rehearsal that this run has finished; None where it has not, even if the thread has an earlier one."""
-        found = self.output.get("rehearsal")
-        return None if found is self._before else found
+        return self.new.get("rehearsal")
+
+    @property
+    def new(self) -> dict[str, Any]:
+        """What this run has written of the output; a thread's values of before are left out."""
+        before = self._before or {}
+        return {key: value for key, value in self.output.items() if value is not before.get(key)}

@@ -52,8 +52,7 @@ def _run(agent: Gecko, given: Any, config: RunnableConfig, console: Console) -> 
         reader = Reader(view.on_event)
         for part in agent.stream(given, config, **stream_options(agent)):
             reader.read(part)
-    if reader.rehearsal is not None:
-        view.on_result(reader.rehearsal)
+    view.on_result(reader.rehearsal or {})
     return reader.output
 
 

@@ -41,6 +41,8 @@ class RunText:
 def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
     """Format a run: attempts, calls, complaints, results with their rung, changes, verdict, cost.
 
+    Of an agent's run also the calls that a person is asked about, or those that were really made.
+
     Args:
         run: The graph's output, or its `rehearsal`.
         width: Columns of the text, at least 40.

@@ -12,6 +12,9 @@ from ..state import Rehearsal
 Draft: TypeAlias = dict[str, Any]
 """An unfinished `Attempt` record: steps may lack complaints and outcome, the verdict may be missing."""
 
+REAL = ("gecko.execute", "gecko.executed", "gecko.sync")
+"""Events of calls that an agent makes for real."""
+
 ANSWER_KEYS = ("status", "result", "rung", "simulated", "passed")
 VERDICT_KEYS = ("verdict", "answer", "stop_reason", "stop")
 
@@ -21,11 +24,22 @@ class Drafts:
 
     def __init__(self) -> None:
         self._attempts: dict[int, Draft] = {}
+        self._real: dict[str, Draft] = {}
 
     @property
     def attempts(self) -> list[Draft]:
         """The attempts so far, by number."""
         return [self._attempts[number] for number in sorted(self._attempts)]
+
+    @property
+    def execution(self) -> Draft:
+        """The real calls so far, as an unfinished `Execution` record."""
+        return {"status": "", "calls": [*self._real.values()], "left": []}
+
+    def add_real(self, event: Mapping[str, Any]) -> None:
+        """Add an event of a real call."""
+        entry = self._real.setdefault(event["call"]["id"], {"status": "started"})
+        entry.update({key: event[key] for key in ("call", "status", "result", "drift") if key in event})
 
     def add(self, event: Mapping[str, Any]) -> Draft:
         """Add one event; return its attempt, the same object each time.
@@ -144,14 +158,28 @@ _HANDLERS = {
 def rehearsal_of(run: Any) -> Rehearsal:
     """Return the rehearsal of a graph's output, or of LangGraph's `GraphOutput` (`invoke(version="v2")`).
 
+    Of an agent's output it has what followed as well: `asked` or `execution`.
+
     Raises:
         GeckoError: `run` holds no rehearsal.
     """
-    value = getattr(run, "value", None)
-    run = value if isinstance(value, Mapping) else run
+    value, waiting = getattr(run, "value", None), getattr(run, "interrupts", ())
+    run = {**value, **({"__interrupt__": waiting} if waiting else {})} if isinstance(value, Mapping) else run
     rehearsal = run.get("rehearsal", run) if isinstance(run, Mapping) else None
     if not isinstance(rehearsal, Mapping) or "attempts" not in rehearsal:
         hint = "; pass the items of a list one by one" if isinstance(run, list | tuple) else ""
         hint = "; the run is paused" if isinstance(run, Mapping) and "__interrupt__" in run else hint
         raise GeckoError(f"expected the graph's output or its 'rehearsal', got {type(run).__name__} without one{hint}")
-    return rehearsal  # type: ignore[return-value]
+    return {**rehearsal, **follow_up(run)}  # type: ignore[typeddict-item]
+
+
+def follow_up(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what followed the rehearsal in an agent's output.
+
+    While the run waits for a person that is `asked`, the actions to be decided on; else its `execution`, if any.
+    """
+    if "__interrupt__" in run:
+        values = [paused.value for paused in run["__interrupt__"]]
+        requests = [value for value in values if isinstance(value, Mapping) and "action_requests" in value]
+        return {"asked": [action for request in requests for action in request["action_requests"]]}
+    return {"execution": run["execution"]} if run.get("execution") else {}

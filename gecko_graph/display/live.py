@@ -12,10 +12,9 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from ..state import Rehearsal
 from . import words
 from .drafts import Draft, Drafts, is_complete, is_finished, list_events, list_opening_events, pending_calls
-from .tree import attempt_tree, result_block
+from .tree import attempt_tree, follow_up_trees, result_block
 
 REFRESHES_A_SECOND = 8
 
@@ -32,8 +31,8 @@ class Progress(Protocol):
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
 
-    def on_result(self, rehearsal: Rehearsal) -> None:
-        """Show the result of the turn."""
+    def on_result(self, record: Mapping[str, Any]) -> None:
+        """Show the result of the turn (`Rehearsal`) and what followed it (`drafts.follow_up`), either where known."""
 
 
 def progress(console: Console) -> Progress:
@@ -83,13 +82,18 @@ class LiveTree:
             self._live.refresh()  # printed text goes above the last picture, which must not show it twice
             self._console.print(attempt_tree(draft))
 
-    def on_result(self, rehearsal: Rehearsal) -> None:
+    def on_result(self, record: Mapping[str, Any]) -> None:
         """Show the result, and before it the attempts that were seen only in part, as after a resume."""
         seen = {draft["number"] for draft in self._drafts.attempts if is_complete(draft)}
-        for attempt in rehearsal["attempts"]:
+        for attempt in record.get("attempts", ()):
             if attempt["number"] not in seen:
                 self._console.print(attempt_tree(attempt))
-        self._console.print(result_block(rehearsal))
+        if "verdict" in record:
+            self._console.print(result_block(record))
+        for tree in follow_up_trees({"asked": record.get("asked")}):
+            self._console.print(tree)
+        for word, text in follow_up_lines({**record, "asked": []}):
+            self._console.print(Text.assemble((f"{word} ", "bold"), words.clean(text)))
 
     def _picture(self) -> RenderableType:
         with self._lock:
@@ -119,13 +123,15 @@ class _Tail:
             yield Segment.line()
 
 
-def show(console: Console, attempts: Iterable[Draft], rehearsal: Rehearsal | None, *, waiting: str = "") -> None:
+def show(
+    console: Console, attempts: Iterable[Draft], rehearsal: Mapping[str, Any] | None, *, waiting: str = ""
+) -> None:
     """Print finished or interrupted attempts: trees on a terminal, else plain lines.
 
     Args:
         console: The console.
         attempts: Attempts, finished or not.
-        rehearsal: Their result; None while there is none.
+        rehearsal: Their result, and what followed it (`drafts.follow_up`); None while there is none.
         waiting: What an unfinished attempt waits for.
     """
     plain = PlainLines(console)
@@ -137,10 +143,12 @@ def show(console: Console, attempts: Iterable[Draft], rehearsal: Rehearsal | Non
         else:
             for event in list_events(attempt):
                 plain.on_event(event)
-    if rehearsal is not None and console.is_terminal:
-        console.print(result_block(rehearsal))
-    elif rehearsal is not None:
-        plain.on_result(rehearsal)
+    record: Mapping[str, Any] = rehearsal or {}
+    if not console.is_terminal:
+        plain.on_result(record, with_calls=True)
+        return
+    for block in [*([result_block(record)] if "verdict" in record else []), *follow_up_trees(record)]:
+        console.print(block)
 
 
 class PlainLines:
@@ -160,17 +168,19 @@ class PlainLines:
         for word, text in event_lines(event):
             self._print(f"[{event['attempt'] or '-'}] {word:<8} {words.clean(text)}")
 
-    def on_result(self, rehearsal: Rehearsal) -> None:
-        """Print the result."""
-        for word, text in result_lines(rehearsal):
+    def on_result(self, record: Mapping[str, Any], *, with_calls: bool = False) -> None:
+        """Print the result, and the real calls where they were not seen as events."""
+        for word, text in [*result_lines(record), *follow_up_lines(record, with_calls=with_calls)]:
             self._print(f"{word:<12} {words.clean(text)}")
 
     def _print(self, line: str) -> None:
         self._console.out(line.rstrip(), highlight=False)
 
 
-def result_lines(rehearsal: Rehearsal) -> Iterator[tuple[str, str]]:
-    """Yield the result of a rehearsal as labelled lines."""
+def result_lines(rehearsal: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the result of a rehearsal as labelled lines; none where it has none."""
+    if "verdict" not in rehearsal:
+        return
     verdict = words.format_verdict(rehearsal["verdict"], plan=rehearsal["plan"])
     yield "result", f"{verdict} (attempt {rehearsal['chosen']} of {len(rehearsal['attempts'])})"
     for number, call in enumerate(rehearsal["plan"], 1):
@@ -180,6 +190,19 @@ def result_lines(rehearsal: Rehearsal) -> Iterator[tuple[str, str]]:
     if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
         yield "asks", words.cut(rehearsal["answer"], words.PROSE_CHARS)
     yield "cost", words.format_usage(rehearsal["usage"])
+
+
+def follow_up_lines(record: Mapping[str, Any], *, with_calls: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield what followed a rehearsal as labelled lines."""
+    for action in record.get("asked") or ():
+        yield "asks", words.format_call(action)
+    if execution := record.get("execution"):
+        for entry in execution["calls"] if with_calls else ():
+            yield "real", words.format_call(entry["call"])
+            yield from words.format_real_call(entry)
+        yield "carried out", words.format_execution(execution)
+        for call in execution["left"]:
+            yield "left", words.format_call(call)
 
 
 def event_lines(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

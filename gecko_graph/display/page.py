@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
@@ -90,6 +91,7 @@ def _turn(run: Mapping[str, Any], start_state: JsonObject | None) -> Turn:
 def _view(turn: Turn, *, waiting: str = "") -> JsonObject:
     record, start = turn.record, turn.start_state
     supposed = (record.get("supposed_state") or {}).get("state", {})
+    execution = record.get("execution")
     state = {key: (value, key in supposed) for key, value in (start or supposed).items()}
     return {
         "record": record,
@@ -99,7 +101,18 @@ def _view(turn: Turn, *, waiting: str = "") -> JsonObject:
         "checks": {item["id"]: item.get("check", "") for item in record.get("checklist", ())},
         "state": [(words.clean(key), fold_value(value, key), made_up) for key, (value, made_up) in state.items()],
         "attempts": [_attempt(each, start, waiting=waiting) for each in record["attempts"]],
+        "asked": [(_call(each), words.prose(each.get("description", ""))) for each in record.get("asked", ())],
+        "real": [(_call(entry["call"]), list(_real_lines(entry))) for entry in execution["calls"]] if execution else [],
+        "left": [_call(call) for call in execution["left"]] if execution else [],
     }
+
+
+def _real_lines(entry: words.Record) -> Iterator[tuple[str, Value]]:
+    """Yield the labelled lines of a real call; its result can be unfolded."""
+    for number, (word, text) in enumerate(words.format_real_call(entry)):
+        result = entry.get("result")
+        is_folded = not number and "result" in entry and not isinstance(result, str)
+        yield word, fold_value(result) if is_folded else Value(text, "")
 
 
 def _attempt(attempt: words.Record, start: Json, *, waiting: str) -> JsonObject:
@@ -149,11 +162,11 @@ def _values(change: Change) -> list[Value]:
     return [fold_value(value, name) for value in values]
 
 
-def _call(call: words.Record, origins: words.Record) -> JsonObject:
+def _call(call: words.Record, origins: words.Record = MappingProxyType({})) -> JsonObject:
     """Return a call's name and its arguments: name, value, origins, whether it is made up."""
     if "malformed" in call:
         return {"name": words.clean(call["name"]), "args": [("", fold_text(call["malformed"]), "", False)]}
-    found = origins.get(call["id"], {})
+    found = origins.get(call.get("id", ""), {})
     args = [
         (words.clean(name), fold_value(value, name), *words.format_origins(name, found))
         for name, value in call["args"].items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
 
 from rich.console import Console, Group, RenderableType
@@ -17,7 +17,8 @@ STYLES = {
     "ok": "green", "error": "red", "refused": "yellow", "accepted": "bold green", "failed": "bold red",
     "needs_user": "bold yellow", "success": "green", "unknown": "yellow", "not_asked_for": "dim", "dim": "dim",
     "made up": "bold yellow", "unclear": "yellow", "unasked": "bold yellow", "supposed": "yellow",
-    "stale": "yellow", "observed": "cyan",
+    "in doubt": "bold yellow", "started": "yellow", "skipped": "yellow", "departed": "bold red", "drift": "bold yellow",
+    "left": "yellow", "stale": "yellow", "observed": "cyan",
     "+": "cyan", "-": "magenta", "~": "cyan", ">": "cyan", "=": "cyan", "?": "dim", "…": "dim",
 }  # fmt: skip
 STATUS_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "not_asked_for": "~"}
@@ -29,9 +30,25 @@ Row = tuple[Text, Text]
 def rehearsal_tree(rehearsal: words.Record, *, waiting: str = "") -> RenderableType:
     """Return a rehearsal, finished or not, as a tree: its attempts, then its result."""
     attempts = [attempt_tree(attempt, waiting=waiting or "going on") for attempt in rehearsal["attempts"]]
-    return Group(
-        *_rows(supposed_rows(rehearsal)), *attempts, *([result_block(rehearsal)] if "verdict" in rehearsal else [])
-    )
+    result = [result_block(rehearsal)] if "verdict" in rehearsal else []
+    return Group(*_rows(supposed_rows(rehearsal)), *attempts, *result, *follow_up_trees(rehearsal))
+
+
+def follow_up_trees(record: words.Record) -> Iterator[RenderableType]:
+    """Yield what followed a rehearsal: calls that a person is asked about (`asked`), real ones (`execution`)."""
+    if asked := record.get("asked"):
+        tree = Tree(Text(f"waiting for a decision on {words.counted(len(asked), 'call')}", "bold yellow"))
+        for action in asked:
+            tree.add(Group(_call(action), Text(words.prose(action.get("description", "")), "dim")))
+        yield Group(Text(""), tree)
+    if execution := record.get("execution"):
+        tree = Tree(Text(words.format_execution(execution), "bold"), guide_style="dim")
+        for entry in execution["calls"]:
+            lines = [_row(word, text) for word, text in words.format_real_call(entry)]
+            tree.add(Group(_call(entry["call"]).append("  for real", "not bold dim"), *_rows(lines)))
+        for call in execution["left"]:
+            tree.add(_grid([(_word("left"), _call(call))]))
+        yield Group(Text(""), tree)
 
 
 def supposed_rows(rehearsal: words.Record) -> list[Row]:

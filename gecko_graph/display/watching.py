@@ -13,9 +13,8 @@ from langgraph.pregel import Pregel
 from rich.console import Console
 
 from ..events import Reader, stream_options
-from ..state import Rehearsal
 from . import WIDTH
-from .drafts import Drafts
+from .drafts import REAL, Drafts, follow_up
 from .live import Progress, progress
 from .page import html_part
 from .tree import as_text, rehearsal_tree
@@ -29,10 +28,10 @@ AnyGraph = Pregel[Any, Any, Any, Any]
 def watch(
     graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
 ) -> dict[str, Any]:
-    """Run a graph and show its rehearsal live.
+    """Run a graph and show its rehearsal live; of an agent also what it asks, and the calls it makes for real.
 
     Args:
-        graph: The graph of `create_gecko`, or one that embeds it.
+        graph: The graph of `create_gecko` or `create_gecko_agent`, or one that embeds it.
         inputs: As for `graph.invoke`; None or a Command resumes a thread.
         config: As for `graph.invoke`.
         context: As for `graph.invoke`.
@@ -64,8 +63,8 @@ def _view() -> Iterator[Reader]:
     with view:
         reader = Reader(view.on_event)
         yield reader
-    if reader.rehearsal is not None:
-        view.on_result(reader.rehearsal)
+    if record := {**(reader.rehearsal or {}), **follow_up(reader.new)}:
+        view.on_result(record)
 
 
 class NotebookTable:
@@ -91,14 +90,18 @@ class NotebookTable:
                 self._drafts.add(event)
             elif event["type"] == "gecko.state":
                 self._record["supposed_state"] = event
+            elif event["type"] in REAL:
+                self._drafts.add_real(event)
+                self._record["execution"] = self._drafts.execution
             if self._timer is None:
                 self._timer = Timer(GATHERED_S, self._draw)
                 self._timer.daemon = True
                 self._timer.start()
 
-    def on_result(self, rehearsal: Rehearsal) -> None:
-        """Show the result."""
-        self._handle.update(_data(rehearsal), raw=True)
+    def on_result(self, record: Mapping[str, Any]) -> None:
+        """Show the result, and what followed it."""
+        drafts = {**self._record, "attempts": self._drafts.attempts}
+        self._handle.update(_data({**drafts, **record}), raw=True)
 
     def _draw(self, *, waiting: str = "") -> None:
         with self._lock:

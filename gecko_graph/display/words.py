@@ -43,6 +43,7 @@ _ESCAPES = re.compile(
     re.DOTALL,
 )
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
+EXECUTION_WORDS = {"": "going on", "nothing": "nothing was done", "in_doubt": "in doubt"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
 _STRAY_JOINERS = re.compile(rf"(?:^|(?<=[\s{_JOINERS}]))[{_JOINERS}]")
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -205,6 +206,30 @@ def format_changes(rehearsal: Record) -> list[Mark]:
 
 def _change(kind: str, place: str = "", value: str = "") -> Mark:
     return Mark(SIGNS.get(kind, "…"), clean(place), clean(cut(value, 2 * VALUE_CHARS)))
+
+
+def format_execution(execution: Record) -> str:
+    """Format what was really done in one line: `partial: 3 real calls, 1 drifted, 1 not made; 2 rehearsals`."""
+    made = [entry for entry in execution["calls"] if entry["status"] in ("ok", "error", "in_doubt", "started")]
+    drifted = sum(bool(entry.get("drift")) for entry in made)
+    word = EXECUTION_WORDS.get(execution["status"], str(execution["status"]))
+    drift = f"{drifted} drifted" if drifted else "no drift" if any("drift" in entry for entry in made) else ""
+    left = f"{len(execution['left'])} not made" if execution["left"] else ""
+    times = execution.get("rehearsals", 1)
+    return f"{word}: {', '.join(filter(None, [counted(len(made), 'real call'), drift, left]))}" + (
+        f"; {times} rehearsals" if times > 1 else ""
+    )
+
+
+def format_real_call(entry: Record) -> list[tuple[str, str]]:
+    """Return labelled lines of a real call: result, or why it was not made; departure from the plan; drift."""
+    departure = prose(entry["departure"]["message"]) if "departure" in entry else ""
+    text = format_result(entry["result"]) if "result" in entry else departure or "no answer yet"
+    by = " (a person's words)" if entry.get("by") == "person" else ""
+    lines = [(entry["status"].replace("_", " "), f"{text}{by}")]
+    if "result" in entry and departure and entry["departure"]["code"] != "error":  # an error is its result
+        lines.append(("departed", departure))
+    return lines + [("drift", format_drift(drift)) for drift in entry.get("drift", ())]
 
 
 def format_drift(drift: Record) -> str:
