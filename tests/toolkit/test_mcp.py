@@ -134,7 +134,8 @@ def test_an_open_session_whose_loop_is_busy_is_not_called_later():
 
     async def main():
         async with Client(shop.server) as client:
-            toolkit = await Toolkit.afrom_mcp(client, timeout_s=0.1)
+            toolkit = await Toolkit.afrom_mcp(client)
+            toolkit["order"].real.connection.timeout_s = 0.1
             thread = threading.Thread(target=lambda: made.append(call(toolkit, "order", item="pen")))
             thread.start()
             time.sleep(0.3)

@@ -298,7 +298,7 @@ class McpConnection:
         is_refused = code in _REFUSALS or (code == protocol.INVALID_REQUEST and exchange.status is None)
         if code is not None and (is_refused or 400 <= (exchange.status or 0) < 500):
             content = {"type": "text", "text": json.dumps({"error": why, "code": code})}
-            return _message(name, {"content": [content], "isError": True})
+            return _message(name, {"content": [content], "isError": True}, status=exchange.status)
         raise InDoubt(f"{where} may have taken effect: {why}")
 
     def _read_result(self, name: str, result: JsonObject, exchange: _Exchange) -> ToolMessage:
@@ -325,12 +325,13 @@ async def _list_pages(session: ClientSession) -> list[JsonObject]:
         cursors.append(page.next_cursor)
 
 
-def _message(name: str, result: JsonObject) -> ToolMessage:
+def _message(name: str, result: JsonObject, *, status: int | None = None) -> ToolMessage:
     structured = result.get("structuredContent")
-    artifact = None if structured is None else {"structured_content": structured}
-    status: Any = "error" if result.get("isError") else "success"
-    content: Any = [_without_bytes(block) for block in result["content"]]
-    return ToolMessage(content, artifact=artifact, status=status, name=name, tool_call_id="")
+    message = ToolMessage([_without_bytes(block) for block in result["content"]], name=name, tool_call_id="")
+    message.status = "error" if result.get("isError") else "success"
+    message.artifact = None if structured is None else {"structured_content": structured}
+    message.additional_kwargs = {"http": {"http_status": status}} if status else {}
+    return message
 
 
 def _without_bytes(block: JsonObject) -> JsonObject:
