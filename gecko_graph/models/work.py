@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -17,6 +18,9 @@ from ..errors import InDoubt
 from ..masking import mask
 
 _UNANSWERED = frozenset(("TransportError", "Timeout", "ConnectionError"))
+_MCP_CALL = ("mcp.client.session", "call_tool")
+MCP_REFUSALS = frozenset((-32601, -32602, -32020, -32021, -32022, -32042))
+"""Codes of MCP's errors of the request itself (method, arguments, headers, capabilities, version, URL): not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +160,14 @@ def is_in_doubt(error: BaseException) -> bool:
     """Return True for an error that leaves open whether the call took effect: it may have been sent, unanswered.
 
     Errors of HTTP clients are known by name: `TransportError` of httpx, `Timeout` and `ConnectionError` of requests.
+    Whatever MCP's client raises in its `call_tool` leaves it open, an answer that breaks the tool's schema too; not so
+    an error of the request itself.
     """
+    if isinstance(error, BaseExceptionGroup):
+        return any(is_in_doubt(each) for each in error.exceptions)
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    if any((frame.f_globals.get("__name__"), frame.f_code.co_name) == _MCP_CALL for frame in frames):
+        return getattr(getattr(error, "error", None), "code", None) not in MCP_REFUSALS
     names = {kind.__name__ for kind in type(error).__mro__}
     return isinstance(error, InDoubt | TimeoutError | ConnectionError) or not _UNANSWERED.isdisjoint(names)
 

@@ -33,6 +33,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import TypeAdapter
 
 from ...errors import GeckoError, InDoubt
+from ...models.work import MCP_REFUSALS
 from ...state import JsonObject
 from ..openapi.client import MAX_BYTES
 from ..openapi.credentials import Credential, Secrets, read_credential
@@ -47,11 +48,6 @@ _UNSENT = (
     httpx2.ProxyError,
     httpx2.UnsupportedProtocol,
 )
-_REFUSALS = (
-    *(protocol.INVALID_PARAMS, protocol.METHOD_NOT_FOUND, protocol.HEADER_MISMATCH, protocol.URL_ELICITATION_REQUIRED),
-    *(protocol.MISSING_REQUIRED_CLIENT_CAPABILITY, protocol.UNSUPPORTED_PROTOCOL_VERSION),
-)
-"""Errors of the request itself: the tool has not run."""
 
 
 @dataclass(slots=True)
@@ -127,7 +123,7 @@ async def _watched(transport: AbstractAsyncContextManager[Any]) -> AsyncGenerato
         yield reading, _WatchedStream(writing)
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class McpConnection:
     """The connection to one server, opened when it is needed, and again when it was lost.
 
@@ -148,6 +144,9 @@ class McpConnection:
     _ready: asyncio.Future[ClientSession] | None = None
     _stop: asyncio.Event | None = None
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __repr__(self) -> str:
+        return f"<MCP server {self.label}>"
 
     async def list_tools(self) -> list[JsonObject]:
         """Return the descriptions of all tools, page by page. Raises GeckoError."""
@@ -295,7 +294,7 @@ class McpConnection:
         if not exchange.is_sent:
             raise GeckoError(f"{where}: it was not sent: {why}")
         code = error.code if isinstance(error, MCPError) else None
-        is_refused = code in _REFUSALS or (code == protocol.INVALID_REQUEST and exchange.status is None)
+        is_refused = code in MCP_REFUSALS or (code == protocol.INVALID_REQUEST and exchange.status is None)
         if code is not None and (is_refused or 400 <= (exchange.status or 0) < 500):
             content = {"type": "text", "text": json.dumps({"error": why, "code": code})}
             return _message(name, {"content": [content], "isError": True}, status=exchange.status)

@@ -35,7 +35,7 @@ _EXPECTED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class McpOptions:
     """What `from_mcp` was given beside the server."""
 
