@@ -1,0 +1,18 @@
+"""The core never imports LangChain, and says what to install where it is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def test_langchain_is_imported_for_its_middleware_only():
+    code = (
+        "import sys; sys.modules['langchain'] = None\n"
+        "import gecko_graph.middleware as room, gecko_graph.agent, gecko_graph.toolkit.as_tools\n"
+        "assert room.simulate_with and room.rehearse_pending and room.as_guidance\n"
+        "try: room.GeckoMiddleware\n"
+        "except ImportError as error: print(error)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "gecko-graph[langchain]" in out
