@@ -17,6 +17,7 @@ from gecko_graph.state import ChecklistItem, Json, JsonObject, Role
 
 from ..harness.options import Options
 from ..harness.rehearsed import rehearsed
+from .acting import act, record_of
 from .agreement import by_turn
 from .label import really_done
 from .official import check
@@ -38,6 +39,8 @@ async def by_truth(stage: Stage, options: Options) -> JsonObject:
     """The ground truth plans; rule checks of the real end state judge; on simulated tools a model, if one is given."""
     task, turns = stage.task, truth_turns(stage.task)
     player = _written(stage, turns, options, stage.truthful, lambda: _strict(task, truth_of(task)))
+    if stage.acts:
+        return record_of(stage, await act(stage, player))
     played = await play(task, player)
     return {**_told(stage, played, options), "errata": list(task.errata())}
 
@@ -74,7 +77,11 @@ async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any], u
     task = stage.task
     turns = [{"planner": [recorded_steps(task, turn)]} for turn in row["turns"]]
     toolkit = cache(task.unchecked) if unchecked else stage.toolkit
-    played = await play(task.begin(len(turns)), _written(stage, turns, options, toolkit, lambda: ruled_by_record(task)))
+    player = _written(stage, turns, options, toolkit, lambda: ruled_by_record(task))
+    if stage.acts:
+        stage = Stage(task.begin(len(turns)), stage.kind)
+        return record_of(stage, await act(stage, player))
+    played = await play(task.begin(len(turns)), player)
     told = _told(stage, played, options)
     return {**told, **compare(task, row, played)} if stage.kind == "real" else told
 

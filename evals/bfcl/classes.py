@@ -46,10 +46,11 @@ class Classes:
         self._long_context = long_context
         self._kinds = {name: class_of(name) for name in names}
         self._starts: dict[str, Any] = {}
-        self.initial_state = self.read(self._load())
+        self.initial_state = self.read(self.load())
         self.owners = {tool: name for name in names for tool in methods(name)}
 
-    def _load(self) -> dict[str, Any]:
+    def load(self) -> dict[str, Any]:
+        """Fresh instances with the task's configuration, loaded as the benchmark loads them."""
         stateless = package.load(package.BACKENDS).STATELESS_CLASSES
         made = {name: kind() for name, kind in self._kinds.items()}
         for name, instance in made.items():
@@ -76,9 +77,18 @@ class Classes:
 
         def run(state: JsonObject, /, **args: Any) -> Json:
             instance = self._make(owner, state)
-            answer = told(getattr(instance, tool), {**copy.deepcopy(shared_defaults(owner).get(tool, {})), **args})
+            answer = told(getattr(instance, tool), {**unshared(owner, tool), **args})
             self._read_one(owner, instance, state)
             return answer
+
+        return run
+
+    def real(self, tool: str, instances: Mapping[str, Any]) -> Callable[..., Json]:
+        """The tool on these instances, which it changes."""
+        owner = self.owners[tool]
+
+        def run(**args: Any) -> Json:
+            return told(getattr(instances[owner], tool), {**unshared(owner, tool), **args})
 
         return run
 
@@ -162,6 +172,11 @@ def shared_defaults(name: str) -> dict[str, dict[str, Any]]:
         if given:
             found[method] = given
     return found
+
+
+def unshared(name: str, method: str) -> dict[str, Any]:
+    """A method's defaults that can be changed, a copy of each."""
+    return copy.deepcopy(shared_defaults(name).get(method, {}))
 
 
 def forget(names: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ No class of the benchmark runs. Its file system has contracts (`examples/files`)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Literal, TypeAlias
 
@@ -21,17 +21,26 @@ from .oracle import NOTHING, Truth, checklist, public, truth_of
 from .rehearse import Checklist
 from .tasks import Task, documents, for_truth
 
+APART = 600
+"""Words by which a copy's random source is ahead of the real one's."""
+
 CONTRACTS = ROOT / "examples" / "files" / "files.openapi.yaml"
 
-Kind: TypeAlias = Literal["real", "contract", "model", "schema"]
+Kind: TypeAlias = Literal["real", "contract", "model", "schema", "agent", "agent-apart"]
 
 LADDERS: Mapping[Kind, tuple[str, ...]] = {
     "real": ("python",),
     "contract": LADDER,
     "model": ("model",),
     "schema": ("schema",),
+    "agent": ("contract", "python"),
+    "agent-apart": ("contract", "python"),
 }
-"""Whose tools a task is played on, and the rungs that answer: nothing is made up where the real classes cannot."""
+"""Whose tools a task is played on, and the rungs that answer: nothing is made up where the real classes cannot.
+
+`agent`: rehearsed on the file system's contracts and on copies of the other classes, then carried out (`acting`);
+`agent-apart`: the copies draw other numbers than reality will.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +58,24 @@ class Stage:
     @property
     def start(self) -> JsonObject:
         """The task state that the first turn begins with."""
-        state = self.task.real.initial_state
-        return state if self.kind == "real" else laid_out(state)
+        state = self.layout(self.task.real.initial_state)
+        if self.kind == "agent-apart":
+            for name in self.task.classes:
+                hidden = state[RUNTIME].get(name, {})
+                state[RUNTIME][name] = {**hidden, "drawn": hidden.get("drawn", 0) + APART}
+        return state
+
+    @property
+    def acts(self) -> bool:
+        """True where the agent rehearses and then really acts."""
+        return self.kind.startswith("agent")
+
+    def layout(self, state: JsonObject) -> JsonObject:
+        """A task state of the real classes as this stage's tools are given it."""
+        if self.kind == "real":
+            return state
+        hidden = {name: part for name, part in state[RUNTIME].items() if name != FILES and self.acts}
+        return {**laid_out(state), RUNTIME: hidden}
 
     @property
     def knobs(self) -> dict[str, tuple[str, ...]]:
@@ -61,28 +86,21 @@ class Stage:
         """The tools of a turn."""
         if self.kind == "real":
             return self.task.toolkit(turn)
-        return simulated(self.task, turn, contracts=self.kind == "contract")
+        return Toolkit(map(self._spec, (spec.name for spec in self.task.specs(turn))))
 
     def truthful(self, turn: int) -> Toolkit:
         """The tools of a turn for the ground truth, which may do what the documents do not say."""
         if self.kind == "real":
             return self.task.truthful(turn)
-        return for_truth(self.task, turn, self.toolkit(turn), lambda name: documents(self.task.real.owners[name])[name])
+        return for_truth(self.task, turn, self.toolkit(turn), self._spec)
 
-
-def simulated(task: Task, turn: int, *, contracts: bool = True) -> Toolkit:
-    """The tools of a turn as documented, without any function.
-
-    Args:
-        task: The task.
-        turn: Number of the turn, from 0.
-        contracts: Give the file system its contracts.
-    """
-    known = contracted() if contracts and FILES in task.classes else {}
-    owners = task.real.owners
-    return Toolkit(
-        known[spec.name] if owners[spec.name] == FILES and spec.name in known else spec for spec in task.specs(turn)
-    )
+    def _spec(self, name: str) -> ToolSpec:
+        """A tool as documented; with its contract, or a copy of its class, where this stage has them."""
+        real, is_ruled = self.task.real, self.kind == "contract" or self.acts
+        if is_ruled and real.owners[name] == FILES and name in contracted():
+            return contracted()[name]
+        spec = documents(real.owners[name])[name]
+        return replace(spec, simulate=real.simulate(name), result=None) if self.acts else spec
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from ..bfcl import ALL_MULTI_TURN, LONG_CONTEXT, MULTI_TURN, agreement, package
+from ..bfcl import ALL_MULTI_TURN, LONG_CONTEXT, MULTI_TURN, acting, agreement, package
 from ..bfcl.arms import by_model, by_record, by_record_first, by_truth, spoilt
 from ..bfcl.replay import UNEXPLAINED
 from ..bfcl.sabotage import KINDS
@@ -56,6 +56,7 @@ class MultiTurn(Suite):
     examples = (
         "--category multi_turn_base,multi_turn_miss_func,multi_turn_miss_param",
         "--category multi_turn_base --sabotage",
+        "--category multi_turn_base --tools agent",
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED}",
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED} --then openai:gpt-5-mini "
         "--model openai:gpt-5-mini --limit 20",
@@ -69,7 +70,8 @@ class MultiTurn(Suite):
         add = parser.add_argument
         told = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three ({MULTI_TURN[0]})"
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=told)
-        told = "real, contract (the file system's; the rest by model or made up), model, schema (made up)"
+        told = "real, contract (the file system's; the rest by model or made up), model, schema (made up); agent: the "
+        told += "agent rehearses on contract and copies, then acts; agent-apart: on copies that draw otherwise"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {told} (real)")
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
         add("--unchecked", action="store_true", help="recorded calls: any tool of the classes, any arguments")
@@ -145,6 +147,8 @@ class MultiTurn(Suite):
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """The planner's tables, and the verdict's agreement with the official score; the plans are written out."""
+        if self.options.own.tools.startswith("agent"):
+            return acting.summary(records, self._ruled() if self.options.own.tools == "agent" else [acting.APART_NOTE])
         made = self._summary(records)
         if self.options.own.sabotage:
             return made
@@ -183,9 +187,8 @@ class MultiTurn(Suite):
         turns = "".join("+" if each else "-" for each in values["accepted"])
         word = "valid" if values["valid"] else values["official"]
         causes = [values[key] for key in ("state_cause", "verdict_cause", "recorded_cause") if values.get(key)]
-        causes += [
-            f"turn {number}: {turn['cause']}" for number, turn in enumerate(values["by_turn"], 1) if turn["cause"]
-        ]
+        by_turn = enumerate(values.get("by_turn", []), 1)
+        causes += [f"turn {number}: {turn['cause']}" for number, turn in by_turn if turn["cause"]]
         return "; ".join([f"{word}, turns {turns}, {values['tool_calls']} calls", *causes])
 
 

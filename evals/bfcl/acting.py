@@ -1,0 +1,277 @@
+"""A multi-turn task through the agent: each turn rehearsed on simulations, then carried out on the real classes.
+
+The rehearsal's file system is `examples/files` by contract, its other classes are copies made from the task state; the
+real tools are the methods of instances that the benchmark has loaded and that only execution touches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from gecko_graph import Toolkit, ToolSpec
+from gecko_graph.agent import create_gecko_agent
+from gecko_graph.execution.records import ExecutedCall, Execution
+from gecko_graph.state import Json, JsonObject
+from gecko_graph.task_state.difference import json_equal
+from gecko_graph.task_state.patch import apply_patch, make_patch
+
+from ..harness.figures import Figure, Measured, Table, mean_of, rate, rungs_of, share, tools_of
+from ..harness.rehearsed import rehearsed
+from ..harness.suite import Expectation, Record, Summary, by_group
+from .calls import write_call
+from .classes import RUNTIME
+from .official import check
+from .oracle import NOTHING
+from .rehearse import Played, Player, answers
+from .simulated import Stage
+
+NOTE = (
+    "Each turn was rehearsed on simulations (the file system by contract, the other classes on copies), and if "
+    "accepted carried out on the benchmark's own instances."
+)
+APART_NOTE = (
+    "apart: nothing is checked, every plan is accepted; the rehearsal's identifiers, times and balances are not those "
+    "that reality draws, so a state cannot be as rehearsed where one is drawn. Beside the task state is what the "
+    "classes keep privately left out"
+)
+ALLOWED = [{"tool": "*", "then": "allow"}]
+"""The review: a plan may rest on what its planner made up, as the benchmark's truths do; doubts are approved."""
+MOST_SHOWN = 5
+"""Differences and drifts that a record keeps of a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What became of one turn.
+
+    Args:
+        played: The last rehearsal, with the state that it predicts.
+        execution: The agent's record of what was done.
+        state: The agent's task state afterwards.
+        real: The state of the real instances afterwards, in the same layout.
+        asked: Calls that a person would have been asked about; each was approved.
+    """
+
+    played: Played
+    execution: Execution
+    state: JsonObject
+    real: JsonObject
+    asked: int
+
+
+async def act(stage: Stage, player: Player) -> list[Acted]:
+    """Play a task, turn after turn, on one thread of the agent."""
+    task, saver = stage.task, InMemorySaver()
+    config: RunnableConfig = {"configurable": {"thread_id": task.id}}
+    instances, state = task.real.load(), stage.start
+    given: JsonObject = {"task_state": state}
+    acted: list[Acted] = []
+    seen: list[Json] = []
+    for number, turn in enumerate(task.turns):
+        toolkit = Toolkit(really(tool, task.real.real(tool.name, instances)) for tool in player.toolkit(number))
+        agent = create_gecko_agent(
+            toolkit, models=player.models, context=player.context, review=ALLOWED, checkpointer=saver
+        )
+        inputs: JsonObject = {"messages": turn.said, **given}
+        if stage.kind == "agent-apart":
+            inputs["checklist"] = [NOTHING]  # what the truth ends in holds what only reality draws
+        elif player.checklist is not None:
+            inputs["checklist"] = player.checklist(number, state, seen)
+        run, asked = await agent.ainvoke(inputs, config), 0
+        while pauses := run.get("__interrupt__"):
+            decisions = [{"type": "approve"} for _ in pauses[0].value["action_requests"]]
+            asked += len(decisions)
+            run = await agent.ainvoke(Command(resume={"decisions": decisions}), config)
+        played = Played(run["rehearsal"], state, state)
+        played = replace(played, after=apply_patch(state, played.chosen["change"]))
+        real = stage.layout(task.real.read(instances))
+        acted.append(Acted(played, run["execution"], run["task_state"], real, asked))
+        state, given = run["task_state"], {}
+        seen += answers(played.chosen)
+    return acted
+
+
+def really(tool: ToolSpec, call: Callable[..., Json]) -> ToolSpec:
+    """The tool with its real function; one with a contract knows errors, which the benchmark writes as answers."""
+    return replace(tool, real=call if tool.contract is None else partial(with_errors, call))
+
+
+def with_errors(call: Callable[..., Json], **args: Any) -> Any:
+    """Return what a call of the real classes answers: an error as one, nothing as nothing."""
+    answer = call(**args)
+    if isinstance(answer, dict) and "error" in answer:
+        return ToolMessage([{"type": "text", "text": json.dumps(answer)}], tool_call_id="", status="error")
+    if isinstance(answer, str) and answer.startswith("Error during execution"):
+        return ToolMessage(answer, tool_call_id="", status="error")
+    return None if answer == "None" else answer
+
+
+def record_of(stage: Stage, acted: Sequence[Acted]) -> JsonObject:
+    """What a record keeps: the rehearsals, what was carried out with the official verdict on it, and each turn."""
+    done = [carried_out(each) for each in acted]
+    verdict = check(stage.task, done)
+    values = rehearsed(*(each.played.rehearsal for each in acted))
+    del values["usage"]
+    return {
+        **values,
+        "valid": verdict.valid,
+        "official": verdict.error,
+        "accepted": [each.played.accepted for each in acted],
+        "acted": list(turns_of(stage, acted, done)),
+        "plan": done,
+    }
+
+
+def carried_out(acted: Acted) -> list[list[str]]:
+    """The calls that were really made, as one turn of the official result format."""
+    return [[write_call(each["call"]["name"], each["call"]["args"])] for each in made(acted.execution)]
+
+
+def made(execution: Execution) -> list[ExecutedCall]:
+    """The calls of a turn that were really made."""
+    return [each for each in execution["calls"] if each["status"] in ("ok", "error")]
+
+
+def turns_of(stage: Stage, acted: Sequence[Acted], done: Sequence[list[list[str]]]) -> Iterator[JsonObject]:
+    """What a record keeps of each turn.
+
+    `valid` is the official word on the plan, after what was really done before; None once a turn was not carried out,
+    or not valid: from there on reality is elsewhere.
+    """
+    counts = True
+    for number, each in enumerate(acted):
+        valid = None
+        if counts:
+            plan = [[write_call(call["name"], call["args"])] for call in each.played.rehearsal["plan"]]
+            here = done[number] if each.played.accepted else plan
+            valid = check(stage.task, [*done[:number], here], turns=number + 1).valid
+            counts = each.played.accepted and valid
+        yield {**_of_turn(stage, each), "valid": valid}
+
+
+def _of_turn(stage: Stage, acted: Acted) -> JsonObject:
+    calls, owners = acted.execution["calls"], stage.task.real.owners
+    states = (acted.played.after, acted.state, acted.real)
+    if stage.kind == "agent-apart":
+        states = ({**states[0], RUNTIME: {}}, {**states[1], RUNTIME: {}}, {**states[2], RUNTIME: {}})
+    rehearsed_state, state, real = states
+    steps = acted.played.chosen["steps"]
+    answered = [step["outcome"]["rung"] for step in steps if "outcome" in step]
+    drifts = [f"{each['call']['name']}: {drift}" for each in calls for drift in each.get("drift", [])]
+    return {
+        "word": acted.played.rehearsal["verdict"]["word"],
+        "done": acted.execution["status"],
+        "as_rehearsed": json_equal(rehearsed_state, real),
+        "in_step": json_equal(state, real),
+        "differences": [str(each)[:300] for each in make_patch(real, state)[:MOST_SHOWN]],
+        "calls": len(made(acted.execution)),
+        "drifted": sum(bool(each.get("drift")) for each in calls),
+        "drifts": [each[:300] for each in drifts[:MOST_SHOWN]],
+        "departures": [f"{each['departure']['code']}: {each['call']['name']}" for each in calls if "departure" in each],
+        "rehearsals": acted.execution["rehearsals"],
+        "asked": acted.asked,
+        "made_up": len({each["call"] for each in acted.played.rehearsal["verdict"].get("made_up", [])}),
+        "rungs": dict(Counter(answered)),
+        "classes": sorted({owners.get(step["call"]["name"], "unknown") for step in steps}),
+    }
+
+
+def summary(records: Sequence[Record], notes: Sequence[str]) -> Summary:
+    """States and verdicts, and every turn that was not as it should be."""
+    in_step = all(turn["in_step"] for each in records if each.done for turn in each.values["acted"])
+    expected = [Expectation("after each turn the agent's task state is the real one", in_step)]
+    is_apart = APART_NOTE in notes
+    return Summary([*tables(records)], [] if is_apart else expected, [*notes, *differing(records)])
+
+
+def tables(records: Sequence[Record]) -> Iterator[Figure]:
+    """States by category and by class, and the verdict beside the official one."""
+    done = [record for record in records if record.done]
+    yield _by_category(records)
+    groups: dict[str, list[JsonObject]] = {}
+    for record in done:
+        for turn in record.values["acted"]:
+            for name in [*turn["classes"], "all"]:
+                groups.setdefault(name, []).append(turn)
+    order = sorted(groups.items(), key=lambda each: (each[0] == "all", each[0]))
+    yield _states(done, order)
+    yield _verdicts(done, order)
+
+
+def _by_category(records: Sequence[Record]) -> Table:
+    columns = ["category", "carried out officially valid", "all turns accepted", "every state as rehearsed", "in step"]
+    table, groups = Table("The agent, by task", columns, note=NOTE), by_group(records)
+    for name, some in [*groups.items(), *([("all", records)] if len(groups) > 1 else [])]:
+        table.add(
+            name,
+            rate(some, lambda record: bool(record.values["valid"])),
+            rate(some, lambda record: all(record.values["accepted"])),
+            rate(
+                some,
+                lambda record: all(turn["as_rehearsed"] or not is_carried_out(turn) for turn in record.values["acted"]),
+            ),
+            rate(some, lambda record: all(turn["in_step"] for turn in record.values["acted"])),
+        )
+    return table
+
+
+def is_carried_out(turn: Mapping[str, Any]) -> bool:
+    """Whether any call of a turn was made, or about to be."""
+    return bool(turn["calls"] or turn["departures"])
+
+
+def _states(done: Sequence[Record], groups: Sequence[tuple[str, list[JsonObject]]]) -> Table:
+    columns = ["turns carried out", "real end state as rehearsed", "task state is the real one", "calls in drift"]
+    counts = ("departures", "made_up", "asked")
+    table = Table("States, by class", [*columns, *(key.replace("_", " ") for key in counts), "rehearsals a turn"])
+    table.note = (
+        "A turn counts for each class that it calls. Made up: calls that rest on values that nothing real supports, "
+        "allowed here by a rule, refused by review='none'; asked: calls with several possible sources, approved."
+    )
+    for name, turns in groups:
+        if some := [turn for turn in turns if is_carried_out(turn)]:
+            sums = {key: sum(turn[key] for turn in some) for key in ("drifted", "calls", "made_up", "asked")}
+            sums["departures"] = sum(len(turn["departures"]) for turn in some)
+            states = [_share(done, sum(turn[key] for turn in some), len(some)) for key in ("as_rehearsed", "in_step")]
+            rehearsals = mean_of([turn["rehearsals"] for turn in some], tools=tools_of(done))
+            drifted = _share(done, sums["drifted"], sums["calls"])
+            table.add(name, *states, drifted, *(sums[key] for key in counts), rehearsals)
+    return table
+
+
+def _verdicts(done: Sequence[Record], groups: Sequence[tuple[str, list[JsonObject]]]) -> Table:
+    columns = ["turns", "verdict agrees", "accepted, not valid", "valid, not accepted"]
+    note = "Turns up to a task's first one that was not accepted or not valid, by the official checker on its plan."
+    table = Table("The verdict beside the official one, by class", columns, note=note)
+    for name, turns in groups:
+        some = [{**turn, "accepted": turn["word"] == "accepted"} for turn in turns if turn["valid"] is not None]
+        wrong = [turn for turn in some if turn["accepted"] != turn["valid"]]
+        false = sum(turn["accepted"] for turn in wrong)
+        table.add(name, _share(done, len(some) - len(wrong), len(some)), false, len(wrong) - false)
+    return table
+
+
+def _share(done: Sequence[Record], hits: int, n: int) -> Measured:
+    return share(hits, n, tools=tools_of(done), rungs=rungs_of(done))
+
+
+def differing(records: Sequence[Record]) -> Iterator[str]:
+    """A line for each turn that was not as it should be."""
+    for record in records:
+        for number, turn in enumerate(record.values["acted"] if record.done else [], 1):
+            wrong = [word for word in ("as_rehearsed", "in_step") if not turn[word] and is_carried_out(turn)]
+            if turn["valid"] is not None and turn["valid"] != (turn["word"] == "accepted"):
+                wrong.append(f"{turn['word']}, officially {'valid' if turn['valid'] else 'invalid'}")
+            if wrong or turn["departures"]:
+                parts = [*wrong, *turn["departures"], *turn["drifts"][:1], *turn["differences"][:1]]
+                yield f"{record.id}, turn {number} ({', '.join(turn['classes'])}): {'; '.join(parts)}"
