@@ -231,3 +231,11 @@ def test_a_call_with_an_idempotency_key_is_made_again_with_the_same_key_and_nobo
     assert out["execution"]["status"] == "done"
     assert [call["tries"] for call in out["execution"]["calls"]] == [3, 1, 1]
     assert len(shop.made) == 2
+
+
+def test_what_failed_first_and_was_done_then_is_not_called_undone(shop):
+    shop.failing = [ValueError("busy")]
+    agent = agent_of(shop, PLAN, PLAN, review="none")
+    out = agent.invoke(TASK, thread())
+    assert [call["status"] for call in out["execution"]["calls"]] == ["error", "ok", "ok", "ok"]
+    assert "Not done" not in out["messages"][-1].text

@@ -87,9 +87,13 @@ def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bo
 
 
 def report(execution: Execution, state: AgentState) -> list[str]:
-    """Return a line for each thing that was not done or is in doubt."""
+    """Return a line for each thing that was not done or is in doubt; what an equal call did later is done."""
+    done = [entry["call"] for entry in execution["calls"] if entry["status"] in MADE]
+    made = [(call["name"], call["args"]) for call in done]
     lines = []
     for entry in execution["calls"]:
+        if entry["status"] == "error" and (entry["call"]["name"], entry["call"]["args"]) in made:
+            continue
         shown = format_call(entry["call"])
         if entry["status"] in ("started", "in_doubt"):
             lines.append(f"In doubt: {shown} was called, and it is not known whether it took effect.")
