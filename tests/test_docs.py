@@ -6,13 +6,17 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from evals.__main__ import SUITES
-from gecko_graph import GeckoContext
-from gecko_graph.cli import main
+from gecko_graph import GeckoContext, events
+from gecko_graph.cli import build_parser, main
 from gecko_graph.contracts.contract import Contract
+from gecko_graph.contracts.language.filters import FILTERS
+from gecko_graph.contracts.language.functions import FUNCTIONS, METHODS
+from gecko_graph.contracts.language.predicates import TESTS
 from gecko_graph.documents import parse_document
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
@@ -127,6 +131,21 @@ def test_the_knobs_are_told_with_their_defaults():
     for name, field in GeckoContext.model_fields.items():
         shown = "all six" if name == "ladder" else str(field.default)
         assert told[name].strip("`") == shown, name
+
+
+def test_what_can_be_added_is_documented():
+    """A new event, command or word of the contract language stands where users look for it."""
+    words = [*FUNCTIONS, *FILTERS, *TESTS, *METHODS]
+    commands = next(action.choices for action in build_parser()._actions if action.choices)
+    for names, page in (
+        (get_args(events.EventType), "README.md"),
+        (get_args(events.EventType), "gecko_graph/events.py"),
+        (commands, "docs/command-line.md"),
+        (words, "docs/contracts.md"),
+    ):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        text = text.partition("EventType = ")[0]
+        assert [name for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)] == [], page
 
 
 def test_links_lead_somewhere():
