@@ -151,8 +151,8 @@ def test_a_live_picture_is_drawn_from_the_events_of_real_calls(agent):
     reader = Reader(take)
     for part in graph.stream(APPROVED, THREAD, **stream_options(graph)):
         reader.read(part)
-    assert texts[0] == 'going on: 1 real call └── findItems(text: "mug") for real started no answer yet'
-    assert "going on: 5 real calls" in texts[-1]
+    assert texts[0] == 'not over: 1 real call └── findItems(text: "mug") for real started no answer yet'
+    assert "not over: 5 real calls" in texts[-1]
     assert "no answer yet" not in texts[-1]
     assert "attempt" not in html_part(pages[-1]).split("</style>")[1]
     assert set(reader.new) >= {"execution", "messages"}

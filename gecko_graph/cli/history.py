@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -16,10 +16,12 @@ from langgraph.types import StateSnapshot
 from rich.console import Console
 from rich.text import Text
 
-from ..display.drafts import Draft
+from ..agent import create_gecko_agent
+from ..display.drafts import Draft, follow_up
 from ..display.live import show
-from ..display.words import clean, counted, cut, format_value, format_verdict, prose
+from ..display.words import clean, counted, cut, format_execution, format_value, format_verdict, prose
 from ..errors import GeckoError
+from ..execution.channels import calls_left
 from ..graph import Gecko, create_gecko
 from ..state import Attempt, JsonObject, Rehearsal
 from ..toolkit import Toolkit, ToolSpec
@@ -54,6 +56,9 @@ def history(options: argparse.Namespace) -> int:
         )
     for number, turn in enumerate(turns, 1):
         show_turn(turn, number, console)
+    for tool, count in turns[-1].fidelity.items():
+        calls = counted(count["calls"], "real call")
+        console.print(Text(f"{clean(tool)}: {calls} in this thread, {count['drifted']} drifted", "dim"))
     if options.html:
         write_page(options.html, turns, title=options.thread)
     return 0
@@ -65,7 +70,7 @@ def write_page(target: str, turns: Sequence[SavedTurn], *, title: str) -> None:
 
     pages = [
         Turn(
-            turn.rehearsal or {"attempts": [*turn.attempts, *turn.open_attempts]},
+            {**(turn.rehearsal or {"attempts": [*turn.attempts, *turn.open_attempts]}), **turn.follow_up},
             turn.task,
             turn.start_state,
             f"{turn.started_at} UTC, {turn.seconds:.1f} s" if turn.started_at else "",
@@ -78,10 +83,12 @@ def write_page(target: str, turns: Sequence[SavedTurn], *, title: str) -> None:
 def show_threads(saver: SqliteSaver, names: list[str], file: str, console: Console) -> None:
     """Print a file's threads, the last written first: time, turns, result, task."""
     console.print(Text(f"{file}: {counted(len(names), 'run') if names else 'no runs'}"))
-    gecko, shown = _build_reader(saver), names[: saving.SHOWN]
+    gecko, agent, shown = _build_reader(saver), _build_agent_reader(saver), names[: saving.SHOWN]
     width = max(map(len, shown), default=0)
     for name in shown:
-        now = gecko.get_state({"configurable": {"thread_id": name}})
+        config: RunnableConfig = {"configurable": {"thread_id": name}}
+        now = agent.get_state(config)
+        now = now if "preview" in now.values else gecko.get_state(config)
         console.print(Text.assemble((f"{clean(name):<{width}}", "bold"), f"  {_format_time(now)}  {_summarize(now)}"))
     if len(names) > len(shown):
         console.print(Text(f"and {len(names) - len(shown)} more"))
@@ -92,6 +99,8 @@ def _summarize(now: StateSnapshot) -> str:
     if not (now.values.get("ledger") or rehearsal) or not human_turns(messages):
         return "no rehearsal"
     end = "not over" if now.tasks or rehearsal is None else format_verdict(rehearsal["verdict"])
+    if not now.tasks and now.values.get("execution"):
+        end = f"{end}; {format_execution(now.values['execution'])}"
     task = clean(cut(task_of(messages), TASK_CHARS))
     return f"{counted(human_turns(messages), 'turn')}, {end}: {task}"
 
@@ -110,6 +119,9 @@ class SavedTurn:
         started_at: Time of the first one; empty for an embedded rehearsal.
         seconds: Time from the first one to the last one.
         start_state: Task state before the first attempt; None for an embedded rehearsal.
+        follow_up: What followed the rehearsal in an agent (`drafts.follow_up`).
+        fidelity: Tool to how many of its real calls the thread has made, and how many of them drifted.
+        resume: How a turn that is not over goes on.
     """
 
     task: str
@@ -121,6 +133,9 @@ class SavedTurn:
     started_at: str = ""
     seconds: float = 0.0
     start_state: JsonObject | None = None
+    follow_up: JsonObject = field(default_factory=dict)
+    fidelity: dict[str, dict[str, int]] = field(default_factory=dict)
+    resume: str = "`gecko-graph run ... --resume` continues here"
 
 
 def show_given(console: Console, state: JsonObject) -> None:
@@ -139,19 +154,23 @@ def show_turn(turn: SavedTurn, number: int, console: Console) -> None:
         supposed = turn.rehearsal.get("supposed_state")
         made_up = supposed["state"] if supposed else {}
         show_given(console, {key: value for key, value in turn.start_state.items() if key not in made_up})
-    show(console, [*map(dict, turn.attempts), *turn.open_attempts], turn.rehearsal, waiting="interrupted here")
+    record = {**(turn.rehearsal or {}), **turn.follow_up}
+    show(console, [*map(dict, turn.attempts), *turn.open_attempts], record or None, waiting="interrupted here")
     if turn.rehearsal is None:
-        console.print(Text("not over: `gecko-graph run ... --resume` continues here", "yellow"))
+        console.print(Text(f"not over: {turn.resume}", "yellow"))
 
 
 def read_turns(saver: BaseCheckpointSaver[str], thread: str) -> Iterator[SavedTurn]:
     """Yield the turns of a thread in order; of a graph that embeds the rehearsal, its finished rehearsals."""
-    gecko = _build_reader(saver)
+    gecko, agent = _build_reader(saver), _build_agent_reader(saver)
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
+    if _is_agents(agent.get_state(config)):
+        yield from _read_agent(agent, config)
+        return
     by_turn: dict[int, list[StateSnapshot]] = {}
     snapshots = list(gecko.get_state_history(config))
     if not any(snapshot.values.get("ledger") for snapshot in snapshots):
-        yield from _read_embedded(snapshots[::-1])
+        yield from _read_embedded(list(agent.get_state_history(config))[::-1])
     for snapshot in snapshots:
         ledger = snapshot.values.get("ledger")
         if ledger and not _opens_turn(snapshot):
@@ -170,6 +189,8 @@ def _read_embedded(snapshots: Sequence[StateSnapshot]) -> Iterator[SavedTurn]:
     for _, group in groupby(finished, key=lambda entry: entry.values["rehearsal"]):
         equal = list(group)
         first, rehearsal = equal[0], equal[0].values["rehearsal"]
+        done = equal[-1].values.get("execution") or {}
+        is_own = done.get("turn") == human_turns(first.values["messages"])
         yield SavedTurn(
             task=task_of(first.values["messages"]),
             attempts=rehearsal["attempts"],
@@ -177,7 +198,60 @@ def _read_embedded(snapshots: Sequence[StateSnapshot]) -> Iterator[SavedTurn]:
             rehearsal=rehearsal,
             checkpoints=len(equal),
             saved_at=_format_time(equal[-1]),
+            follow_up={"execution": done} if is_own else {},
+            fidelity=done.get("fidelity", {}),
         )
+
+
+def _is_agents(now: StateSnapshot) -> bool:
+    """Return whether an agent has written a thread; one whose first rehearsal is not over has no preview yet."""
+    return "preview" in now.values or ("rehearsal" not in now.values and now.next == ("rehearse",))
+
+
+def _read_agent(agent: Gecko, config: RunnableConfig) -> Iterator[SavedTurn]:
+    """Yield an agent's turns: all attempts of a turn's rehearsals, and what was really done."""
+    by_turn: dict[int, list[StateSnapshot]] = {}
+    for snapshot in agent.get_state_history(config):
+        if (number := human_turns(snapshot.values.get("messages", []))) and not _opens_turn(snapshot):
+            by_turn.setdefault(number, []).append(snapshot)
+    now = agent.get_state(config, subgraphs=True)
+    for number in sorted(by_turn):
+        begun = [entry for entry in by_turn[number] if entry.values.get("turn") == number]
+        is_newest = by_turn[number][0].config == now.config
+        yield _build_agent_turn(by_turn[number], begun, now if is_newest else None)
+
+
+def _build_agent_turn(
+    snapshots: list[StateSnapshot], begun: Sequence[StateSnapshot], now: StateSnapshot | None
+) -> SavedTurn:
+    """Return an agent's turn: `begun` are its snapshots from the first rehearsal on, `now` its open end."""
+    turn = _build_turn(snapshots, _open_attempts(now) if now else [])
+    turn = replace(turn, rehearsal=None, resume="the agent goes on when it is invoked with None")
+    if not begun:
+        return turn
+    values: Any = begun[0].values
+    rehearsals: list[Rehearsal] = [entry.values["rehearsal"] for entry in begun[::-1]]
+    attempts = {attempt["number"]: attempt for rehearsal in rehearsals for attempt in rehearsal["attempts"]}
+    listed = [*attempts.values()]
+    return replace(
+        turn,
+        attempts=listed,
+        rehearsal={**rehearsals[-1], "attempts": listed},
+        start_state=values["start"],
+        follow_up=_follow_agent(values, now),
+        fidelity=values.get("fidelity") or {},
+    )
+
+
+def _follow_agent(values: Any, now: StateSnapshot | None) -> JsonObject:
+    """Return what followed a turn's rehearsal; of a turn that is not over what is asked, and the calls so far."""
+    done = values.get("execution") or {}
+    if done.get("turn") == values["turn"]:
+        return {"execution": done}
+    left = [planned["call"] for planned in calls_left(values)]
+    execution = {"status": "", "calls": values["journal"], "left": left}
+    asked = follow_up({"__interrupt__": now.interrupts}) if now else {}
+    return {**asked, **({"execution": execution} if values["journal"] else {})}
 
 
 def _opens_turn(snapshot: StateSnapshot) -> bool:
@@ -216,7 +290,9 @@ def _open_attempts(snapshot: StateSnapshot) -> list[Draft]:
     for task in snapshot.tasks:
         inner = task.state
         if isinstance(inner, StateSnapshot):
-            drafts += [_build_draft(inner.values)] if "number" in inner.values else _open_attempts(inner)
+            is_attempt = "number" in inner.values
+            judged_inside = inner.values.get("attempts", [])
+            drafts += [_build_draft(inner.values)] if is_attempt else [*judged_inside, *_open_attempts(inner)]
     judged = {attempt["number"] for attempt in snapshot.values.get("attempts", [])}
     return drafts + [entry for entry in snapshot.values.get("unjudged", []) if entry["number"] not in judged]
 
@@ -228,6 +304,11 @@ def _build_draft(values: JsonObject) -> Draft:
     answer = {key: values[key] for key in ("answer",) if values.get(key)}
     steps: list[Any] = [*values.get("steps", []), *proposed, *unanswered]
     return {"number": values["number"], "start_digest": values["start_digest"], "steps": steps, **answer}
+
+
+def _build_agent_reader(saver: BaseCheckpointSaver[str]) -> Gecko:
+    """Return an agent that only reads checkpoints."""
+    return create_gecko_agent(Toolkit([ToolSpec(name="none", real=dict)]), checkpointer=saver)
 
 
 def _build_reader(saver: BaseCheckpointSaver[str]) -> Gecko:

@@ -43,7 +43,7 @@ _ESCAPES = re.compile(
     re.DOTALL,
 )
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
-EXECUTION_WORDS = {"": "going on", "nothing": "nothing was done", "in_doubt": "in doubt"}
+EXECUTION_WORDS = {"": "not over", "nothing": "nothing was done", "in_doubt": "in doubt"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
 _STRAY_JOINERS = re.compile(rf"(?:^|(?<=[\s{_JOINERS}]))[{_JOINERS}]")
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
