@@ -73,6 +73,19 @@ def test_a_read_with_another_result_has_what_follows_rehearsed_and_asked_about_a
     assert words(out) == ["find_rooms ok", "book ok"]
 
 
+def test_a_state_that_was_edited_after_a_real_call_is_gone_on_from():
+    plan = [{"call": "find_rooms"}, *book("room-1202")]
+    agent, booked = rooms([{"id": "room-77"}], plan, book("room-77"), book("room-77"))
+    ask(agent, FIND)
+    decide(agent, APPROVE)
+    agent.update_state(thread(), {"task_state": {"booked": [], "by": "desk"}})
+    ask(agent, Command(resume={"decisions": [APPROVE]}))
+    out = decide(agent, APPROVE)
+    assert booked == ["room-77"]
+    assert out["task_state"] == {"booked": ["room-77"], "by": "desk"}
+    assert out["execution"]["rehearsals"] == 3
+
+
 def test_an_edit_is_predicted_by_the_model_where_no_rule_can(shop):
     reply = {"status": "ok", "result": {"id": "sim-5000"}, "patch": [{"op": "add", "path": "/orders/a", "value": 1}]}
     tools = Toolkit.from_tools([shop.order], effects={"order": "write"})

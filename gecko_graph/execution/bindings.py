@@ -26,6 +26,8 @@ SHORTEST = 4
 """Characters of a text or digits of a number that is bound by equality: shorter ones are equal by chance."""
 SHOWN = 80
 
+_AMOUNT = re.compile(r"[-+]?(?:[A-Z]{3} |[$€£¥] ?)?[\d.,]+(?: ?[%€£¥$]| [A-Za-z]{1,3})?")
+
 
 class Dependencies(NamedTuple):
     """What the arguments of one call rest on among the plan's simulated results."""
@@ -49,6 +51,7 @@ class Source(NamedTuple):
     """Of the call, from 1."""
     call: str
     place: Place
+    value: Json
     is_write: bool
     is_real: bool
 
@@ -90,7 +93,7 @@ class PlanResults:
         is_real = not outcome["simulated"] and not outcome.get("stale")
         for place, value in islice(scalars(outcome["result"]), MOST_VALUES):
             if value is not None and not isinstance(value, bool):
-                source = Source(number, call["id"], place, is_write, is_real)
+                source = Source(number, call["id"], place, value, is_write, is_real)
                 self._places.setdefault(str(value), []).append(source)
 
     def find(self, call: Call, origins: Origins, made_up: set[str]) -> Dependencies:
@@ -161,7 +164,7 @@ class PlanResults:
                 place = tuple(path_tokens(origin["path"]))
                 if isinstance(value_at(outcome["result"], origin["path"]), str) and not isinstance(value, str):
                     return []  # a number that can be computed from the digits of an identifier
-                found.append(Source(origin["step"], step["call"]["id"], place, not tool.reads, False))
+                found.append(Source(origin["step"], step["call"]["id"], place, value, not tool.reads, False))
         return [] if not found or self._is_given(value, found[0].number) else found
 
 
@@ -188,9 +191,9 @@ def _classify(
     named = [*place[-1:], *(each for source in sources for each in source.place[-1:])] if not part else sources[0].place
     bindable = (
         is_exact
-        and not isinstance(value, float)
+        and not any(isinstance(source.value, float) for source in sources)
         and _is_specific(value)
-        and (not _is_number(value) or any(map(is_identifier, map(str, named))))
+        and (not _is_amount(value) or any(map(is_identifier, map(str, named))))
     )
     if bindable and len(bindings) == 1 and is_bindable(value, bindings[0]["path"]):
         found.bindings.append(bindings[0])
@@ -215,8 +218,9 @@ def _is_specific(value: Json, shortest: int = SHORTEST) -> bool:
     return len(str(value)) >= shortest and any(atom.is_specific for atom in atoms_of(value))
 
 
-def _is_number(value: Json) -> bool:
-    return not isinstance(value, str) or bool(re.fullmatch(r"[-+$€£]?\s?[\d.,]+", value))
+def _is_amount(value: Json) -> bool:
+    """Return whether a value may be an amount, with a unit or a currency."""
+    return not isinstance(value, str) or _AMOUNT.fullmatch(value) is not None
 
 
 def _keys(value: Json) -> set[str]:

@@ -54,11 +54,8 @@ def make_preview(
         if call["id"] in made:
             continue
         made_up = [each for each in rehearsal["verdict"].get("made_up", []) if each["call"] == call["id"]]
-        rests, outcome = (
-            results.find(call, origins, {each["argument"] for each in made_up}),
-            steps[call["id"]]["outcome"],
-        )
-        reads |= set(rests.reads.values())
+        rests = results.find(call, origins, {each["argument"] for each in made_up})
+        outcome, reads = steps[call["id"]]["outcome"], reads | {*rests.reads.values()}
         planned: PlannedCall = {
             "call": call,
             "effect": toolkit[call["name"]].effect or "unknown",
@@ -146,9 +143,7 @@ def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
 
 def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
     """Return the digest of the calls, with a hole for each bound argument, and of the state that they begin from."""
-    return digest(
-        [start, [[with_holes(each), each["answered"]] if "answered" in each else with_holes(each) for each in calls]]
-    )
+    return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
 
 
 def with_holes(planned: PlannedCall) -> Call:

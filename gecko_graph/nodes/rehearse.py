@@ -57,7 +57,9 @@ def opening(state: AgentState) -> AgentState:
     """
     turn = human_turns(state.get("messages", []))
     if state.get("turn") == turn and state.get("again"):
-        steps: list[Step] = [{**step, "outcome": {**step["outcome"], "patch": []}} for step in state["steps"]]
+        steps: list[Step] = [
+            {**step, "outcome": {**step["outcome"], "patch": [], "observed": []}} for step in state["steps"]
+        ]
         return {"start": state["task_state"], "steps": steps} if state["again"] == "stale" else {}
     return {
         "turn": turn,

@@ -82,6 +82,8 @@ def test_booleans_plain_words_and_single_digits_rest_on_nothing(result, args):
         ({"total": 12.5}, {"amount": 12.5}),
         ({"total": 1250}, {"amount": 1250}),
         ({"total": "1250.00"}, {"amount": "1250.00"}),
+        ({"total": "1250.00 EUR"}, {"amount": "1250.00 EUR"}),
+        ({"total": "$1,250.00"}, {"amount": "$1,250.00"}),
         ({"id": 7}, {"id": 7}),
         ({"id": "A-7"}, {"id": "A-7"}),
     ],
@@ -158,6 +160,11 @@ def test_an_identifier_in_a_longer_text_is_bound_as_a_part_of_it():
     call, problem = resolve(planned({"text": text}, rests), {"c1": {"id": 42}}, {"c1": {"id": "ord-7781"}})
     assert problem is None
     assert call["args"]["text"] == "See https://shop.example/orders/42?x=1, or ord-77812."
+
+
+def test_a_fraction_in_a_text_or_as_one_is_never_bound():
+    assert not bound({"id": 8.66e-247}, {"text": "about 8.66e-247!"}).bindings
+    assert not bound({"id": 1234.5}, {"id": "1234.5"}).bindings
 
 
 def test_two_parts_of_one_text_are_replaced_at_once():
