@@ -19,7 +19,7 @@ from ..harness.suite import Record, by_group
 from .calls import write_call
 from .classes import RUNTIME
 from .official import Replay, check
-from .oracle import as_json
+from .oracle import as_json, is_refusal
 from .rehearse import Played, plan_of
 from .simulated import Stage, laid_out
 
@@ -29,6 +29,7 @@ FALSE_REFUSAL = "false refusal: the real tool takes the call"
 UNDOCUMENTED = "refused by the validator: the real tool takes the call"
 WRONG_RESULT = "wrong result of the same call"
 WRONG_STATE = "same results, another state"
+STALE = "stale read: what was changed before is missing in its real result"
 LEFT_OUT = "a call that fails counts officially, and the plan leaves it out"
 JUDGE = "the verdict alone: the turn's results and its state are the real ones"
 
@@ -69,6 +70,7 @@ def _of_turn(stage: Stage, played: Played) -> JsonObject:
     return {
         "word": verdict["word"],
         "made_up": [f"{each['tool']} {each['argument']}" for each in verdict.get("made_up", [])],
+        "stale": len(verdict.get("stale", [])),
         "unclear": [text for step in answered for text in step["outcome"].get("unclear", [])],
         "rungs": dict(Counter(step["outcome"]["rung"] for step in answered)),
         "classes": sorted({owners.get(step["call"]["name"], "unknown") for step in steps}),
@@ -85,7 +87,7 @@ def cause_of(stage: Stage, played: Sequence[Played]) -> str:
         for step in last.chosen["steps"]:
             (answer,), _ = real.run([_written(step)])
             if found := difference(step, answer):
-                return found
+                return STALE if step.get("outcome", {}).get("stale") else found
         _, instances = real.run([])
         state = stage.task.real.read(instances)
     told = state if stage.kind == "real" else laid_out(state)
@@ -112,12 +114,6 @@ def difference(step: Step, answer: str) -> str:
     if same_answer(outcome["result"], answer):
         return ""
     return MISSING_REFUSAL if refuses else WRONG_RESULT
-
-
-def is_refusal(answer: str) -> bool:
-    """True for the benchmark's words for a call that did not work."""
-    made = as_json(answer)
-    return answer.startswith("Error during execution") or (isinstance(made, dict) and "error" in made)
 
 
 def same_answer(result: Json, answer: str) -> bool:

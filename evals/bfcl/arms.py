@@ -88,7 +88,8 @@ async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any], u
 
 async def by_model(stage: Stage, options: Options) -> JsonObject:
     """A live model plans; who writes the checklist and judges is said by the options."""
-    player = Player(options.speakers(), options.context(**stage.knobs), cache(stage.toolkit), start=stage.start)
+    context = options.context(**stage.knobs)
+    player = Player(options.speakers(), context, cache(stage.toolkit), start=stage.start, after=stage.advance)
     return _told(stage, await play(stage.task, player), options, live=True)
 
 
@@ -109,7 +110,7 @@ async def by_record_first(stage: Stage, options: Options, *, row: Mapping[str, A
     planner = WrittenFirst(first=first, then=then, messages=None, turns=len(turns))
     context = options.context(max_steps=MOST_CALLS, **stage.knobs)
     models = options.speakers(planner=planner)
-    played = await play(task, Player(models, context, cache(stage.toolkit), start=stage.start))
+    played = await play(task, Player(models, context, cache(stage.toolkit), start=stage.start, after=stage.advance))
     recorded = check(task, [turn["steps"] for turn in row["turns"]])
     return {**_told(stage, played, options, live=True), "planned": recorded.valid}
 
@@ -125,7 +126,7 @@ def _written(
     models = judging(options)
     checks = None if "judge" in models else real_checks() if stage.kind == "real" else ruled(stage.task)
     context = knobs(options, 0, **stage.knobs)
-    return Player({**models, **speaker(turns)}, context, cache(toolkit), checks, stage.start)
+    return Player({**models, **speaker(turns)}, context, cache(toolkit), checks, stage.start, stage.advance)
 
 
 def judging(options: Options) -> dict[Role, BaseChatModel]:

@@ -79,6 +79,12 @@ def as_json(answer: str) -> Json:
     return answer
 
 
+def is_refusal(answer: Json) -> bool:
+    """True for the benchmark's words for a call that did not work, as text or read."""
+    made = as_json(answer) if isinstance(answer, str) else answer
+    return str(answer).startswith("Error during execution") or (isinstance(made, dict) and "error" in made)
+
+
 def checklist(
     before: Mapping[str, Any], after: Mapping[str, Any], answers: Sequence[Json], *, seen: Sequence[Json]
 ) -> list[ChecklistItem]:

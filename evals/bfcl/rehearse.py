@@ -18,7 +18,7 @@ from gecko_graph.models.factory import Models
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.nodes.judge import judge
 from gecko_graph.state import Attempt, ChecklistItem, Json, JsonObject, Rehearsal, Role
-from gecko_graph.task_state.patch import apply_patch
+from gecko_graph.turn import states_of
 
 from .calls import write_call
 from .classes import RUNTIME
@@ -43,6 +43,7 @@ class Player:
         toolkit: The tools of a turn.
         checklist: What must hold at a turn's end; None: the checklist's model says.
         start: The task state that the first turn begins with; None: the real classes'.
+        after: Called with each turn that was played, before the next one.
     """
 
     models: Mapping[Role, BaseChatModel]
@@ -50,6 +51,7 @@ class Player:
     toolkit: Callable[[int], Toolkit]
     checklist: Checklist | None = None
     start: JsonObject | None = None
+    after: Callable[[Played], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ async def play(task: Task, player: Player) -> list[Played]:
             inputs["checklist"] = player.checklist(number, state, seen)
         run = await gecko.ainvoke(inputs, config)
         played.append(finished(run, state))
+        if player.after is not None:
+            player.after(played[-1])
         state = played[-1].after
         given = {} if played[-1].accepted else {"task_state": state}
         seen += answers(played[-1].chosen)
@@ -131,7 +135,7 @@ def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
     """The turn that a run of the graph was."""
     rehearsal: Rehearsal = run["rehearsal"]
     known = Played(rehearsal, before, before)
-    after = run["task_state"] if known.accepted else apply_patch(before, known.chosen["change"])
+    after = run["task_state"] if known.accepted else states_of(before, known.chosen)[1]
     return Played(rehearsal, before, after)
 
 

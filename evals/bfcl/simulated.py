@@ -1,24 +1,30 @@
 """The multi-turn tasks with simulated tools: contracts where there are some, else a model, else the schema.
 
-No class of the benchmark runs. Its file system has contracts (`examples/files`), so its state lies where they want it:
-`{"tree", "cwd"}` at the task state's root, beside the other classes.
+No class of the benchmark runs, but for the reads of `hybrid`: they are called on the real classes, in the state that
+the plans of the turns before have led to there. The file system has contracts (`examples/files`), so its state lies
+where they want it: `{"tree", "cwd"}` at the task state's root, beside the other classes.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.messages import ToolMessage
 
 from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.context import LADDER
 from gecko_graph.state import ChecklistItem, Json, JsonObject
+from gecko_graph.task_state.digest import clone
 
 from ..harness.datasets import ROOT
 from .classes import FILES, RUNTIME
-from .oracle import NOTHING, Truth, checklist, public, truth_of
-from .rehearse import Checklist
+from .oracle import NOTHING, Truth, checklist, is_refusal, public, truth_of
+from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth
 
 APART = 600
@@ -26,10 +32,11 @@ APART = 600
 
 CONTRACTS = ROOT / "examples" / "files" / "files.openapi.yaml"
 
-Kind: TypeAlias = Literal["real", "contract", "model", "schema", "agent", "agent-apart"]
+Kind: TypeAlias = Literal["real", "hybrid", "contract", "model", "schema", "agent", "agent-apart"]
 
 LADDERS: Mapping[Kind, tuple[str, ...]] = {
     "real": ("python",),
+    "hybrid": LADDER,
     "contract": LADDER,
     "model": ("model",),
     "schema": ("schema",),
@@ -43,6 +50,13 @@ LADDERS: Mapping[Kind, tuple[str, ...]] = {
 """
 
 
+READS = re.compile(
+    r"(cat|diff|du|grep|ls|pwd|sort|tail|wc|gallon_to_liter|liter_to_gallon)$|\w+_get_login_status$"
+    r"|(check|compute|display|estimate|filter|find|get|list|notify|retrieve|search|verify|view)(_|[A-Z]|$)"
+)
+"""Names of tools that change nothing but, some of them, the place of a random source; all of MathAPI are as well."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A task with the tools that it is played on.
@@ -50,10 +64,21 @@ class Stage:
     Args:
         task: The task.
         kind: Whose tools answer.
+        instance: The state of the real classes at the turn's start, for `hybrid`.
     """
 
     task: Task
     kind: Kind = "real"
+    instance: JsonObject = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        self.instance.update(clone(self.task.real.initial_state) if self.kind == "hybrid" else {})
+
+    def advance(self, played: Played) -> None:
+        """Run the turn's plan on the real classes, as an agent would that carries it out after each turn."""
+        for call in played.rehearsal["plan"]:
+            if self.kind == "hybrid" and call["name"] in self.task.real.owners:
+                self.task.real.simulate(call["name"])(self.instance, **call["args"])
 
     @property
     def start(self) -> JsonObject:
@@ -78,9 +103,9 @@ class Stage:
         return {**laid_out(state), RUNTIME: hidden}
 
     @property
-    def knobs(self) -> dict[str, tuple[str, ...]]:
+    def knobs(self) -> dict[str, Any]:
         """The knobs that follow from it."""
-        return {"ladder": LADDERS[self.kind]}
+        return {"ladder": LADDERS[self.kind], "reads": "real" if self.kind == "hybrid" else "simulated"}
 
     def toolkit(self, turn: int) -> Toolkit:
         """The tools of a turn."""
@@ -96,11 +121,29 @@ class Stage:
 
     def _spec(self, name: str) -> ToolSpec:
         """A tool as documented; with its contract, or a copy of its class, where this stage has them."""
-        real, is_ruled = self.task.real, self.kind == "contract" or self.acts
-        if is_ruled and real.owners[name] == FILES and name in contracted():
-            return contracted()[name]
-        spec = documents(real.owners[name])[name]
-        return replace(spec, simulate=real.simulate(name), result=None) if self.acts else spec
+        real, is_ruled = self.task.real, self.kind in ("contract", "hybrid") or self.acts
+        known = contracted() if is_ruled and real.owners[name] == FILES else {}
+        spec = known.get(name) or documents(real.owners[name])[name]
+        if self.kind == "hybrid":
+            return self._opened(spec)
+        return replace(spec, simulate=real.simulate(name), result=None) if self.acts and name not in known else spec
+
+    def _opened(self, spec: ToolSpec) -> ToolSpec:
+        """The tool with its effect, and a read with its real function; results of the classes are right unchecked."""
+        if not READS.match(spec.name) and self.task.real.owners[spec.name] != "MathAPI":
+            return replace(spec, effect="write", stated=True)
+
+        def real(**args: Json) -> Any:
+            answer = self.task.real.simulate(spec.name)(clone(self.instance), **args)
+            if not is_refusal(answer):
+                return answer
+            block: Any = {
+                "type": "text",
+                "text": answer if isinstance(answer, str) else json.dumps(answer),
+            }
+            return ToolMessage([block], status="error", tool_call_id="")
+
+        return replace(spec, effect="read", stated=True, real=real, result=None)
 
 
 @cache

@@ -40,9 +40,10 @@ class MultiTurn(Suite):
 
     With --tools real the benchmark's executable classes answer (the rung `python`, on a copy of the task state). With
     contract, model or schema the planner works on simulated tools, as in the paper: the file system by its contracts
-    and the rest by a model, or by made-up values where none is given; all by a model; all by made-up values. Either way
-    the plan that comes out runs on the real classes and is scored officially, and beside the score stands whether the
-    verdict agrees with it, by rung and by class, and where it does not, why.
+    and the rest by a model, or by made-up values where none is given; all by a model; all by made-up values. With
+    hybrid, reads run on the real classes, as the plans of the turns before have left them, and writes are as with
+    contract. Either way the plan that comes out runs on the real classes and is scored officially, and beside the score
+    stands whether the verdict agrees with it, by rung and by class, and where it does not, why.
 
     The planner is the ground truth, its first attempts spoilt with --sabotage, a file of recorded trajectories, or a
     model. Plans are left in the official result format as `result/*_result.json` in the run's folder. With --then MODEL
@@ -61,6 +62,7 @@ class MultiTurn(Suite):
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED} --then openai:gpt-5-mini "
         "--model openai:gpt-5-mini --limit 20",
         "--category multi_turn_base --model openai:gpt-5-mini --limit 20",
+        "--category multi_turn_base --tools hybrid --limit 20",
         "--category multi_turn_base --tools contract --model openai:gpt-5-mini --limit 20 --trials 5",
     )
 
@@ -70,8 +72,9 @@ class MultiTurn(Suite):
         add = parser.add_argument
         told = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three ({MULTI_TURN[0]})"
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=told)
-        told = "real, contract (the file system's; the rest by model or made up), model, schema (made up); agent: the "
-        told += "agent rehearses on contract and copies, then acts; agent-apart: on copies that draw otherwise"
+        told = "real, contract (the file system's; the rest by model or made up), hybrid (reads real, writes as "
+        told += "contract), model, schema (made up); agent: the agent rehearses on contract and copies, then acts; "
+        told += "agent-apart: on copies that draw otherwise"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {told} (real)")
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
         add("--unchecked", action="store_true", help="recorded calls: any tool of the classes, any arguments")

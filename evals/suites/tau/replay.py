@@ -13,8 +13,9 @@ from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import Json, JsonObject, Role
-from gecko_graph.task_state.patch import apply_patch, json_equal
+from gecko_graph.task_state.patch import json_equal
 from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.turn import states_of
 
 FAILED = "Error"
 """How the result of a call begins that the real tool has refused."""
@@ -99,7 +100,7 @@ def replay(
         "refused": [_tell(call, found) for call, found in refused if call.succeeded],
         "refused_failed": [_tell(call, found) for call, found in refused if not call.succeeded],
         **spoil(conversation.calls, toolkit),
-        **_held(apply_patch(given, attempt["change"]), conversation.calls),
+        **_held(states_of(given, attempt)[1], conversation.calls),
         "rungs": {"python": len(outcomes)},
         "usage": usage,
     }
