@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, Toolkit, create_gecko, format_run
+from gecko_graph import GeckoContext, Scenario, Toolkit, create_gecko, format_run
 from gecko_graph.agent import create_gecko_agent
 from gecko_graph.display import html_page
 from gecko_graph.display.drafts import Drafts, list_events
+from gecko_graph.errors import ScenarioError
 from gecko_graph.events import Reader, stream_options
 from gecko_graph.nodes.rounds import is_observed
 from gecko_graph.task_state.digest import digest
@@ -181,6 +182,13 @@ def test_a_run_that_pauses_before_the_judge_goes_on_with_what_was_observed():
     assert run["task_state"]["balances"] == {"K-4711": 380}
 
 
+def test_a_file_cannot_open_real_tools():
+    case = {"version": 1, "name": "x", "tools": [{"name": "look", "description": "", "parameters": {}}]}
+    turns = [{"user": "Look", "replies": {}}]
+    with pytest.raises(ScenarioError, match=r"limits.*GeckoContext"):
+        Scenario.from_dict({**case, "turns": turns, "limits": {"reads": "real"}})
+
+
 # the agent -----------------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +210,16 @@ def test_the_agent_books_what_executed_reads_show():
     assert out["execution"]["status"] == "done"
     assert bank.calls == ["balance_of", "balance_of", "pay"]  # rehearsed for real, then executed
     assert out["task_state"]["balances"] == bank.balances == {"K-4711": 380}
+
+
+def test_a_preview_shows_changes_and_not_what_was_observed():
+    models = {"planner": recorded(planner=[[LOOK, BILL, pay(120), SAY]])}
+    context = GeckoContext(reads="real")
+    agent = create_gecko_agent(Bank().toolkit(), models=models, checkpointer=InMemorySaver(), context=context)
+    assert "__interrupt__" in agent.invoke(TOLD, THREAD)
+    preview = agent.get_state(THREAD).values["preview"]
+    assert sorted(preview["changes"]) == ["add /paid/0 120", "replace /balances/K-4711 500 → 380"]
+    assert preview["calls"][0]["predicted"]["observed"][0]["value"] == 500
 
 
 def test_what_is_left_is_rehearsed_with_what_executed_reads_have_shown():

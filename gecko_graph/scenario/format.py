@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from ..context import GeckoContext
 from ..contracts.language.expression import check_expression
@@ -67,6 +67,13 @@ class ScenarioEntry(_Part):
     turns: list[TurnEntry] = Field(min_length=1)
     limits: GeckoContext = Field(default_factory=GeckoContext, strict=False)
     references: bool = False
+
+    @field_validator("limits")
+    @classmethod
+    def _simulated(cls, limits: GeckoContext) -> GeckoContext:
+        if limits.reads != "simulated":
+            raise ValueError("a file opens no real tool: in Python pass context=GeckoContext(reads='real')")
+        return limits
 
 
 def read_scenario(data: Any, *, where: str) -> ScenarioEntry:

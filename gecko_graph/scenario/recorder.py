@@ -32,8 +32,8 @@ from .tools import read_toolkit
 NO_REPLY = "(no reply)"
 """Recorded where a model did not answer: as unusable as that."""
 
-_LIVE_ONLY = {"token_budget", "time_budget_s"}
-"""Limits that stop a play elsewhere than the run: recorded models use other tokens and less time."""
+_LIVE_ONLY = {"token_budget", "time_budget_s", "reads"}
+"""Limits that stop a play elsewhere than the run (recorded models use other tokens, less time), or need real tools."""
 
 
 @dataclass(frozen=True, slots=True)

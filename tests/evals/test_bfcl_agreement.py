@@ -59,6 +59,28 @@ def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
     assert {name for turn in told["by_turn"] for name in turn["classes"]} <= {"GorillaFileSystem", "TicketAPI"}
 
 
+def test_with_real_reads_the_file_system_is_rehearsed_as_the_real_class_does_it(tasks):
+    stage = Stage(tasks[FILES_ONLY], "hybrid")
+    told = asyncio.run(by_truth(stage, Options()))
+    assert told["valid"]
+    assert [turn["word"] for turn in told["by_turn"]][:3] == ["accepted"] * 3
+    assert {"real", "contract"} <= set(told["rungs"])
+    assert stage.instance != stage.task.real.initial_state  # each turn's plan has been carried out
+    assert not any(turn["stale"] for turn in told["by_turn"])
+
+
+def test_only_reads_of_the_real_classes_are_opened(tasks):
+    tools = [tool for task in tasks.values() for tool in Stage(task, "hybrid").toolkit(0)]
+    assert all(tool.reads == (tool.real is not None) for tool in tools)
+    effects = {tool.name: tool.effect for tool in tools}
+    assert {effects.get(name, "write") for name in ("mkdir", "cd", "rm", "touch", "place_order", "lockDoors")} == {
+        "write"
+    }
+    assert {effects.get(name, "read") for name in ("ls", "find", "get_stock_info", "mean", "displayCarStatus")} == {
+        "read"
+    }
+
+
 def test_made_up_answers_are_refused_by_rule_and_the_cause_is_said(tasks):
     told = asyncio.run(by_truth(Stage(tasks[FILES_ONLY], "schema"), Options()))
     assert told["valid"]  # the plan is the ground truth: on the real classes it is right
