@@ -1,4 +1,4 @@
-"""Notebooks: the shipped one in a real Jupyter kernel, and what `watch` shows there, on a terminal and in a pipe."""
+"""Notebooks: the shipped ones in a real Jupyter kernel, and what `watch` shows there, on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.runs_to_show import RUN
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "examples" / "rehearse.ipynb"
+ACT = ROOT / "examples" / "act.ipynb"
 
 LIVE = """
 import threading
@@ -64,19 +65,25 @@ class Part(HTMLParser):
         self.text += data + " "
 
 
-@pytest.fixture(scope="module")
-def executed():
-    """The notebook after a kernel has run it, with three more cells."""
+def execute(path, *more):
+    """The code cells of a notebook after a kernel has run it, with more cells."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    for source in ("format_run(run)", "print(repr(str(format_run(run))[:9]), repr(format_run(run)) != '')", LIVE):
+    notebook = nbformat.read(path, as_version=4)
+    for source in more:
         notebook.cells.append(nbformat.v4.new_code_cell(source))
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Jupyter's own
         patch.setenv("PYTHONPATH", str(ROOT))
         nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@pytest.fixture(scope="module")
+def executed():
+    return execute(
+        NOTEBOOK, "format_run(run)", "print(repr(str(format_run(run))[:9]), repr(format_run(run)) != '')", LIVE
+    )
 
 
 def printed_by(cell):
@@ -119,6 +126,36 @@ def test_the_notebook_runs_without_jupyter(capsys):
     assert "[1] error    placeOrder" in printed, "watched in a pipe"
     assert "attempt 1: placeOrder error" in printed
     assert "accepted {'name': 'Lena Brandt', 'credit': 8.6} {}" in printed
+
+
+def test_the_agent_s_notebook_shows_preview_execution_and_drift_in_a_real_kernel():
+    cells = execute(ACT)
+    asked, acted, asked_again, acted_again = (shown(cells[number]) for number in (2, 4, 6, 7))
+    for data in (asked, acted, asked_again, acted_again):
+        assert len(data) == 1, "one view a run"
+        assert Part(data[0]["text/html"]).turns == 1
+    preview = Part(asked[0]["text/html"]).text
+    assert "accepted, 3 of 3" in preview
+    assert "Waiting for a decision on 3 calls" in preview
+    assert "$.order_id: its value is the real $.order_id" in preview
+    done = Part(acted[0]["text/html"]).text
+    assert "Carried out done: 5 real calls, no drift" in done
+    assert "A-1001" in done
+    assert "from state" not in done, "the rehearsal is of the cell before"
+    assert "Waiting for a decision on 1 call" in Part(asked_again[0]["text/html"]).text
+    assert "predicted → real 96.0 → 77.4" in Part(acted_again[0]["text/html"]).text
+    assert "drift value $.balance" in " ".join(acted_again[0]["text/plain"].split())
+
+
+def test_the_agent_s_notebook_runs_without_jupyter(capsys):
+    namespace = {}
+    for cell in json.loads(ACT.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [], "commit it without outputs"
+            exec(compile(ast.parse("".join(cell["source"])), "act.ipynb", "exec"), namespace)
+    printed = capsys.readouterr().out
+    assert "the agent's task state is the shop's: True" in printed
+    assert "carried out  done: 1 real call, 1 drifted" in printed
 
 
 def test_an_unfinished_rehearsal_has_a_view_too():
