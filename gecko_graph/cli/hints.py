@@ -57,12 +57,8 @@ def _suggest(word: str, options: Sequence[str]) -> str:
         if "--task" in options:
             return "to give a task: FILE --task TEXT"
         return "to name the output: -o OUT" if "--output" in options else ""
-    if "--set" in options and name in _knob_names():
-        return f"to set a knob: --set {name}=VALUE"
-    return did_you_mean(word.partition("=")[0], options).strip(" ()")
-
-
-def _knob_names() -> Sequence[str]:
     from ..context import GeckoContext  # here, because it is slow to import and seldom needed
 
-    return list(GeckoContext.model_fields)
+    if "--set" in options and name in GeckoContext.model_fields:
+        return f"to set a knob: --set {name}=VALUE"
+    return did_you_mean(word.partition("=")[0], options).strip(" ()")

@@ -119,19 +119,20 @@ def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
     if options.thread and not options.save:
         raise GeckoError("--thread needs --save FILE: it names a run in that file")
     check_target("--html", options.html)
-    if options.json != "-":
-        check_target("--json", options.json)
+    check_target("--json", options.json)
 
 
 def check_target(option: str, target: str | None) -> None:
-    """Check that the file of an option can be written.
+    """Check that the file of an option, if there is one, can be written; `-` is the standard output.
 
     Raises:
         GeckoError: It cannot.
     """
-    if target and Path(target).is_dir():
+    if not target or target == "-":
+        return
+    if Path(target).is_dir():
         raise GeckoError(f"{option} {target}: is a folder: give a file")
-    if target and not os.access(Path(target).absolute().parent, os.W_OK):
+    if not os.access(Path(target).absolute().parent, os.W_OK):
         raise GeckoError(f"{option} {target}: cannot be written")
 
 

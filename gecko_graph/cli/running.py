@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -18,7 +17,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from rich.console import Console
 from rich.text import Text
 
-from ..display.live import Progress, progress
+from ..display.live import progress
 from ..display.words import clean, prose
 from ..errors import GeckoError
 from ..graph import Gecko
@@ -27,7 +26,7 @@ from ..scenario import Recorder, Scenario, examples, play, shipped
 from ..scenario.identity import check_same, has_identity
 from ..scenario.play import read_verdicts, unanswered
 from ..scenario.recorder import check_target as check_record_target
-from ..state import JsonObject, Role
+from ..state import Role
 from ..toolkit.selection import find_size_problems
 from . import saving
 from .history import read_turns, show_given, write_page
@@ -209,39 +208,6 @@ def _check_saved(
     return scenario, earlier
 
 
-class _TurnDisplay:
-    """Shows each turn while it runs."""
-
-    def __init__(self, console: Console, given: JsonObject) -> None:
-        self._console = console
-        self._given = given
-        self._stack = ExitStack()
-        self._progress: Progress | None = None
-
-    def __enter__(self) -> _TurnDisplay:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._stack.close()
-
-    def begin(self, task: str) -> None:
-        """Show the task of a turn that begins, and the state that the first one starts from."""
-        self._console.print(Text.assemble(("task ", "bold"), prose(task)))
-        show_given(self._console, self._given)
-        self._given = {}
-        self._progress = self._stack.enter_context(progress(self._console))
-
-    def take(self, event: dict[str, Any]) -> None:
-        """Show an event."""
-        if self._progress is not None:
-            self._progress.on_event(event)
-
-    def end(self, output: Mapping[str, Any]) -> None:
-        """Show the result of a turn."""
-        self._stack.close()
-        (self._progress or progress(self._console)).on_result(output["rehearsal"])
-
-
 def _run_turns(
     scenario: Scenario,
     gecko: Gecko,
@@ -253,20 +219,23 @@ def _run_turns(
 ) -> list[dict[str, Any]]:
     """Run and show the turns; return their outputs, of a run that was finished before the last one's."""
     outputs: list[dict[str, Any]] = []
-    with _TurnDisplay(console, {} if resume else scenario.state) as display:
-        handlers: dict[str, Callable[[Any], None]] = {
-            "turn": display.begin,
-            "event": display.take,
-            "output": display.end,
-        }
+    view, given = progress(console), {} if resume else scenario.state
+    with ExitStack() as stack:
         for kind, value in _run_in_thread(scenario, gecko, thread=thread, resume=resume, live=live):
-            handlers[kind](value)
-            if kind == "output":
+            if kind == "turn":
+                console.print(Text.assemble(("task ", "bold"), prose(value)))
+                show_given(console, given)
+                view, given = stack.enter_context(progress(console)), {}
+            elif kind == "event":
+                view.on_event(value)
+            else:
+                stack.close()
+                view.on_result(value["rehearsal"])
                 outputs.append(value)
-        if not outputs:
-            console.print(Text(f"{clean(thread)} was finished before", "dim"))
-            outputs.append(_read_finished(gecko, thread))
-            display.end(outputs[0])
+    if not outputs:
+        console.print(Text(f"{clean(thread)} was finished before", "dim"))
+        outputs.append(dict(gecko.get_state({"configurable": {"thread_id": thread}}).values))
+        view.on_result(outputs[0]["rehearsal"])
     return outputs
 
 
@@ -280,45 +249,31 @@ def _run_in_thread(
     """
     queue: SimpleQueue[tuple[str, Any]] = SimpleQueue()
 
+    def put(kind: str) -> Callable[[Any], None]:
+        return lambda value: queue.put((kind, value))
+
     def work() -> None:
+        listeners: dict[str, Any] = {"on_event": put("event"), "on_turn": put("turn")}
         try:
-            turns = play(
-                scenario,
-                gecko,
-                thread_id=thread,
-                on_event=lambda event: queue.put(("event", event)),
-                on_turn=lambda task: queue.put(("turn", task)),
-                resume=resume,
-                durability="sync",
-            )
-            for output in _stop_at_unanswered(turns, live):
+            for output in play(scenario, gecko, thread_id=thread, resume=resume, durability="sync", **listeners):
                 queue.put(("output", output))
+                if unanswered(output, live):
+                    break
         except BaseException as error:  # noqa: BLE001 - raised again in the main thread
             queue.put(("error", error))
         queue.put(("over", None))
 
     Thread(target=work, daemon=True, name="gecko-graph run").start()
-    while True:
-        try:
-            kind, value = queue.get(timeout=WAKE_S)  # Windows delivers Ctrl-C only between two waits
-        except Empty:
-            continue
+    for kind, value in iter(lambda: _take(queue), ("over", None)):
         if kind == "error":
             raise value
-        if kind == "over":
-            return
         yield kind, value
 
 
-def _stop_at_unanswered(turns: Iterator[dict[str, Any]], live: Collection[Role]) -> Iterator[dict[str, Any]]:
-    for output in turns:
-        yield output
-        if unanswered(output, live):
-            return
-
-
-def _read_finished(gecko: Gecko, thread: str) -> dict[str, Any]:
-    return dict(gecko.get_state({"configurable": {"thread_id": thread}}).values)
+def _take(queue: SimpleQueue[Any]) -> Any:
+    while True:
+        with suppress(Empty):
+            return queue.get(timeout=WAKE_S)  # Windows delivers Ctrl-C only between two waits
 
 
 def _write_json(target: str, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> None:
@@ -331,8 +286,4 @@ def _write_json(target: str, scenario: Scenario, outputs: Sequence[Mapping[str, 
         for output in outputs
     ]
     document = {"scenario": scenario.name, "start_state": scenario.state, "turns": turns}
-    text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
-    if target == "-":
-        sys.stdout.write(text)
-        return
-    saving.write_text("--json", target, text)
+    saving.write_text("--json", target, json.dumps(document, ensure_ascii=False, indent=1) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -69,15 +70,18 @@ def describe_threads(saved: SqliteSaver) -> str:
 
 
 def write_text(option: str, target: str, text: str) -> None:
-    """Write the file of an option.
+    """Write the file of an option; `-` is the standard output.
 
     Raises:
         GeckoError: It cannot be written.
     """
+    if target == "-":
+        sys.stdout.write(text)
+        return
     try:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise GeckoError(f"{option} {target}: {error.strerror}") from None
+        raise GeckoError(f"{option} {target}: cannot be written: {error.strerror}") from None
 
 
 def _read_only(file: Path) -> sqlite3.Connection:

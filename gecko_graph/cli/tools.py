@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from ..display.words import clean, counted, cut
 from ..documents import format_document
-from ..errors import GeckoError
 from ..models.answer import answer
 from ..models.factory import Models
 from ..scenario import read_toolkit
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.converter import convert as conversion
 from .models import build_models, check_model_options
-from .options import check_files, choose
+from .options import check_files, check_target, choose
+from .saving import write_text
 from .screen import screen
 
 DESCRIPTION_CHARS = 300
@@ -42,24 +39,23 @@ def tools(options: argparse.Namespace) -> int:
     if len(toolkit):
         _print_problems(toolkit, console)
     else:
-        console.print(
-            Text("It has no operations under `paths`, so there is nothing to rehearse. Webhooks are not tools.")
-        )
+        console.print("It has no operations under `paths`, so there is nothing to rehearse. Webhooks are not tools.")
     return 0
 
 
 def convert(options: argparse.Namespace) -> int:
     """Write tools as an OpenAPI document; with a model, complete them first."""
     check_model_options(options)
-    target = Path(options.output)
-    to_stdout = options.output == "-"
     check_files([("IN", options.source)], [("-o", options.output)])
+    check_target("-o", options.output)
     toolkit, failures = choose(read_toolkit(options.source, allow_remote=options.allow_remote), options), list[str]()
     if options.model:
         toolkit, failures = complete(toolkit, Models.bind(build_models(options)[0]))
-    _write(toolkit.to_openapi(), target, to_stdout=to_stdout)
+    target = options.output
+    write_text("-o", target, format_document(toolkit.to_openapi(), Path(target).suffix))
     console = screen(stderr=True)
-    console.print(Text(f"{counted(len(toolkit), 'tool')} written to {'the standard output' if to_stdout else target}"))
+    shown = "the standard output" if target == "-" else target
+    console.print(Text(f"{counted(len(toolkit), 'tool')} written to {shown}"))
     for failure in failures:
         console.print(Text(clean(failure), "yellow"))
     _print_problems(toolkit, console)
@@ -83,15 +79,9 @@ def _format_head(tool: ToolSpec) -> Text:
     required = tool.parameters.get("required", [])
     names = ", ".join(clean(name) if name in required else f"{clean(name)}?" for name in parameters)
     head = Text.assemble((clean(tool.name), "bold"), f"({names})  ", (tool.effect or "read or write", "cyan"))
-    return head.append("".join(f", {rung}" for rung in _model_free_rungs(tool)), "green")
-
-
-def _model_free_rungs(tool: ToolSpec) -> Iterator[str]:
-    """Yield what could answer a call of the tool without a model."""
-    if tool.contract is not None:
-        yield "contract"
-    if tool.examples:
-        yield counted(len(tool.examples), "example")
+    without_model = ["contract"] if tool.contract is not None else []
+    without_model += [counted(len(tool.examples), "example")] if tool.examples else []
+    return head.append("".join(f", {rung}" for rung in without_model), "green")
 
 
 def _shorten(description: str) -> str:
@@ -109,14 +99,3 @@ def _print_problems(toolkit: Toolkit, console: Console) -> None:
     for message, names in sorted(by_message.items(), key=lambda entry: -len(entry[1])):
         more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
         console.print(Text.assemble((f"  {clean(message)}: ", "yellow"), clean(", ".join(names[:NAMES_SHOWN])), more))
-
-
-def _write(document: Any, target: Path, *, to_stdout: bool) -> None:
-    text = format_document(document, target.suffix)
-    if to_stdout:
-        sys.stdout.write(text)
-        return
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise GeckoError(f"{target}: cannot be written: {error.strerror}") from None

@@ -49,9 +49,8 @@ class Drafts:
         number = event["attempt"]
         if event["type"] == "gecko.attempt" or number not in self._attempts:
             self._attempts[number] = {"number": number, "steps": []}
-        draft = self._attempts[number]
-        _HANDLERS.get(event["type"], _ignore)(draft, event)
-        return draft
+        _update(self._attempts[number], event)
+        return self._attempts[number]
 
 
 def is_finished(draft: Mapping[str, Any]) -> bool:
@@ -103,36 +102,22 @@ def list_events(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         )
 
 
-def _ignore(draft: Draft, event: Mapping[str, Any]) -> None:
-    del draft, event
-
-
-def _begin(draft: Draft, event: Mapping[str, Any]) -> None:
-    draft["start_digest"] = event["digest"]
-
-
-def _call(draft: Draft, event: Mapping[str, Any]) -> None:
-    draft["steps"].append({"call": event["call"]})
-
-
-def _complain(draft: Draft, event: Mapping[str, Any]) -> None:
-    _step(draft, event)["complaints"] = event["complaints"]
-
-
-def _answer(draft: Draft, event: Mapping[str, Any]) -> None:
-    outcome = {**{key: event[key] for key in ANSWER_KEYS}, "patch": []}
-    marks = {key: event[key] for key in ("unclear", "stale") if event.get(key)}
-    _step(draft, event)["outcome"] = outcome | marks
-
-
-def _change(draft: Draft, event: Mapping[str, Any]) -> None:
-    outcome = _step(draft, event).setdefault("outcome", {})
-    outcome["patch"] = event["patch"] or []
-    outcome.update({key: event[key] for key in ("refused", "race", "observed") if event.get(key)})
-
-
-def _judge(draft: Draft, event: Mapping[str, Any]) -> None:
-    draft.update({key: event[key] for key in VERDICT_KEYS if key in event})
+def _update(draft: Draft, event: Mapping[str, Any]) -> None:
+    match event["type"]:
+        case "gecko.attempt":
+            draft["start_digest"] = event["digest"]
+        case "gecko.call":
+            draft["steps"].append({"call": event["call"]})
+        case "gecko.complaint":
+            _step(draft, event)["complaints"] = event["complaints"]
+        case "gecko.result":
+            marks = {key: event[key] for key in ("unclear", "stale") if event.get(key)}
+            _step(draft, event)["outcome"] = {**{key: event[key] for key in ANSWER_KEYS}, "patch": [], **marks}
+        case "gecko.change":
+            marks = {key: event[key] for key in ("refused", "race", "observed") if event.get(key)}
+            _step(draft, event).setdefault("outcome", {}).update({"patch": event["patch"] or [], **marks})
+        case "gecko.verdict":
+            draft.update({key: event[key] for key in VERDICT_KEYS if key in event})
 
 
 def _step(draft: Draft, event: Mapping[str, Any]) -> Draft:
@@ -143,16 +128,6 @@ def _step(draft: Draft, event: Mapping[str, Any]) -> Draft:
     step = {"call": event["call"]}
     draft["steps"].append(step)
     return step
-
-
-_HANDLERS = {
-    "gecko.attempt": _begin,
-    "gecko.call": _call,
-    "gecko.complaint": _complain,
-    "gecko.result": _answer,
-    "gecko.change": _change,
-    "gecko.verdict": _judge,
-}
 
 
 def rehearsal_of(run: Any) -> Rehearsal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Any, Protocol
 
@@ -97,13 +97,11 @@ class LiveTree:
 
     def _picture(self) -> RenderableType:
         with self._lock:
-            return self._drawn(list(self._open.values()))
-
-    def _drawn(self, drafts: list[Draft]) -> RenderableType:
-        waiting = "; ".join(dict.fromkeys(filter(None, map(pending_calls, drafts))))
-        status = f"waiting for {words.clean(words.cut(waiting, 60))}" if waiting else "thinking"
-        self._spinner.update(text=Text(status, "dim"), style="dim")
-        return _Tail(Group(*(attempt_tree(draft) for draft in drafts), self._spinner))
+            drafts = list(self._open.values())
+            waiting = "; ".join(dict.fromkeys(filter(None, map(pending_calls, drafts))))
+            status = f"waiting for {words.clean(words.cut(waiting, 60))}" if waiting else "thinking"
+            self._spinner.update(text=Text(status, "dim"), style="dim")
+            return _Tail(Group(*(attempt_tree(draft) for draft in drafts), self._spinner))
 
 
 class _Tail:
@@ -124,7 +122,7 @@ class _Tail:
 
 
 def show(
-    console: Console, attempts: Iterable[Draft], rehearsal: Mapping[str, Any] | None, *, waiting: str = ""
+    console: Console, attempts: Iterable[words.Record], rehearsal: Mapping[str, Any] | None, *, waiting: str = ""
 ) -> None:
     """Print finished or interrupted attempts: trees on a terminal, else plain lines.
 
@@ -212,23 +210,11 @@ def event_lines(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from format_event(event)
 
 
-def _state(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield from words.format_supposed({"supposed_state": event})
-
-
 def _checklist(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for item in event["items"]:
         yield "expected", words.prose(item["description"])
     if event.get("failure"):
         yield "expected", f"no checklist: {words.prose(event['failure'])}"
-
-
-def _attempt(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "attempt", f"from state {event['digest'][:8]}"
-
-
-def _call(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "call", words.format_call(event["call"])
 
 
 def _complaint(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -271,10 +257,6 @@ def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "feedback", feedback
 
 
-def _execute(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "real", words.format_call(event["call"])
-
-
 def _executed(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     word = "in doubt" if event["status"] == "in_doubt" else event["status"]
     yield word, f"{event['call']['name']}: {words.format_result(event['result'])}"
@@ -288,16 +270,16 @@ def _sync(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "drift", f"{name}: {words.format_drift(drift)}"
 
 
-_LINES = {
-    "gecko.state": _state,
+_LINES: dict[str, Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]] = {
+    "gecko.state": lambda event: words.format_supposed({"supposed_state": event}),
     "gecko.checklist": _checklist,
-    "gecko.attempt": _attempt,
-    "gecko.call": _call,
+    "gecko.attempt": lambda event: [("attempt", f"from state {event['digest'][:8]}")],
+    "gecko.call": lambda event: [("call", words.format_call(event["call"]))],
     "gecko.complaint": _complaint,
     "gecko.result": _result,
     "gecko.change": _change,
     "gecko.verdict": _verdict,
-    "gecko.execute": _execute,
+    "gecko.execute": lambda event: [("real", words.format_call(event["call"]))],
     "gecko.executed": _executed,
     "gecko.sync": _sync,
 }
