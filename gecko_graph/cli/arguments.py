@@ -59,6 +59,7 @@ knobs (--set KEY=VALUE, as often as you like; the default in brackets):
   semantic_validation  ask a model about arguments whose meaning no rule decides (true)
   planner_view         the planner sees what real tools show: tools; or the state as well: summary (tools)
   ladder               who may answer a call, best first ([real, contract, python, example, model, schema])
+  reads                whether real tools answer reads that are stated to be such: simulated or real (simulated)
   unclear              a condition that cannot be evaluated: pass, refuse (null: refuse where the contract answers)
   simulation           result and change in one model reply: fused; or in two: separate (fused)
   parallel_calls       several calls in one message: serial, snapshot or strict (serial)
