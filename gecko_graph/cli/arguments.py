@@ -114,13 +114,8 @@ def build_parser() -> HintingParser:
     parser = HintingParser(prog="gecko-graph", **_format_help(_MAIN, _MAIN_EXAMPLES))
     parser.add_argument("--version", action="version", version=f"gecko-graph {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    _add_demo(commands)
-    _add_run(commands)
-    _add_record(commands)
-    _add_tools(commands)
-    _add_convert(commands)
-    _add_history(commands)
-    _add_completion(commands)
+    for add in (_add_demo, _add_run, _add_record, _add_tools, _add_convert, _add_history, _add_completion):
+        add(commands)
     return parser
 
 

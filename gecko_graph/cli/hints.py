@@ -18,7 +18,9 @@ class HintingParser(argparse.ArgumentParser):
         options, extra = self.parse_known_args(args, namespace)
         if extra:
             command = self.commands().get(getattr(options, "command", None) or "", self)
-            command.error(format_unrecognized(extra, command.options()))
+            listed = f"unrecognized argument{'s' if len(extra) > 1 else ''}: {shlex.join(extra)}"
+            suggestion = _suggest(extra[0], command.options())
+            command.error(f"{listed} ({suggestion})" if suggestion else listed)
         return options
 
     def error(self, message: str) -> NoReturn:
@@ -27,7 +29,10 @@ class HintingParser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            raise argparse.ArgumentError(None, _format_unknown_command(str(value), list(action.choices)))
+            known = list(action.choices)
+            message = f"unknown command {value!r}{did_you_mean(str(value), known)}; commands: {', '.join(known)}"
+            hint = f"; to rehearse a file: gecko-graph run {value}" if "." in str(value) else ""
+            raise argparse.ArgumentError(None, message + hint)
 
     def options(self) -> list[str]:
         """Return the parser's long options."""
@@ -37,18 +42,6 @@ class HintingParser(argparse.ArgumentParser):
         """Return the parsers of the commands by name."""
         groups = [action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction)]
         return {str(name): parser for choices in groups for name, parser in choices.items()}
-
-
-def format_unrecognized(extra: Sequence[str], options: Sequence[str]) -> str:
-    """Return the error for arguments that no option takes, with a suggestion for the first."""
-    listed = f"unrecognized argument{'s' if len(extra) > 1 else ''}: {' '.join(map(shlex.quote, extra))}"
-    suggestion = _suggest(extra[0], options)
-    return f"{listed} ({suggestion})" if suggestion else listed
-
-
-def _format_unknown_command(word: str, commands: Sequence[str]) -> str:
-    message = f"unknown command {word!r}{did_you_mean(word, commands)}; commands: {', '.join(commands)}"
-    return f"{message}; to rehearse a file: gecko-graph run {word}" if "." in word else message
 
 
 def _suggest(word: str, options: Sequence[str]) -> str:

@@ -34,7 +34,9 @@ def load_scenario(options: argparse.Namespace) -> Scenario:
     if options.file is not None and options.task is None:
         if options.state is not None:
             raise ScenarioError("--state belongs to a --task; a scenario holds its own state")
-        _check_example(options.file)
+        if options.file in examples() and not Path(options.file).exists():
+            hint = f"to run the example of this name: gecko-graph demo {options.file}"
+            raise ScenarioError(f"{options.file}: no such file; {hint}")
         scenario = Scenario.load(options.file, allow_outside=options.allow_outside)
     else:
         scenario = _build_task_scenario(options)
@@ -44,11 +46,6 @@ def load_scenario(options: argparse.Namespace) -> Scenario:
 def choose(toolkit: Toolkit, options: argparse.Namespace) -> Toolkit:
     """Return the tools that `--only` and `--tag` choose; all without them. Raises ToolkitError where none match."""
     return toolkit.select(match=options.only, tags=options.tag) if options.only or options.tag else toolkit
-
-
-def _check_example(file: str) -> None:
-    if file in examples() and not Path(file).exists():
-        raise ScenarioError(f"{file}: no such file; to run the example of this name: gecko-graph demo {file}")
 
 
 def _build_task_scenario(options: argparse.Namespace) -> Scenario:

@@ -96,9 +96,5 @@ def _translate_errors(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        reason = "not a file of saved runs" if _is_foreign(error) else str(error)
-        raise GeckoError(f"{path}: {reason}") from None
-
-
-def _is_foreign(error: sqlite3.Error) -> bool:
-    return "not a database" in str(error) or "no such table" in str(error)
+        is_foreign = "not a database" in str(error) or "no such table" in str(error)
+        raise GeckoError(f"{path}: {'not a file of saved runs' if is_foreign else error}") from None

@@ -141,7 +141,10 @@ def _format_problem(found: dict[str, Any]) -> str:
         return f"{_format_place(where)}: {_format_unknown(str(where[-1]), _known(where[:-1]))}"
     if where[-1] == "[key]":
         return f"{_format_place(where[:-2])}: unknown role {where[-2]!r}; roles: {', '.join(ROLES)}"
-    why = "is missing" if found["type"] == "missing" else _MESSAGES.get(found["type"], _lower_first(found["msg"]))
+    message = found["msg"].removeprefix("Input ")
+    why = (
+        "is missing" if found["type"] == "missing" else _MESSAGES.get(found["type"], message[:1].lower() + message[1:])
+    )
     return f"{_format_place(where)}: {why}"
 
 
@@ -154,11 +157,6 @@ _MESSAGES = {
     "too_short": "is empty",
     "string_too_short": "is empty",
 }
-
-
-def _lower_first(message: str) -> str:
-    message = message.removeprefix("Input ")
-    return message[:1].lower() + message[1:]
 
 
 def _known(where: tuple[Any, ...]) -> list[str]:

@@ -94,7 +94,7 @@ def play(
         check_same(scenario, snapshot)
     kept = {key: value for key, value in (snapshot.metadata or {}).items() if key == START}
     config["metadata"] = metadata = {**describe_identity(scenario), **kept}
-    announce = on_turn or _ignore
+    announce = on_turn or (lambda task: None)
     messages = snapshot.values.get("messages", [])
     if resume and snapshot.tasks:
         announce(task_of(messages) if messages else scenario.turns[0].user)
@@ -131,10 +131,6 @@ def read_verdicts(gecko: Gecko, thread_id: str) -> list[str]:
     now = gecko.get_state(config)
     finished = [entry.values for entry in begun] + ([] if now.tasks or unanswered(now.values) else [now.values])
     return [values["rehearsal"]["verdict"]["word"] for values in finished if values.get("rehearsal")]
-
-
-def _ignore(text: str) -> None:
-    del text
 
 
 def _run(

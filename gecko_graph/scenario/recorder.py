@@ -22,7 +22,8 @@ from ..models.formatting import text_of
 from ..models.node import NODE_STATE
 from ..models.recorded import call_prefix, planner_message
 from ..models.structured import raw_text
-from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
+from ..provenance import scalars
+from ..state import ROLES, Json, JsonObject, Role
 from .case import Scenario, Turn
 from .format import VERSION
 from .play import OnEvent, play, unanswered
@@ -36,14 +37,6 @@ _LIVE_ONLY = {"token_budget", "time_budget_s", "reads"}
 """Limits that stop a play elsewhere than the run (recorded models use other tokens, less time), or need real tools."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """A reply as JSON, and the part of the node's state that it may refer to."""
-
-    reply: Json
-    state: Mapping[str, Any]
-
-
 @dataclass(slots=True)
 class Recorder:
     """Keeps the replies of one run: `scenario.gecko(model=..., listen=recorder.listen)`, then `write`.
@@ -55,7 +48,8 @@ class Recorder:
     """
 
     scenario: Scenario
-    _heard: dict[tuple[int, Role, int, int], _Heard] = field(default_factory=dict)
+    _heard: dict[tuple[int, Role, int, int], tuple[Json, Mapping[str, Any]]] = field(default_factory=dict)
+    """By turn, role, attempt and question: a reply, and the part of the node's state that it may refer to."""
 
     def listen(self, ask: ModelAsk, dialogue: Dialogue) -> Dialogue:
         """Lead a dialogue to its end and keep its reply. After a repair that is the repaired one."""
@@ -70,14 +64,13 @@ class Recorder:
         place = (ask.where.turn, ask.role, ask.where.attempt, ask.where.question)
         state = {key: each for key, each in NODE_STATE.get().items() if key in _SOURCES}
         if ask.role != "planner":
-            self._heard[place] = _Heard(_helper_reply(reply, wrote), state)
+            self._heard[place] = (_helper_reply(reply, wrote), state)
         elif isinstance(reply.value, AIMessage):
             entry = _planner_reply(reply.value)
-            self._heard[place] = _Heard(entry, state)
+            self._heard[place] = (entry, state)
             made = planner_message(entry, prefix=call_prefix(place[0], place[2], place[3]))
-            message = replace_calls(reply.value, made.tool_calls)
-            broken = made.invalid_tool_calls
-            return Reply(message.model_copy(update={"invalid_tool_calls": broken}), None, reply.usage)
+            calls = {"invalid_tool_calls": made.invalid_tool_calls}
+            return Reply(replace_calls(reply.value, made.tool_calls).model_copy(update=calls), None, reply.usage)
         return reply
 
     def write(self, target: str | Path, outputs: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[str]:
@@ -114,11 +107,11 @@ class Recorder:
     def document(self, folder: Path, *, turns: int) -> JsonObject:
         """Return the scenario as its file holds it; its tools by their path from `folder`, or else inline."""
         scenario = self.scenario
-        replies = [self._replies(turn, plain=False) for turn in range(turns)]
-        has_references = replies != (plain := [self._replies(turn, plain=True) for turn in range(turns)])
+        replies = [self._replies(turn) for turn in range(turns)]
+        has_references = any("{{" in str(each) for _, each in scalars(replies, keys=True))
         shown = [
             {"user": turn.user, "checklist": _checklist(turn), "replies": each}
-            for turn, each in zip(scenario.turns, replies if has_references else plain, strict=False)
+            for turn, each in zip(scenario.turns, replies, strict=False)
         ]
         limits = scenario.limits.model_dump(mode="json", exclude_defaults=True, exclude=_LIVE_ONLY)
         told = {"state": scenario.state, "turns": [{key: each for key, each in turn.items() if each} for turn in shown]}
@@ -131,16 +124,15 @@ class Recorder:
             **({"limits": limits} if limits else {}),
         }
 
-    def _replies(self, turn: int, *, plain: bool) -> JsonObject:
+    def _replies(self, turn: int) -> JsonObject:
         """Return a turn's replies by role, each at its place: what was never asked in between can never be asked."""
-        made = {} if plain else self._made(turn)
+        made = self._made(turn)
         roles: dict[str, list[Any]] = {}
-        for (number, role, attempt, question), heard in sorted(self._heard.items()):
+        for number, role, attempt, question in sorted(self._heard):
             if number != turn:
                 continue
-            reply = heard.reply
-            if not plain:
-                reply = refer(reply, made.get(attempt, {}), known_calls(heard.state, attempt))
+            reply, state = self._heard[number, role, attempt, question]
+            reply = refer(reply, made.get(attempt, {}), known_calls(state, attempt))
             replies = roles.setdefault(role, [])
             if role == "planner":
                 _at(replies, attempt - 1, list).append(reply)
@@ -157,10 +149,10 @@ class Recorder:
         scenario = self.scenario
         schemas = [[tool.parameters, tool.result] for tool in scenario.tools]
         told = [scenario.state, schemas, [[each.user, list(each.checklist)] for each in scenario.turns]]
-        told += [heard.reply for (_, role, _, _), heard in self._heard.items() if role == "bootstrapper"]
+        told += [reply for (_, role, _, _), (reply, _) in self._heard.items() if role == "bootstrapper"]
         longest: dict[int, JsonObject] = {}
-        for (number, _, attempt, _), heard in self._heard.items():
-            known = known_calls(heard.state, attempt) if number == turn else {"calls": (), "turns": ()}
+        for (number, _, attempt, _), (_, state) in self._heard.items():
+            known = known_calls(state, attempt) if number == turn else {"calls": (), "turns": ()}
             if number == turn and len(known["calls"]) >= len(longest.get(attempt, {}).get("calls", ())):
                 longest[attempt] = known
         return {attempt: made_values(known, [join_texts(told)]) for attempt, known in longest.items()}
@@ -247,11 +239,11 @@ def _at(replies: list[Any], index: int, kind: type) -> Any:
 
 
 def _checklist(turn: Turn) -> list[Json]:
-    return [_item(item, number) for number, item in enumerate(turn.checklist, 1)]
-
-
-def _item(item: ChecklistItem, number: int) -> Json:
-    return item["description"] if item == {"id": f"item-{number}", "description": item["description"]} else dict(item)
+    """Return the items; the description alone of one that has nothing else."""
+    plain = [{"id": f"item-{n}", "description": item["description"]} for n, item in enumerate(turn.checklist, 1)]
+    return [
+        item["description"] if item == bare else dict(item) for item, bare in zip(turn.checklist, plain, strict=True)
+    ]
 
 
 def _tools(scenario: Scenario, folder: Path) -> Json:

@@ -75,17 +75,17 @@ def _has_description(schema: Any, whole: JsonObject) -> bool:
 
 def _schema_problems(tool: str, schema: JsonObject) -> Iterator[Problem]:
     for one in walk(schema):
-        choices = one.get("enum")
-        if "default" in one and isinstance(choices, list) and not _is_in_enum(one["default"], choices):
+        choices = (
+            [json.dumps(choice, sort_keys=True) for choice in one["enum"]]
+            if isinstance(one.get("enum"), list)
+            else None
+        )
+        if "default" in one and choices is not None and json.dumps(one["default"], sort_keys=True) not in choices:
             shown = json.dumps(one["default"])[:60]
             yield Problem(tool, "default", f"the default {shown} is outside its own enum: it is never filled in")
         for pattern in _patterns(one):
             if compile_pattern(pattern) is None:
                 yield Problem(tool, "pattern", f"the pattern {pattern[:60]!r} cannot be read: it decides nothing")
-
-
-def _is_in_enum(value: Any, choices: list[Any]) -> bool:
-    return json.dumps(value, sort_keys=True) in {json.dumps(one, sort_keys=True) for one in choices}
 
 
 def _patterns(schema: JsonObject) -> Iterator[str]:
@@ -97,14 +97,11 @@ def _patterns(schema: JsonObject) -> Iterator[str]:
 
 def _example_problems(tool: ToolSpec) -> Iterator[Problem]:
     for number, example in enumerate(tool.examples, 1):
-        wrong = find_faults(tool.parameters, example.args)
-        if wrong:
-            yield Problem(
-                tool.name, "example", f"the arguments of example {number} do not fit the parameters: {wrong[0]}"
-            )
-        wrong = find_faults(tool.result, example.result) if tool.result is not None else []
-        if wrong:
-            yield Problem(tool.name, "example", f"the result of example {number} does not fit its schema: {wrong[0]}")
+        here = f"of example {number} "
+        if wrong := find_faults(tool.parameters, example.args):
+            yield Problem(tool.name, "example", f"the arguments {here}do not fit the parameters: {wrong[0]}")
+        if tool.result is not None and (wrong := find_faults(tool.result, example.result)):
+            yield Problem(tool.name, "example", f"the result {here}does not fit its schema: {wrong[0]}")
 
 
 def _contract_problems(tool: ToolSpec) -> Iterator[Problem]:

@@ -34,6 +34,7 @@ _KEY_HEADER = re.compile(r"(?i)(x-)?idempotency[-_]?key")
 _SECRET_NAME = re.compile(
     r"(?i)(?:api|access|auth|secret|private|session|csrf|xsrf)[_-]?(?:key|token)|password|secret|credential"
 )
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _PLAIN_BODY = ANNOTATIONS | {"type", "properties", "required", "additionalProperties", "$defs"}
 
 
@@ -111,10 +112,7 @@ class ArgumentReader:
             item_place: Where that stands.
             path: The path template; a variable in it that no parameter declares becomes a text argument.
         """
-        found = {
-            **self._parameters(item, item_place),
-            **self._parameters(operation, place),
-        }
+        found = {**self._parameters(item, item_place), **self._parameters(operation, place)}
         for name in path_variables(path):
             found.setdefault(("path", name), Argument("path", name, {"type": "string"}, True))
         given = [one for key, one in found.items() if not self._is_credential(*key)]
@@ -239,17 +237,9 @@ def _read_encoding(media: Any) -> JsonObject:
 
 def _preference(media_type: str, listed: list[str]) -> tuple[int, int]:
     plain = media_type.partition(";")[0].strip().lower()
-    if plain == "application/json":
-        rank = 0
-    elif plain.endswith("+json"):
-        rank = 1
-    elif plain in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        rank = 2
-    elif plain == "*/*" or (plain.startswith("text/") and "xml" not in plain):
-        rank = 3
-    else:
-        rank = 4
-    return rank, listed.index(media_type)
+    is_text = plain == "*/*" or (plain.startswith("text/") and "xml" not in plain)
+    kinds = [plain == JSON_MEDIA, plain.endswith("+json"), plain in _FORMS, is_text, True]
+    return kinds.index(True), listed.index(media_type)
 
 
 def _inline_root_ref(schema: JsonObject) -> JsonObject:
@@ -318,9 +308,7 @@ def _examples_of(examples: dict[str, Json], name: str) -> dict[str, Json]:
 
 def _merge_arguments(named: dict[str, Argument], rest: JsonObject) -> JsonObject:
     defs: dict[str, Any] = {}
-    properties: dict[str, Any] = {}
-    for name, one in named.items():
-        properties[name] = _without_defs(one.schema, defs)
+    properties = {name: _without_defs(one.schema, defs) for name, one in named.items()}
     parameters: JsonObject = {"type": "object", "properties": properties}
     required = [name for name, one in named.items() if one.required]
     if required or "required" in rest:

@@ -17,9 +17,9 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_core.messages import ToolMessage
 
@@ -53,8 +53,7 @@ class _Failed(Exception):
         self.sent = sent
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     status: int
     headers: httpx.Headers
     content: bytes

@@ -243,7 +243,7 @@ class _DocumentReader:
             result=self._schemas.restore_names(response.schema) if response and response.schema is not None else None,
             effect=effect,
             tags=read_tags(operation.get("tags")),
-            examples=_examples(arguments, response) if effect == "read" else (),
+            examples=pair_examples(arguments.named, response) if effect == "read" and response else (),
             binding=HttpBinding(
                 method,
                 path,
@@ -334,10 +334,6 @@ def _assign_names(given: list[JsonObject], operations: list[tuple[str, str]]) ->
 
 def _rank(name: str, order: list[str]) -> int:
     return order.index(name) if name in order else len(order)
-
-
-def _examples(arguments: Arguments, response: Body | None) -> tuple[ToolExample, ...]:
-    return pair_examples(arguments.named, response.examples, response.schema) if response else ()
 
 
 def _apply_gecko_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolSpec:

@@ -84,18 +84,19 @@ def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: 
         if place == "body":
             members[wire] = value
         elif value is not None and place == "header":
-            headers[_header_name(wire)] = _format_header(value, style)
+            headers[_header_name(wire)] = _format_simple("", value, style, format_scalar)
         elif value is not None and place in ("query", "cookie"):
             pairs = [f"{key}={text}" for key, text in format_pairs(wire, value, style)]
             (query if place == "query" else cookies).extend(pairs)
-    query_text = ["&".join(query)] if query else []
     if cookies:
         headers["cookie"] = "; ".join(cookies)
     body = _body(tool, binding, members)
     headers |= {"content-type": body.pop("media")} if "media" in body else {}
     coded = [(name.encode(), _check_header(name, value).encode()) for name, value in headers.items()]
     try:
-        return httpx.Request(binding.method.upper(), "?".join([url, *query_text]), headers=coded, **body)
+        return httpx.Request(
+            binding.method.upper(), "?".join([url, "&".join(query)][: 1 + bool(query)]), headers=coded, **body
+        )
     except httpx.InvalidURL as error:
         raise CannotSend(f"the address cannot be used: {error}") from None
 
@@ -181,10 +182,6 @@ def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
         return
     for key, member in value.items() if isinstance(value, dict) else enumerate(value):
         yield from _leaves(f"{path}[{key}]", member)
-
-
-def _format_header(value: Json, style: JsonObject) -> str:
-    return _format_simple("", value, style, format_scalar)
 
 
 def _header_name(name: str) -> str:
