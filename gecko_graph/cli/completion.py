@@ -31,11 +31,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def completion(options: argparse.Namespace) -> int:
-    """Print the script for a shell.
-
-    Raises:
-        GeckoError: An unknown shell.
-    """
+    """Print the script for a shell. Raises GeckoError for an unknown one."""
     from .arguments import build_parser
 
     commands = build_parser().commands()

@@ -19,11 +19,7 @@ MODEL_OPTIONS = {
 
 
 def check_model_options(options: argparse.Namespace) -> None:
-    """Check that the options of a model come with a model.
-
-    Raises:
-        GeckoError: One of them is given without `--model` (or `--role-model`).
-    """
+    """Raise GeckoError where an option of a model is given without `--model` (or `--role-model`)."""
     if options.model or read_role_models(options):
         return
     for name, use in MODEL_OPTIONS.items():
@@ -32,11 +28,7 @@ def check_model_options(options: argparse.Namespace) -> None:
 
 
 def read_role_models(options: argparse.Namespace) -> dict[Role, str]:
-    """Return the model name of each role that `--role-model ROLE=NAME` gives one.
-
-    Raises:
-        ModelError: Not of this form, or an unknown role.
-    """
+    """Return the model name of each role that `--role-model ROLE=NAME` gives one. Raises ModelError."""
     by_role: dict[Role, str] = {}
     for entry in getattr(options, "role_model", None) or ():
         given, equals, name = entry.partition("=")
@@ -57,11 +49,7 @@ def live_roles(options: argparse.Namespace) -> frozenset[Role]:
 
 
 def build_models(options: argparse.Namespace) -> tuple[BaseChatModel | None, Mapping[Role, BaseChatModel]]:
-    """Return the model of all roles, if any, and those of single roles; one object for each name.
-
-    Raises:
-        ModelError: A model cannot be built.
-    """
+    """Return the model of all roles, if any, and those of single roles; one object for each name. Raises ModelError."""
     by_role = read_role_models(options)
     how = {"base_url": options.base_url, "timeout_s": options.timeout, "temperature": options.temperature}
     built = {name: factory.chat_model(name, **how) for name in {options.model, *by_role.values()} - {None}}

@@ -82,14 +82,9 @@ def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnaps
 
 
 def check_files(read: Sequence[tuple[str, str | Path | None]], written: Sequence[tuple[str, str | None]]) -> None:
-    """Check that no file is written which the same command reads, or writes something else to.
+    """Raise GeckoError, with both names, for a file that is written and that is also read, or written to otherwise.
 
-    Args:
-        read: Each input's name in messages, and its file.
-        written: Each output likewise; `-` is the standard output.
-
-    Raises:
-        GeckoError: One is; the message holds both names.
+    Inputs and outputs have their names in messages; `-` is the standard output.
     """
     others = [(name, Path(file)) for name, file in read if file]
     for name, file in ((name, Path(file)) for name, file in written if file and file != "-"):
@@ -101,11 +96,7 @@ def check_files(read: Sequence[tuple[str, str | Path | None]], written: Sequence
 
 
 def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
-    """Check that the options go together.
-
-    Raises:
-        GeckoError: Two of them do not, or one is incomplete.
-    """
+    """Raise GeckoError where two options do not go together, or one is incomplete."""
     check_model_options(options)
     inputs = [("FILE", options.file), ("--tools", options.tools), ("--state", options.state)]
     inputs.append(("the scenario's tools", scenario.tools_file))
@@ -120,11 +111,7 @@ def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
 
 
 def check_target(option: str, target: str | None) -> None:
-    """Check that the file of an option, if there is one, can be written; `-` is the standard output.
-
-    Raises:
-        GeckoError: It cannot.
-    """
+    """Raise GeckoError where the file of an option, if there is one, cannot be written; `-` is the standard output."""
     if not target or target == "-":
         return
     if Path(target).is_dir():
@@ -144,11 +131,7 @@ _MESSAGES = {
 
 
 def apply_settings(limits: GeckoContext, settings: Sequence[str]) -> GeckoContext:
-    """Return the knobs with each `KEY=VALUE` of `--set` applied.
-
-    Raises:
-        ScenarioError: An unknown knob, or a value that does not fit it.
-    """
+    """Return the knobs with each `KEY=VALUE` of `--set` applied. Raises ScenarioError."""
     changed = limits.model_dump()
     for setting in settings:
         key, equals, value = setting.partition("=")

@@ -17,15 +17,7 @@ SHOWN = 20
 
 @contextmanager
 def saver(path: str, *, new: bool) -> Iterator[SqliteSaver]:
-    """Open a saver that writes to a file.
-
-    Args:
-        path: The file.
-        new: Whether the file may be created.
-
-    Raises:
-        GeckoError: It cannot be opened, or is not a file of saved runs.
-    """
+    """Open a saver that writes to a file, which may be `new`. Raises GeckoError, also for another program's file."""
     if not new and not Path(path).is_file():
         raise GeckoError(f"{path}: no such file, so there is no run to resume")
     with _translate_errors(path), closing(sqlite3.connect(path, check_same_thread=False)) as connection:
@@ -42,11 +34,7 @@ def saver(path: str, *, new: bool) -> Iterator[SqliteSaver]:
 
 @contextmanager
 def reader(path: str) -> Iterator[SqliteSaver]:
-    """Open a saver that only reads.
-
-    Raises:
-        GeckoError: There is no such file, or it is not a file of saved runs.
-    """
+    """Open a saver that only reads. Raises GeckoError where there is no file of saved runs."""
     if not Path(path).is_file():
         raise GeckoError(f"{path}: no such file; `gecko-graph run ... --save {path}` creates one")
     with _translate_errors(path), closing(_read_only(Path(path))) as connection:
@@ -70,11 +58,7 @@ def describe_threads(saved: SqliteSaver) -> str:
 
 
 def write_text(option: str, target: str, text: str) -> None:
-    """Write the file of an option; `-` is the standard output.
-
-    Raises:
-        GeckoError: It cannot be written.
-    """
+    """Write the file of an option; `-` is the standard output. Raises GeckoError."""
     if target == "-":
         sys.stdout.write(text)
         return

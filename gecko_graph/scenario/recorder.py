@@ -42,9 +42,6 @@ class Recorder:
     """Keeps the replies of one run: `scenario.gecko(model=..., listen=recorder.listen)`, then `write`.
 
     The ids of the planner's calls become those of a recorded model, from which new identifiers follow.
-
-    Args:
-        scenario: What is run.
     """
 
     scenario: Scenario
@@ -74,12 +71,7 @@ class Recorder:
         return reply
 
     def write(self, target: str | Path, outputs: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[str]:
-        """Write the scenario, and play it.
-
-        Args:
-            target: A .yaml, .yml or .json file.
-            outputs: What the run's turns gave back.
-            force: Replace a file that exists.
+        """Write the scenario to a .yaml, .yml or .json file, and play it; `outputs` are those of the run's turns.
 
         Returns:
             What the play has come to in another way than the run, a line each.

@@ -41,12 +41,7 @@ _NAME = re.compile(r"(?!.*__)[A-Za-z]\w*", re.ASCII)
 
 
 def fill(reply: Json, where: str, attempt: int) -> Json:
-    """Return a reply with its references filled in from the run of the node that asks.
-
-    Args:
-        reply: The reply as its file holds it.
-        where: Its place in the file, for messages.
-        attempt: Number of the attempt, 0 outside of any.
+    """Return a reply with its references filled in from the run of the node that asks; `where` is for messages.
 
     Raises:
         EvaluationFailed: A reference names nothing that the run has, or cannot be read.
@@ -152,10 +147,8 @@ def _parts(text: str, where: str) -> list[str | Expression]:
 def made_values(known: JsonObject, elsewhere: Iterable[str]) -> Made:
     """Find the values that results have brought into the run: seen there first, and hardly there by chance.
 
-    Args:
-        known: `calls` and `turns`, see `known_calls`.
-        elsewhere: Texts that the values may come from as well: the task, the state, the tools' schemas. What stands in
-            one, or in an earlier call's arguments, is not made.
+    What stands in the texts `elsewhere` (task, state, the tools' schemas), or in an earlier call's arguments, is not
+    made. `known` is what `known_calls` returns.
     """
     found: Made = {}
     seen = [*elsewhere]
@@ -184,12 +177,7 @@ def refer(reply: Json, made: Made, known: JsonObject) -> Json:
     """Return a reply with references in place of made values, and what else looks like one escaped.
 
     A scalar is replaced as a whole, an identifier also within a text. `fill` gives back the same reply: where it would
-    not, nothing is replaced.
-
-    Args:
-        reply: What the model replied.
-        made: The values that results have made.
-        known: `calls` and `turns` at the time of the reply.
+    not, nothing is replaced. `known` is what `known_calls` returned at the time of the reply.
     """
     at = {key: path for key, (number, path) in made.items() if number < len(known["calls"])}
     inside = {str(value): path for (_, value), path in at.items() if _is_identifier(value)}

@@ -24,15 +24,9 @@ _SHOWN = 5
 def select_tools(
     tools: Sequence[ToolSpec], patterns: Mapping[str, Iterable[str] | str], broken: Iterable[Problem] = ()
 ) -> list[ToolSpec]:
-    """Return the tools that match a pattern of every kind that is given, in order.
+    """Return the tools that match a pattern of every kind that is given, in order; see `Toolkit.select`.
 
-    Args:
-        tools: The tools.
-        patterns: Kind (`names`, `match`, `tags`, `paths`) to patterns; see `Toolkit.select`.
-        broken: What was left out of the source, so that the error for its name gives the reason.
-
-    Raises:
-        ToolkitError: A pattern matches no tool, or no tool matches a pattern of every kind.
+    `broken` is what was left out of the source: an error for its name gives the reason.
     """
     chosen = list(tools)
     for kind, given in patterns.items():

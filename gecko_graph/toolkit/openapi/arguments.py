@@ -103,14 +103,9 @@ class ArgumentReader:
         self._keys = frozenset(keys)
 
     def read(self, operation: JsonObject, place: Place, *, item: JsonObject, item_place: Place, path: str) -> Arguments:
-        """Return the arguments of one operation.
+        """Return the arguments of one operation; the parameters of the path item that holds it count too.
 
-        Args:
-            operation: The operation.
-            place: Where it stands.
-            item: The path item that holds it; its parameters count too.
-            item_place: Where that stands.
-            path: The path template; a variable in it that no parameter declares becomes a text argument.
+        A variable in the path that no parameter declares becomes a text argument.
         """
         found = {**self._parameters(item, item_place), **self._parameters(operation, place)}
         for name in path_variables(path):
@@ -272,10 +267,7 @@ def _without_values(schema: Any) -> Any:
 def _members(schema: JsonObject, examples: dict[str, Json], *, optional: bool) -> tuple[list[Argument], JsonObject]:
     """Return an argument for each member of a plain body, and the keywords that concern the whole.
 
-    Args:
-        schema: The body's schema.
-        examples: The body's examples by name.
-        optional: True where the document says that the whole body may be left out.
+    It is optional where the document says that the whole body may be left out.
     """
     names, listed = schema.get("required", []), schema["properties"]
     arguments = [

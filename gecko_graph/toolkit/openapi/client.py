@@ -60,14 +60,7 @@ class _Answer(NamedTuple):
 
 
 class HttpFunction:
-    """The real function of one tool: takes its arguments by name, and `idempotency_key` where a header carries one.
-
-    Args:
-        tool: A tool with a binding.
-        base: The server's address.
-        credentials: Where the credentials come from.
-        client: Sends the requests; None for the default one.
-    """
+    """The real function of one tool: takes its arguments by name, and `idempotency_key` where a header carries one."""
 
     def __init__(self, tool: ToolSpec, base: str, credentials: Credentials, client: httpx.Client | None = None) -> None:
         binding = tool.binding

@@ -124,11 +124,7 @@ class Credentials:
                 raise ToolkitError(f"auth[{name!r}]: expected a text, 'env:NAME' or a plain function")
 
     def choose(self, security: Iterable[JsonObject], where: str) -> Secrets:
-        """Return the credentials of the first alternative that has all of its own.
-
-        Args:
-            security: The alternatives, as an `HttpBinding` has them.
-            where: The operation, for the message.
+        """Return the credentials of the first alternative (see `HttpBinding`) that has all of its own.
 
         Raises:
             GeckoError: No alternative has all; the message names the schemes and where their credentials come from.

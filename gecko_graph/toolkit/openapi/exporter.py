@@ -105,11 +105,8 @@ class _Writer:
     def document(self) -> JsonObject:
         """Return the document with what was added so far."""
         title = self._title
-        document: JsonObject = {
-            "openapi": "3.1.0",
-            "info": {"title": title or "Tools", "version": "1", **({} if title else {"x-gecko-title": title})},
-            "paths": self._paths,
-        }
+        info = {"title": title or "Tools", "version": "1", **({} if title else {"x-gecko-title": title})}
+        document: JsonObject = {"openapi": "3.1.0", "info": info, "paths": self._paths}
         document, schemas = self._schemas.write(document)
         components = {"schemas": schemas, "securitySchemes": self._schemes}
         if any(components.values()):
@@ -180,11 +177,8 @@ class _Writer:
             if one["in"] == "path" and one["name"] not in variables:
                 one["in"] = "query"
         declared = {one["name"] for one in listed if one["in"] == "path"}
-        listed += [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            for name in variables
-            if name not in declared
-        ]
+        undeclared = {"in": "path", "required": True, "schema": {"type": "string"}}
+        listed += [{"name": name, **undeclared} for name in variables if name not in declared]
         if (tool.idempotency or "").startswith("header:"):
             listed.append({"name": str(tool.idempotency)[7:], "in": "header", "schema": {"type": "string"}})
         unlike = {(one["in"], one["name"]): one for one in listed}
@@ -263,9 +257,7 @@ def _is_writable(binding: HttpBinding) -> bool:
     if binding.method not in METHODS or not binding.path.startswith("/"):
         return False
     try:
-        fields = [
-            name for _, name, form, conversion in string.Formatter().parse(binding.path) if name or form or conversion
-        ]
+        fields = [name for _, name, *how in string.Formatter().parse(binding.path) if name or any(how)]
     except ValueError:
         return False
     return list(dict.fromkeys(fields)) == path_variables(binding.path)

@@ -41,14 +41,7 @@ CHECKS: dict[str, _Check] = {
 def check_keyword(key: str, value: Any, place: Place, *, strict: bool) -> Any:
     """Return the keyword's value, put right where that is plain: numbers as titles, a name required twice.
 
-    Args:
-        key: The keyword.
-        value: What it holds.
-        place: Where it stands.
-        strict: True for plain JSON Schema, where limits that exclude must be numbers.
-
-    Raises:
-        ToolkitError: The keyword cannot hold this.
+    Strict is plain JSON Schema, where limits that exclude must be numbers. Raises ToolkitError.
     """
     check, wanted = CHECKS.get(key, (None, ""))
     if check is None:

@@ -174,11 +174,7 @@ class Documents:
         return value, place
 
     def resolve(self, reference: str, at: Place) -> Place:
-        """Return the place that a reference means.
-
-        Args:
-            reference: The text of the `$ref`.
-            at: Where the reference stands.
+        """Return the place that a reference means, which stands `at` another one.
 
         Raises:
             ToolkitError: It leads nowhere, or to where it may not; the message names `at`.

@@ -57,13 +57,7 @@ class CannotSend(ValueError):
 
 
 def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: Mapping[str, str]) -> httpx.Request:
-    """Return the request of a call, without credentials.
-
-    Args:
-        tool: A tool with a binding.
-        base: The server's address; its path is kept.
-        args: The call's arguments.
-        extra: Further headers, by name.
+    """Return the request of a call, without credentials; the server's path is kept, `extra` are further headers.
 
     Raises:
         CannotSend: An argument is missing or cannot travel where it must.

@@ -13,12 +13,7 @@ _BEARER: JsonObject = {"type": "http", "scheme": "bearer"}
 
 
 class ServerReader:
-    """Reads servers, security schemes and security requirements. OAuth 2 and OpenID Connect become bearer tokens.
-
-    Args:
-        documents: Where they stand.
-        root: The document itself.
-    """
+    """Reads servers, security schemes and security requirements. OAuth 2 and OpenID Connect become bearer tokens."""
 
     def __init__(self, documents: Documents, root: JsonObject) -> None:
         self._root, self._address = root, documents.root.document

@@ -63,9 +63,7 @@ def closure(names: list[str], needs: dict[str, list[str]]) -> list[str]:
 
 def with_defs(schema: JsonObject, defs: dict[str, Any]) -> JsonObject:
     """Return the schema with those of the definitions that it needs, and no others."""
-    body = {key: value for key, value in schema.items() if key != "$defs"}
-    needed = closure(defs_of(body), {name: defs_of(one) for name, one in defs.items()})
-    return {**body, "$defs": {name: defs[name] for name in needed}} if needed else body
+    return Simplifier().add_defs(_without_defs(schema), defs)
 
 
 def as_object(schema: Any) -> JsonObject:
@@ -99,7 +97,7 @@ class Simplifier:
         """Return a schema that means the same, with fewer definitions and without needless `allOf`."""
         if len(schema.get("$defs", ())) > MANY:
             return schema
-        schema = self._with_defs(_without_defs(schema), schema.get("$defs", {}))
+        schema = self.add_defs(_without_defs(schema), schema.get("$defs", {}))
         circular = self._circular(schema.get("$defs", {}))
         for _ in range(10):
             simpler = self._merge(self._inline(schema, circular))
@@ -114,7 +112,8 @@ class Simplifier:
             self._done[key] = (value, function(value))
         return self._done[key][1]
 
-    def _with_defs(self, body: JsonObject, defs: dict[str, Any]) -> JsonObject:
+    def add_defs(self, body: JsonObject, defs: dict[str, Any]) -> JsonObject:
+        """Return a schema with those of the definitions that it needs."""
         needed = closure(defs_of(body), {name: self._once(defs_of, one) for name, one in defs.items()})
         return {**body, "$defs": {name: defs[name] for name in needed}} if needed else body
 
@@ -128,7 +127,7 @@ class Simplifier:
             if self._once(_is_shallow, defs[name]) and (uses[name] == 1 or self._once(_is_small, defs[name])):
                 gone[name] = defs[name]
         kept = {name: self._fill(one, gone) for name, one in defs.items() if name not in gone}
-        return self._with_defs(as_object(_inline_refs(body, gone)), kept)
+        return self.add_defs(as_object(_inline_refs(body, gone)), kept)
 
     def _fill(self, definition: Any, gone: dict[str, Any]) -> Any:
         """Return a definition with those written out in it that are gone."""
