@@ -173,9 +173,7 @@ def read_turns(saver: BaseCheckpointSaver[str], thread: str) -> Iterator[SavedTu
         yield from _read_embedded(list(agent.get_state_history(config))[::-1])
     for snapshot in snapshots:
         ledger = snapshot.values.get("ledger")
-        # where only a turn's input is saved, the ledger is still that of the turn before
-        is_input = (snapshot.metadata or {}).get("source") == "input"
-        if ledger and not is_input and not any(task.name == "bootstrapper" for task in snapshot.tasks):
+        if ledger and not _opens_turn(snapshot):
             by_turn.setdefault(ledger["turn"], []).append(snapshot)
     now = gecko.get_state(config, subgraphs=True)
     for turn in sorted(by_turn):
@@ -254,6 +252,12 @@ def _follow_agent(values: Any, now: StateSnapshot | None) -> JsonObject:
     execution = {"status": "", "calls": values["journal"], "left": left}
     asked = follow_up({"__interrupt__": now.interrupts}) if now else {}
     return {**asked, **({"execution": execution} if values["journal"] else {})}
+
+
+def _opens_turn(snapshot: StateSnapshot) -> bool:
+    """Return True if a turn's input is saved, but the ledger is still that of the turn before."""
+    source = (snapshot.metadata or {}).get("source")
+    return source == "input" or any(task.name == "bootstrapper" for task in snapshot.tasks)
 
 
 def _build_turn(snapshots: Sequence[StateSnapshot], open_attempts: list[Draft]) -> SavedTurn:
