@@ -89,6 +89,8 @@ def recorded(monkeypatch):
 def test_python_blocks_run(path, recorded, tmp_path, monkeypatch, capsys):
     if "from langchain.agents" in path.read_text(encoding="utf-8"):
         pytest.importorskip("langchain")
+    if any("from_mcp" in text for text in blocks(path, "python")):
+        pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
     write_files(path, tmp_path)
     monkeypatch.chdir(tmp_path)
     namespace: dict = {"__name__": "docs"}
