@@ -6,12 +6,16 @@ installed beside each other.
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
+
 import pytest
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
 
+import httpx2
 from langchain_core.tools import StructuredTool, ToolException
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from gecko_graph import Toolkit
 from gecko_graph.models.work import Work, aperform
@@ -25,6 +29,17 @@ LAYOUTS = {
     "flat": lambda hint: {"title": None, "readOnlyHint": hint, "destructiveHint": None, "idempotentHint": None},
 }
 STRUCTURED = {**FINE, "structuredContent": {"id": 1, "item": "pen"}}
+
+
+@asynccontextmanager
+async def connected(url):
+    """A client as those packages use it; it keeps no connections, because the test's server closes each."""
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    async with (
+        httpx2.AsyncClient(limits=limits) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client
 
 
 def loaded(client, layout, hint):
@@ -50,7 +65,7 @@ def loaded(client, layout, hint):
 async def test_what_is_claimed_and_what_comes_back(layout):
     with http_server.serving() as here:
         wire = Wire(here)
-        async with Client(here.url) as client:
+        async with connected(here.url) as client:
             reads, toolkit = (Toolkit.from_tools([loaded(client, layout, hint)]) for hint in (True, False))
             assert [(each["order"].effect, each["order"].trusted) for each in (reads, toolkit)] == [
                 ("read", False),
@@ -79,7 +94,7 @@ ENDING = {"connection lost", "cut off", "too large"}
 async def test_a_lost_answer_is_in_doubt(fault):
     with http_server.serving() as here:
         wire = Wire(here)
-        async with Client(here.url) as client:
+        async with connected(here.url) as client:
             tool = Toolkit.from_tools([loaded(client, "nested", False)])["order"]
             wire.answer = {**LOST, **BROKEN}[fault]
             done = await aperform(Work(function=tool.real, kwargs={"item": "pen"}, then=as_answer))

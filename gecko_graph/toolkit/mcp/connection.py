@@ -41,13 +41,7 @@ from ..openapi.credentials import Credential, Secrets, read_credential
 _CLOSING_S = 10.0
 _RESULT: Any = TypeAdapter(dict[str, Any])  # the client would take an answer that breaks the tool's schema for none
 _SECRET = re.compile(r"auth|key|token|secret|cookie|passw|credential", re.IGNORECASE)
-_UNSENT = (
-    httpx2.ConnectError,
-    httpx2.ConnectTimeout,
-    httpx2.PoolTimeout,
-    httpx2.ProxyError,
-    httpx2.UnsupportedProtocol,
-)
+_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 @dataclass(slots=True)
@@ -142,7 +136,9 @@ class McpConnection:
     timeout_s: float = 30.0
     _task: asyncio.Task[None] | None = None
     _ready: asyncio.Future[ClientSession] | None = None
-    _stop: asyncio.Event | None = None
+    _live: ClientSession | None = None
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_closed: bool = False
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __repr__(self) -> str:
@@ -185,7 +181,9 @@ class McpConnection:
                 return self._read_result(name, result, exchange)
             except GeckoError:
                 raise
-            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever a client raises
+            except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and not self._is_closed:
+                    raise  # nobody waits any more
                 failed = error
             if is_last or session is None or not await self._can_repeat(failed, exchange, session):
                 break
@@ -193,6 +191,7 @@ class McpConnection:
 
     async def close(self) -> None:
         """End the connection; calls under way are in doubt."""
+        self._is_closed = True
         self._drop()
         if self._ending:
             await asyncio.wait(self._ending, timeout=_CLOSING_S)
@@ -200,6 +199,8 @@ class McpConnection:
     async def _session(self) -> ClientSession:
         if isinstance(self.target, ClientSession):
             return self.target
+        if self._is_closed:
+            raise GeckoError(f"the connection to the MCP server {self.label} is closed: nothing was sent")
         if self._ready is None or self._task is None or self._task.done():
             self._ready, self._stop = asyncio.get_running_loop().create_future(), asyncio.Event()
             self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
@@ -207,8 +208,8 @@ class McpConnection:
         return await asyncio.shield(self._ready)
 
     def _drop(self) -> None:
-        if self._task is not None and self._stop is not None:
-            self._stop.set()
+        self._stop.set()
+        if self._task is not None:
             self._ending.add(self._task)
             self._task.add_done_callback(self._ending.discard)
             self._task = None
@@ -219,6 +220,7 @@ class McpConnection:
         try:
             async with asyncio.timeout(self.timeout_s) as limit, self._open(exchange) as session:
                 limit.reschedule(None)
+                self._live = session
                 ready.set_result(session)
                 await stop.wait()
         except BaseException as error:  # noqa: BLE001 - a lost connection ends so; the next call opens another
@@ -233,7 +235,7 @@ class McpConnection:
             if isinstance(target, str):
                 # no connection is kept: one that the server closes meanwhile would leave a write in doubt
                 transport = _HttpTransport(limits=httpx2.Limits(max_keepalive_connections=0))
-                timeout = httpx2.Timeout(self.timeout_s, read=None)
+                timeout = httpx2.Timeout(self.timeout_s, read=300.0)
                 http = httpx2.AsyncClient(transport=transport, auth=self.auth, timeout=timeout, trust_env=False)
                 await stack.enter_async_context(http)
                 target = _watched(streamable_http_client(target, http_client=http, max_sse_event_size=MAX_BYTES))
@@ -272,12 +274,11 @@ class McpConnection:
             with suppress(Exception):
                 await _list_pages(session)
             return True
-        is_session_unknown = exchange.status == 404 and code == protocol.INVALID_REQUEST
-        is_closed = code == protocol.CONNECTION_CLOSED and not exchange.is_sent and not exchange.failure
-        if not (is_session_unknown or is_closed):
+        is_unknown = exchange.status == 404 and code == protocol.INVALID_REQUEST
+        if not is_unknown and (code != protocol.CONNECTION_CLOSED or exchange.is_sent or exchange.failure):
             return False
-        if self._ready is not None and self._ready.done() and self._ready.result() is session:
-            self._drop()  # unless another call has done so already
+        if session is self._live:  # else another call has opened the next one already
+            self._drop()
         return True
 
     def _reason(self, error: BaseException, exchange: _Exchange) -> str:
