@@ -206,3 +206,8 @@ def test_run_and_history_write_the_same_page(tmp_path, capsys):
 def test_a_wrong_target_is_refused_before_the_run(words, expected, capsys):
     assert main(words) == 2
     assert expected in capsys.readouterr().err
+
+
+def test_a_notebook_s_own_stylesheet_does_not_squeeze_the_labels():
+    style = html_part(RUN).partition("</style>")[0]
+    assert "dt { float: none; width: auto;" in style, "JupyterLab has 20 %, of which a letter a line is left"
