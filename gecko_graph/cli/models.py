@@ -12,9 +12,9 @@ from ..models import factory
 from ..state import ROLES, Role
 
 MODEL_OPTIONS = {
-    "--base-url": "it is the address of the model's server",
-    "--timeout": "it limits one reply of the model",
-    "--temperature": "it is the temperature of the model",
+    "base_url": "it is the address of the model's server",
+    "timeout": "it limits one reply of the model",
+    "temperature": "it is the temperature of the model",
 }
 
 
@@ -23,8 +23,8 @@ def check_model_options(options: argparse.Namespace) -> None:
     if options.model or read_role_models(options):
         return
     for name, use in MODEL_OPTIONS.items():
-        if getattr(options, name.strip("-").replace("-", "_")) is not None:
-            raise GeckoError(f"{name} needs --model: {use}")
+        if getattr(options, name) is not None:
+            raise GeckoError(f"--{name.replace('_', '-')} needs --model: {use}")
 
 
 def read_role_models(options: argparse.Namespace) -> dict[Role, str]:

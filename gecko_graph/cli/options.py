@@ -22,11 +22,7 @@ from .models import check_model_options, live_roles
 
 
 def load_scenario(options: argparse.Namespace) -> Scenario:
-    """Return the scenario that the command names, or one made of its task and tools.
-
-    Raises:
-        GeckoError: Both or neither are given, or one of them is wrong.
-    """
+    """Return the scenario that the command names, or one made of its task and tools. Raises GeckoError."""
     if options.file is not None and options.tools is not None:
         raise ScenarioError(
             f"{options.file} and --tools {options.tools}: give one of them, and the task as --task TEXT"

@@ -122,17 +122,14 @@ def _create_gecko(scenario: Scenario, options: argparse.Namespace, saver: Any, r
 def _write_recording(
     recorder: Recorder, options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]], console: Console
 ) -> None:
+    out = options.out
     if unanswered(outputs[-1]):
-        console.print(
-            Text(f"recorded     nothing: {options.out} is not written, since a model did not answer", "yellow")
-        )
+        console.print(Text(f"recorded     nothing: {out} is not written, since a model did not answer", "yellow"))
         return
-    differences = recorder.write(options.out, outputs, force=options.force)
-    inside = (
-        Path(recorder.scenario.tools_file or options.out).resolve().is_relative_to(Path(options.out).resolve().parent)
-    )
-    command = shlex.join(["gecko-graph", "run", options.out, *([] if inside else ["--allow-outside"])])
-    console.print(Text(f"recorded     {options.out}; without a model: {command}"))
+    differences = recorder.write(out, outputs, force=options.force)
+    inside = Path(recorder.scenario.tools_file or out).resolve().is_relative_to(Path(out).resolve().parent)
+    command = shlex.join(["gecko-graph", "run", out, *([] if inside else ["--allow-outside"])])
+    console.print(Text(f"recorded     {out}; without a model: {command}"))
     for difference in differences:
         console.print(Text(f"hint         played without a model it differs: {clean(difference)}", "yellow"))
 

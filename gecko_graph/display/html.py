@@ -14,13 +14,7 @@ _PAGES = Path(__file__).resolve().parent / "pages"
 
 
 def render(template: str, *, folder: Path = _PAGES, **values: Any) -> str:
-    """Return a rendered template.
-
-    Args:
-        template: File name in `folder` or in this package's `pages`; `base.html` is what a page extends.
-        folder: Folder of further templates.
-        values: Values of the template; all but `Markup` is escaped.
-    """
+    """Return a template of `folder` or of this package's `pages`, rendered; all values but `Markup` are escaped."""
     return _environment(folder).get_template(template).render(values)
 
 

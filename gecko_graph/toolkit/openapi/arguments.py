@@ -91,10 +91,7 @@ class Body:
 class ArgumentReader:
     """Reads the arguments of a document's operations.
 
-    Args:
-        documents: Where they stand.
-        schemas: Reads their schemas.
-        keys: Place and lower-case name of parameters that are credentials.
+    `keys` are place and lower-case name of parameters that are credentials.
     """
 
     def __init__(self, documents: Documents, schemas: SchemaReader, *, keys: Iterable[tuple[str, str]] = ()) -> None:

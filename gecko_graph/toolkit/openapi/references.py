@@ -115,13 +115,9 @@ def _object_to_json(value: Mapping[Any, Any], place: Place) -> JsonObject:
 
 
 class Documents:
-    """The user's document and those that it refers to, each read once.
+    """The user's document (a path, an `https` address, a dict) and those that it refers to, each read once.
 
-    Args:
-        source: Path of a file, `https` address, or the document as a dict.
-        allow_remote: Whether references to the web are followed.
-        label: Name of a dict in messages.
-        parsed: What the file holds, where it has been read already.
+    `label` names a dict in messages; `parsed` is what the file holds, where it has been read already.
 
     Raises:
         ToolkitError: The document cannot be read.

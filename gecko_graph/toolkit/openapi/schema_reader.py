@@ -26,8 +26,7 @@ from ...schemas.subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
 from ...schemas.tidy import TYPES
 from ...state import Json, JsonObject
 from ..names import unique_name
-from .discriminators import branch_values, with_property_values
-from .keywords import check_keyword, make_nullable
+from .keywords import branch_values, check_keyword, make_nullable, with_property_values
 from .references import Documents, Place, error_at, expect_object, json_type, list_items, member
 from .simplify import PREFIX, Simplifier, as_object, closure, combine, defs_of, in_place_defs, rename_defs
 
@@ -67,10 +66,7 @@ _HIDDEN: dict[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
 class SchemaReader:
     """Reads the schemas of a document and of those that it refers to.
 
-    Args:
-        documents: Where the schemas and what they refer to stand.
-        version: OpenAPI's version; `json` for plain JSON Schema, of which nothing is dropped.
-        types: What other names for types mean; None for any type.
+    The version `json` is plain JSON Schema, of which nothing is dropped; `types` is what other names for types mean.
     """
 
     def __init__(self, documents: Documents, *, version: Version, types: dict[str, str | None] | None = None) -> None:

@@ -61,10 +61,7 @@ class SchemaWriter:
     def number(self, schema: Any, *, within: JsonObject | None = None, name: str = "") -> Any:
         """Return a schema in short; `write` writes it out.
 
-        Args:
-            schema: The schema.
-            within: The schema that holds its `$defs`; itself by default.
-            name: What a component that is made of it is called, if nothing else names it.
+        Its `$defs` are those of the schema `within` which it stands; `name` is for a component that is made of it.
         """
         holder = within if within is not None else schema
         defs = holder.get("$defs") if isinstance(holder, dict) else None
