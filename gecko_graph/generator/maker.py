@@ -74,11 +74,7 @@ def make_value(
 class Maker:
     """Makes one value; used once.
 
-    Args:
-        schema: The schema; references point into it.
-        key: Seed of the dice.
-        args: The call's arguments, to be repeated where they fit.
-        subject: Name of the tool.
+    `key` is the seed of the dice; the call's arguments are repeated where they fit.
     """
 
     def __init__(self, schema: JsonObject, *, key: str, args: Mapping[str, Json], subject: str) -> None:

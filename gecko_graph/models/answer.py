@@ -30,11 +30,8 @@ def answer(
 ) -> list[Reply]:
     """Answer all asks of the list, at once where there are several.
 
-    Args:
-        asks: The questions, and functions to be run.
-        models: The models by role.
-        config: The node's config; its callbacks, tags and metadata are handed on to the models.
-        deadline: Until when models may answer, as `time.time()`.
+    The callbacks, tags and metadata of the node's config are handed on to the models, which may answer until the
+    deadline (as `time.time()`).
 
     Returns:
         One reply for each ask, in order. A model's fault is a failure in it.

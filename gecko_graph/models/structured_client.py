@@ -37,13 +37,7 @@ _Caller: TypeAlias = Callable[[list[BaseMessage]], ModelCall]
 
 
 class StructuredClient:
-    """One chat model. Shared by all its roles and by all runs: it keeps no trace of any.
-
-    Args:
-        model: The chat model.
-        prices: Price by model name.
-        prompts: The prompts of the roles.
-    """
+    """One chat model, with prices by model name. Shared by all its roles and by all runs: it keeps no trace of any."""
 
     def __init__(self, model: BaseChatModel, *, prices: Mapping[str, Price], prompts: Prompts) -> None:
         self.model = model

@@ -67,17 +67,11 @@ def play(
     resume: bool = False,
     durability: Durability | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Run a scenario's turns in order and yield the output of each.
+    """Run a scenario's turns in order on its graph, which has a checkpointer, and yield the output of each.
 
-    Args:
-        scenario: The case.
-        gecko: Its graph, with a checkpointer.
-        thread_id: The thread's name.
-        on_event: Called with each event as it happens.
-        on_turn: Called with the user's message when a turn begins or is resumed.
-        resume: Continue a thread that was interrupted, or whose turns are not all done. A last turn that no model
-            answered is repeated from its beginning.
-        durability: When checkpoints are written; `sync` loses nothing when the process dies.
+    With `resume` a thread goes on that was interrupted, or whose turns are not all done; a last turn that no model
+    answered is repeated from its beginning. `on_turn` is called with the user's message when a turn begins or is
+    resumed. With the durability `sync` nothing is lost when the process dies.
 
     Raises:
         ScenarioError: The thread to resume does not exist, or was made from another scenario; or it exists and

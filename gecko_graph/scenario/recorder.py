@@ -165,17 +165,8 @@ def record(
 ) -> list[dict[str, Any]]:
     """Run all turns of a scenario as `run_scenario` does, and write them with the replies as another one.
 
-    Args:
-        scenario: The case, or its file.
-        target: The scenario to write: a .yaml, .yml or .json file.
-        model: Replies in place of every recorded reply.
-        models: Reply in place of single roles' recorded replies.
-        base_url: Address of an OpenAI-compatible server, for models given as text.
-        force: Replace a file that exists.
-        on_event: Called with each event (`events.py`) as it happens.
-
-    Returns:
-        What the graph gave back, turn by turn.
+    Arguments and outputs are those of `run_scenario`; the `target` is a .yaml, .yml or .json file, and `force` replaces
+    one that exists.
 
     Raises:
         ScenarioError: The file exists or cannot be written; a turn was not answered; or what is written does not play

@@ -38,10 +38,7 @@ def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
 def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> list[str]:
     """Return JSON paths of optional arguments whose values rules decide, but not whether they should be given.
 
-    Args:
-        parameters: JSON Schema of the argument object.
-        args: Arguments that passed `complaints`.
-        places: The paths that `find_undecided` returned.
+    The arguments have passed `complaints`; `places` are what `find_undecided` returned for them.
     """
     rules = parameters.get("properties", {})
     free = [name for name in args if args[name] is not None and name not in parameters.get("required", ())]

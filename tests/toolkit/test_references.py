@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
-import urllib.request
+from functools import partial
 
+import httpx
 import pytest
 
 from gecko_graph.errors import ToolkitError
@@ -159,19 +159,23 @@ def test_path_items_by_reference():
 
 @pytest.fixture
 def pages(monkeypatch):
-    """What the web would answer, by address; what was asked for is in the list."""
-    known: dict[str, bytes] = {}
+    """What the web would answer, by address (a text is where it redirects to); what was asked for is in the list."""
+    known: dict[str, bytes | str] = {}
     asked: list[str] = []
 
-    class Opener:
-        def open(self, request: urllib.request.Request, timeout: float):
-            asked.append(request.full_url)
-            assert timeout <= 30
-            if request.full_url not in known:
-                raise OSError("no such host")
-            return io.BytesIO(known[request.full_url])
+    def answer(request):
+        asked.append(str(request.url))
+        if asked[-1] not in known:
+            raise httpx.ConnectError("no such host")
+        found = known[asked[-1]]
+        return (
+            httpx.Response(302, headers={"location": found})
+            if isinstance(found, str)
+            else httpx.Response(200, content=found)
+        )
 
-    monkeypatch.setattr(web.urllib.request, "build_opener", lambda *_: Opener())
+    client = partial(httpx.Client, transport=httpx.MockTransport(answer))
+    monkeypatch.setattr(web.httpx, "Client", client)
     return known, asked
 
 
@@ -211,9 +215,12 @@ def test_what_the_web_may_answer_is_limited(pages, monkeypatch):
             Toolkit.from_openapi(document({"$ref": f"https://a.example/{name}.json"}), allow_remote=True)
 
 
-def test_redirects_stay_on_https():
-    handler = web._HttpsOnly()
-    request = urllib.request.Request("https://a.example/x.json")
-    with pytest.raises(ToolkitError, match="redirects to"):
-        handler.redirect_request(request, io.BytesIO(), 302, "", {}, "http://a.example/x.json")
-    assert handler.redirect_request(request, io.BytesIO(), 302, "", {}, "https://b.example/x.json") is not None
+def test_redirects_stay_on_https(pages):
+    known, asked = pages
+    known["https://a.example/x.json"] = "https://b.example/x.json"
+    known["https://b.example/x.json"] = json.dumps(document({"type": "string"})).encode()
+    assert result("https://a.example/x.json", allow_remote=True) == {"type": "string"}
+    known["https://b.example/x.json"] = "http://a.example/x.json"
+    with pytest.raises(ToolkitError, match=r"redirects to 'http://a\.example/x\.json'"):
+        Toolkit.from_openapi("https://a.example/x.json", allow_remote=True)
+    assert asked[-1] == "https://b.example/x.json"

@@ -65,12 +65,10 @@ class OpenApiTools:
 def read_openapi(
     source: str | Path | Mapping[str, Any], *, allow_remote: bool = False, parsed: JsonObject | None = None
 ) -> OpenApiTools:
-    """Return all tools of an OpenAPI document.
+    """Return all tools of an OpenAPI document: a YAML or JSON file, a dict, or an `https` address.
 
-    Args:
-        source: Path of a YAML or JSON file, or the document as a dict. An `https` address where `allow_remote` is True.
-        allow_remote: Whether references to the web are followed (`https` only).
-        parsed: What the file holds, where it has been read already.
+    References to the web are followed, and an address is read, where `allow_remote` is True; `parsed` is what the file
+    holds, where it has been read already.
 
     Raises:
         ToolkitError: It is not an OpenAPI 3.0 or 3.1 document, or no operation is whole; the message names the place.

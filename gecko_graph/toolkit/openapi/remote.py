@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
-import urllib.error
-import urllib.request
-from typing import IO
+import httpx
 
 from ...documents import parse_document
 from ...errors import ToolkitError
@@ -13,24 +10,6 @@ from ...state import Json
 
 MAX_BYTES = 10_000_000
 TIMEOUT_S = 10.0
-
-
-class _HttpsOnly(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, but never away from https."""
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        """As urllib's, refusing other schemes."""
-        if not newurl.lower().startswith("https://"):
-            raise ToolkitError(f"{req.full_url}: redirects to {newurl!r}; only https addresses are read")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def fetch_document(url: str) -> Json:
@@ -41,18 +20,22 @@ def fetch_document(url: str) -> Json:
     """
     if not url.lower().startswith("https://"):
         raise ToolkitError(f"{url!r} cannot be read: only https addresses are")
-    opener = urllib.request.build_opener(_HttpsOnly)
+
+    def check(request: httpx.Request) -> None:
+        if request.url.scheme != "https":
+            raise ToolkitError(f"{url}: redirects to {str(request.url)!r}; only https addresses are read")
+
+    raw = bytearray()
+    client = httpx.Client(follow_redirects=True, timeout=TIMEOUT_S, event_hooks={"request": [check]})
     try:
-        with opener.open(
-            urllib.request.Request(url, headers={"User-Agent": "gecko-graph"}), timeout=TIMEOUT_S
-        ) as reply:
-            raw: bytes = reply.read(MAX_BYTES + 1)
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise ToolkitError(f"{url}: cannot be fetched: {error}") from None
-    if len(raw) > MAX_BYTES:
-        raise ToolkitError(f"{url}: larger than {MAX_BYTES // 1_000_000} MB; is this the right address?")
-    try:
-        text = raw.decode("utf-8-sig")
+        with client, client.stream("GET", url, headers={"User-Agent": "gecko-graph"}) as reply:
+            reply.raise_for_status()
+            for chunk in reply.iter_bytes():
+                raw += chunk
+                if len(raw) > MAX_BYTES:
+                    raise ToolkitError(f"{url}: larger than {MAX_BYTES // 1_000_000} MB; is this the right address?")
+        return parse_document(raw.decode("utf-8-sig"), where=url)
     except UnicodeDecodeError:
         raise ToolkitError(f"{url}: not UTF-8") from None
-    return parse_document(text, where=url)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ToolkitError(f"{url}: cannot be fetched: {str(error).partition(chr(10))[0]}") from None
