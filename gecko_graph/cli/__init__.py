@@ -14,12 +14,14 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 from ..errors import GeckoError
 from .arguments import build_parser
 
 __all__ = ["build_parser", "main"]
+
+Command: TypeAlias = Callable[[argparse.Namespace], int]
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -63,20 +65,15 @@ def _run_command(arguments: list[str]) -> int:
     if options.command is None:
         parser.print_help(sys.stderr)
         return 2
-    try:
-        return _load_command(options.command)(options)
+    try:  # imported here, so that `--help` does not wait for everything else
+        command: Command = getattr(import_module(_MODULES[options.command], __name__), options.command)
+        return command(options)
     except GeckoError as error:
         _print_error(str(error))
         return 2
     except KeyboardInterrupt as interrupted:
         _print_error(_format_interruption(arguments, options, saved=getattr(interrupted, "saved", False)))
         return INTERRUPTED
-
-
-def _load_command(name: str) -> Callable[[argparse.Namespace], int]:
-    """Return the command's function; imported here, so that `--help` does not wait for everything else."""
-    command: Callable[[argparse.Namespace], int] = getattr(import_module(_MODULES[name], __name__), name)
-    return command
 
 
 def _prepare_streams() -> None:

@@ -68,15 +68,11 @@ def write_page(target: str, turns: Sequence[SavedTurn], *, title: str) -> None:
     """Write a thread's turns as one HTML page."""
     from ..display.page import Turn, html_page  # here, because only `--html` needs the templates
 
-    pages = [
-        Turn(
-            {**(turn.rehearsal or {"attempts": [*turn.attempts, *turn.open_attempts]}), **turn.follow_up},
-            turn.task,
-            turn.start_state,
-            f"{turn.started_at} UTC, {turn.seconds:.1f} s" if turn.started_at else "",
-        )
-        for turn in turns
-    ]
+    pages = []
+    for turn in turns:
+        record = {**(turn.rehearsal or {"attempts": [*turn.attempts, *turn.open_attempts]}), **turn.follow_up}
+        note = f"{turn.started_at} UTC, {turn.seconds:.1f} s" if turn.started_at else ""
+        pages.append(Turn(record, turn.task, turn.start_state, note))
     saving.write_text("--html", target, html_page(*pages, title=title))
 
 

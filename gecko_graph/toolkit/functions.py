@@ -125,7 +125,7 @@ def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
     except (TypeError, ValueError, NameError, *_NO_JSON) as error:
         raise ToolkitError(f"{shown}: its signature cannot be read: {error}") from None
     docstring = read_docstring(function.__doc__)
-    result = _result_of(function, where=shown)
+    result = _schema_of(_return_annotation(function), where=shown)
     return ToolSpec(
         name=name,
         description=docstring.description,
@@ -256,10 +256,6 @@ def _langchain_result(tool: BaseTool, *, where: str) -> JsonObject | None:
     if tool.response_format == "content_and_artifact":
         parts = typing.get_args(_return_annotation(function))
         return {"type": "string"} if parts and parts[0] is str else None  # content blocks count as their text
-    return _result_of(function, where=where)
-
-
-def _result_of(function: Callable[..., Any], *, where: str) -> JsonObject | None:
     return _schema_of(_return_annotation(function), where=where)
 
 
@@ -277,7 +273,9 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
     """Return the JSON Schema of what is returned; None where it is unspecific or not JSON."""
-    if annotation in (Any, object) or _is_framework_type(annotation):
+    # a command or a message is addressed to the framework, not a result
+    parts = typing.get_args(annotation) or (annotation,)
+    if annotation in (Any, object) or any(map(_is_from_framework, parts)):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -286,11 +284,6 @@ def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
         except (*_NO_JSON, TypeError):
             return None
     return as_schema(_strip_titles(schema), where=f"{where}, result") or None
-
-
-def _is_framework_type(annotation: Any) -> bool:
-    """Return whether it is a command or a message: addressed to the framework, not a result."""
-    return any(_is_from_framework(part) for part in typing.get_args(annotation) or (annotation,))
 
 
 def _is_from_framework(annotation: Any) -> bool:

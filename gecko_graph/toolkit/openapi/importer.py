@@ -301,31 +301,25 @@ class _DocumentReader:
             if value is not None:
                 media = self._arguments.media(expect_object(value, where), where, direction="response")
                 found += [media] if media else []
-        for one in found:
-            if one.schema is not None:
-                return one
-        if codes and set(codes) <= _NO_CONTENT:
+        with_schema = [one for one in found if one.schema is not None]
+        if not with_schema and codes and set(codes) <= _NO_CONTENT:
             return Body({"type": "null"}, {}, here)
-        return found[0] if found else None
+        return next(iter([*with_schema, *found]), None)
 
 
 def _assign_names(given: list[JsonObject], operations: list[tuple[str, str]]) -> list[str]:
     """Return one name for each operation: those that were kept, then valid operationIds, then the others."""
-    names: dict[int, str] = {}
-    for index, one in enumerate(given):
-        if isinstance(one.get("x-gecko-name"), str) and one["x-gecko-name"]:
-            names[index] = one["x-gecko-name"]
+    kept = ((index, one.get("x-gecko-name")) for index, one in enumerate(given))
+    names = {index: name for index, name in kept if isinstance(name, str) and name}
     taken = {*names.values()}
-    for index, one in enumerate(given):
-        name = one.get("operationId")
-        if index not in names and isinstance(name, str) and VALID.fullmatch(name) and name not in taken:
+    ids = [name if isinstance(name := one.get("operationId"), str) else "" for one in given]
+    for index, name in enumerate(ids):
+        if index not in names and VALID.fullmatch(name) and name not in taken:
             names[index] = name
             taken.add(name)
-    for index, (one, (path, method)) in enumerate(zip(given, operations, strict=True)):
+    for index, (name, (path, method)) in enumerate(zip(ids, operations, strict=True)):
         if index not in names:
-            name = one.get("operationId")
-            wanted = valid_name(name) if isinstance(name, str) and name.strip() else operation_name(method, path)
-            names[index] = unique_name(wanted, taken)
+            names[index] = unique_name(valid_name(name) if name.strip() else operation_name(method, path), taken)
             taken.add(names[index])
     return [names[index] for index in range(len(given))]
 
