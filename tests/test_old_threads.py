@@ -88,6 +88,7 @@ def test_knobs_load_under_their_old_names():
     knobs = GeckoContext(**given).model_dump(mode="json")
     assert knobs.pop("parallel_calls") == given.pop("calls")
     assert knobs.pop("unclear") is None
+    assert knobs.pop("reads") == "simulated"
     assert knobs == given
 
 

@@ -82,6 +82,7 @@ class PlanResults:
                     self._named.setdefault(form, number)
             self._add(number, step)
         self._writes = [text for text, found in self._places.items() if _is_made(found[0], text)]
+        self._text = "\n".join(map(text_of, messages))
         self._held = _forms_in(messages) & wanted.union(*map(_keys, self._writes))
         self._held |= {form for form, _ in search_state(state, wanted.union(*map(_keys, self._writes)), set())}
 
@@ -135,6 +136,8 @@ class PlanResults:
 
     def _is_given(self, value: Json, number: int) -> bool:
         """Return whether conversation, state, or the arguments up to a call hold a value."""
+        if isinstance(value, str) and len(value) >= SHORTEST and value in self._text:
+            return True
         atoms = [{*atom.wholes} for atom in atoms_of(value)]
         held = whole_form(str(value)) in self._held or (atoms and all(forms & self._held for forms in atoms))
         return bool(held) or self._is_named(value, number)

@@ -176,12 +176,13 @@ def _openai(name: str, base_url: str | None, timeout_s: float, temperature: floa
 
 def _other(provider: str, name: str, given: Mapping[str, Any]) -> BaseChatModel:
     known = ("openai", *_PACKAGES)
+    unknown = (
+        f"unknown provider {provider!r}{did_you_mean(provider, known)}; known: {', '.join(known)}; a model of another "
+        "one is given as a chat model, in Python"
+    )
     if find_spec("langchain") is None:
         if provider not in known:
-            raise ModelError(
-                f"unknown provider {provider!r}{did_you_mean(provider, known)}; known: {', '.join(known)}; a model of "
-                "another one is given as a chat model, in Python"
-            )
+            raise ModelError(unknown)
         raise ModelError(f"provider {provider!r} needs two more packages: pip install langchain {_PACKAGES[provider]}")
     init_chat_model = import_module("langchain.chat_models").init_chat_model
 
@@ -190,9 +191,8 @@ def _other(provider: str, name: str, given: Mapping[str, Any]) -> BaseChatModel:
         made = init_chat_model(name, model_provider=provider, **options)
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
-        raise ModelError(
-            f"model '{provider}:{name}': {reason}{'' if provider in known else did_you_mean(provider, known)}"
-        ) from error
+        refused = reason.startswith("Unsupported provider")
+        raise ModelError(unknown if refused else f"model '{provider}:{name}': {reason}") from error
     if not isinstance(made, BaseChatModel):
         raise ModelError(f"model '{provider}:{name}': the provider gave no chat model")
     return made

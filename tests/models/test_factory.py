@@ -27,7 +27,7 @@ def no_key(monkeypatch):
         (":gpt-5-mini", "for example 'openai:gpt-5-mini'"),
         ("", "write 'provider:name'"),
         ("openai:gpt-5-mini", "set OPENAI_API_KEY"),
-        ("anthropic:claude", "pip install langchain langchain-anthropic"),
+        ("anthropic:claude", "pip install (langchain )?langchain-anthropic"),
         ("opnai:gpt-5-mini", r"unknown provider 'opnai' \(did you mean openai\?\)(?!.*pip)"),
         ("mistral:large", r"did you mean mistralai\?\)(?!.*pip)"),
         ("acme:large", r"unknown provider 'acme'; known: openai, (?!.*pip)"),
