@@ -71,3 +71,13 @@ def only_this_machine(monkeypatch):
         return connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+SLOW = frozenset((Path(__file__).with_name("slow.txt")).read_text(encoding="utf-8").splitlines())
+"""Tests of more than half a second, as measured (`pytest -m "not slow" -n 2 --durations=150`): not in the fast loop."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.nodeid in SLOW:
+            item.add_marker(pytest.mark.slow)
