@@ -21,6 +21,7 @@ from hypothesis import settings
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
 settings.register_profile("gecko", deadline=None)  # a busy machine is no failure
+settings.register_profile("gecko-fast", deadline=None, max_examples=50)  # for the fast loop; all of them in the whole
 settings.load_profile("gecko")
 
 
@@ -75,6 +76,11 @@ def only_this_machine(monkeypatch):
 
 SLOW = frozenset((Path(__file__).with_name("slow.txt")).read_text(encoding="utf-8").splitlines())
 """Tests of more than half a second, as measured (`pytest -m "not slow" -n 2 --durations=150`): not in the fast loop."""
+
+
+def pytest_configure(config):
+    if config.getoption("markexpr") == "not slow":
+        settings.load_profile("gecko-fast")
 
 
 def pytest_collection_modifyitems(items):
