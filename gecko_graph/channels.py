@@ -191,7 +191,7 @@ class Continued(TypedDict):
     steps: list[Step]
     """Calls that were really made since the given task state, with their outcomes: every attempt begins with them."""
     lesson: Lesson | None
-    """What the first attempt's planner is told."""
+    """What the first attempt's planner learns from it."""
     attempts: int
     """How many attempts the turn has had: theirs are numbered on from there."""
 

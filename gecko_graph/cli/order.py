@@ -69,9 +69,9 @@ def _show_preview(calls: list[PlannedCall], console: Console) -> None:
 
 
 def _is_approved(console: Console) -> bool:
-    """Ask; without a terminal nobody can answer, so that only --yes approves."""
+    """Ask; without a terminal only --yes approves."""
     if not sys.stdin.isatty() or not console.is_terminal:
-        console.print(Text("nobody can be asked here; --yes approves the plan", "yellow"))
+        console.print(Text("no terminal to ask on; --yes approves the plan", "yellow"))
         return False
     return console.input(QUESTION).strip().lower() in ("y", "yes")
 

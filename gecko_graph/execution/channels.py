@@ -61,7 +61,7 @@ class AgentState(TypedDict, total=False):
     """`review`, `begin_call`, `sync`: why the rest is rehearsed again, a key of `rehearsals`; empty where it is not;
     `edited` where a person has edited the plan, which is reviewed again."""
     lesson: Lesson | None
-    """`review`, `sync`: what the next rehearsal's planner is told."""
+    """`review`, `sync`: what the next rehearsal's planner learns."""
     preview: Preview | None
     """`rehearse`; `review` where the plan was edited."""
     approval: Approval | None

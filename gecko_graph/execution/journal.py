@@ -17,8 +17,8 @@ WAIT_S = 30.0
 """How long a checkpoint that is still being written is waited for."""
 
 NOT_DURABLE = (
-    "{tool} changes something, and the mark that it was started is in no checkpoint: after a crash nobody could tell "
-    "whether it ran. Give the agent, or the parent graph that it is embedded in, a checkpointer, and run it with "
+    "{tool} changes something, and the mark that it was started is in no checkpoint: after a crash it would not be "
+    "known whether it ran. Give the agent, or the parent graph that it is embedded in, a checkpointer, and run it with "
     "durability='sync' or 'async', not 'exit'"
 )
 

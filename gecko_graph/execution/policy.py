@@ -104,7 +104,7 @@ class ReviewPolicy:
         """Return what becomes of a call, and why.
 
         An argument with several possible sources is asked about whatever the policy. A write that rests on something
-        made up, or on a condition that could not be evaluated, is asked about, and refused where nobody is asked;
+        made up, or on a condition that could not be evaluated, is asked about, and refused where no person is asked;
         a rule can allow it.
 
         Args:

@@ -42,9 +42,9 @@ def answer(
         (reply,) = yield [ask_answer(state, scope, prompts, facts)]
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
     lines = [text or done_lines(execution), *facts]
-    told = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
+    record = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
     calls = remember_calls(state["steps"], budget=scope.context.view_chars)
-    message = AIMessage("\n".join(filter(None, lines)), name=NAME, response_metadata={NAME: {**told, "calls": calls}})
+    message = AIMessage("\n".join(filter(None, lines)), name=NAME, response_metadata={NAME: {**record, "calls": calls}})
     return {"execution": execution, "messages": [message], "again": ""}
 
 

@@ -165,7 +165,7 @@ def wait(seconds: float) -> Work:
 def resolve_doubt(
     state: AgentState, scope: NodeScope, *, toolkit: Toolkit, fresh: set[str]
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
-    """Settle a call of which nobody knows whether it took effect.
+    """Resolve a call of which it is not known whether it took effect.
 
     With an idempotency key it is made again with the same key; else a person says what became of it: `approve`: it did
     not happen, make it now; `respond`: it happened, and this is its result; `reject`: leave it.

@@ -106,13 +106,16 @@ class Recorder:
             for turn, each in zip(scenario.turns, replies, strict=False)
         ]
         limits = scenario.limits.model_dump(mode="json", exclude_defaults=True, exclude=_LIVE_ONLY)
-        told = {"state": scenario.state, "turns": [{key: each for key, each in turn.items() if each} for turn in shown]}
+        case = {
+            "state": scenario.state,
+            "turns": [{key: each for key, each in turn.items() if each} for turn in shown],
+        }
         return {
             "version": VERSION,
             "name": scenario.name,
             "tools": _tools(scenario, folder),
             **({"references": True} if has_references else {}),
-            **map_scalars(told, lambda text: mask(text.encode("utf-8", "replace").decode())),
+            **map_scalars(case, lambda text: mask(text.encode("utf-8", "replace").decode())),
             **({"limits": limits} if limits else {}),
         }
 
@@ -140,14 +143,14 @@ class Recorder:
         """Return the values that each attempt's results have made, by its number."""
         scenario = self.scenario
         schemas = [[tool.parameters, tool.result] for tool in scenario.tools]
-        told = [scenario.state, schemas, [[each.user, list(each.checklist)] for each in scenario.turns]]
-        told += [reply for (_, role, _, _), (reply, _) in self._heard.items() if role == "bootstrapper"]
+        texts = [scenario.state, schemas, [[each.user, list(each.checklist)] for each in scenario.turns]]
+        texts += [reply for (_, role, _, _), (reply, _) in self._heard.items() if role == "bootstrapper"]
         longest: dict[int, JsonObject] = {}
         for (number, _, attempt, _), (_, state) in self._heard.items():
             known = known_calls(state, attempt) if number == turn else {"calls": (), "turns": ()}
             if number == turn and len(known["calls"]) >= len(longest.get(attempt, {}).get("calls", ())):
                 longest[attempt] = known
-        return {attempt: made_values(known, [join_texts(told)]) for attempt, known in longest.items()}
+        return {attempt: made_values(known, [join_texts(texts)]) for attempt, known in longest.items()}
 
 
 _SOURCES = frozenset({"steps", "unjudged", "conversation", "messages"})

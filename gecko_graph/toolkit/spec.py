@@ -90,7 +90,7 @@ class ToolSpec:
 
     @property
     def trusted(self) -> bool:
-        """True if its user said that it changes nothing: for real, it needs no review and may be called again."""
+        """True if its user stated that it changes nothing: for real, it needs no review and may be called again."""
         return self.reads and (self.stated or self.opened)
 
 

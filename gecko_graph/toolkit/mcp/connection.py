@@ -183,7 +183,7 @@ class McpConnection:
                 raise
             except (Exception, asyncio.CancelledError) as error:
                 if isinstance(error, asyncio.CancelledError) and not self._is_closed:
-                    raise  # nobody waits any more
+                    raise  # no caller waits any more
                 failed = error
             if is_last or session is None or not await self._can_repeat(failed, exchange, session):
                 break

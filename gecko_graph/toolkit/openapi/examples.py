@@ -11,7 +11,7 @@ from .arguments import Argument, Body, parse_if_json
 
 
 def pair_examples(arguments: dict[str, Argument], response: Body) -> tuple[ToolExample, ...]:
-    """Return the examples whose arguments can be told.
+    """Return the examples whose arguments are known.
 
     A response example belongs to the request examples of the same name; an optional argument without one is absent. One
     without a partner of its name belongs to the examples without a name, if it is the only one, or to a call without
@@ -31,7 +31,7 @@ def pair_examples(arguments: dict[str, Argument], response: Body) -> tuple[ToolE
 
 
 def _example_args(arguments: dict[str, Argument], name: str, *, only: bool) -> JsonObject | None:
-    """Return the arguments that an example of this name is for; None where that cannot be told."""
+    """Return the arguments that an example of this name is for; None where that is not known."""
     named = any(name in one.examples for one in arguments.values())
     if name and not named and not only and any(one.examples for one in arguments.values()):
         return None
