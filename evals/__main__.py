@@ -52,7 +52,7 @@ Measures gecko_graph on real tasks, real tools and real models' calls. Suites:
   python -m evals judge --role-model judge=openai:gpt-5-mini       a model for one role
 
 A run that was stopped goes on when the same command is given again. Journal, summary and report lie under evals/out/.
-`python -m evals SUITE --help` tells a suite's options; a suite of your own is `package.module:ClassName`.
+`python -m evals SUITE --help` lists a suite's options; a suite of your own is `package.module:ClassName`.
 Exit code 0: all holds; 1: an expectation of the suite does not; 2: something is missing or wrong in the command."""
 
 
@@ -69,16 +69,16 @@ def main(argv: Sequence[str]) -> int:
         return 2
     if isinstance(suite, ModuleType):
         return int(suite.run(list(argv[1:])))
-    from .harness.command import run  # here, because a wrong name should be told at once
+    from .harness.command import run  # here, because a wrong name should be reported at once
 
     return run(suite, argv[1:], called=argv[0])
 
 
 def find(name: str) -> type[Suite] | ModuleType:
-    """The suite of this name, or a module with a `run(argv)` of its own.
+    """Return the suite of this name, or a module with a `run(argv)` of its own.
 
     Raises:
-        EvalError: There is none.
+        EvalError: No suite has this name.
     """
     if ":" in name:
         module, _, attribute = name.partition(":")

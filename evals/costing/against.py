@@ -31,10 +31,10 @@ _HOMES = {"evals/costing/costs.py": "evals.costing", "evals/costs.py": "evals"}
 
 
 def checked_folder(given: str) -> Path:
-    """The other checkout.
+    """Return the other checkout.
 
     Raises:
-        EvalError: It is none.
+        EvalError: The folder is not a checkout of this repository.
     """
     folder = Path(given).resolve()
     if not any((folder / path).is_file() for path in _HOMES):
@@ -43,19 +43,19 @@ def checked_folder(given: str) -> Path:
 
 
 def measure_in(folder: Path, expression: str) -> JsonObject:
-    """What a function of `evals.costing.costs` returns in a new process that imports the checkout in `folder`."""
+    """Run a function of `evals.costing.costs` in a new process that imports the checkout in `folder`."""
     home = next(home for path, home in _HOMES.items() if (folder / path).is_file())
     line = [sys.executable, "-c", _PROGRAM.format(home, expression)]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise EvalError(f"{folder}: {expression} failed: {done.stderr.strip()[-300:]}")
-    told: JsonObject = json.loads(done.stdout.splitlines()[-1])
-    return told
+    result: JsonObject = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def own_time(folder: Path, *, calls: int, turns: int = _TURNS) -> JsonObject:
-    """Own time beside empty nodes, of this checkout and of the other: `3 * turns` alternating pairs of each."""
+    """Return own time beside empty nodes, here and in the other checkout: `3 * turns` alternating pairs of each."""
     ratios: dict[str, list[float]] = {"here": [], "there": []}
     for _ in range(turns):
         for name, checkout in (("here", HERE), ("there", folder)):
@@ -64,29 +64,29 @@ def own_time(folder: Path, *, calls: int, turns: int = _TURNS) -> JsonObject:
 
 
 def prompt_tokens(folder: Path, kilobytes: int, way: str) -> JsonObject:
-    """Prompt tokens of the case here and there; tools, schemas and response formats count."""
+    """Return prompt tokens of the case here and there; tools, schemas and response formats count."""
     expression = f"calls_and_tokens({kilobytes}, {way!r})"
     here, there = (measure_in(checkout, expression)["tokens_in"] for checkout in (HERE, folder))
     return {"here": here, "there": there, "ratio": here / there}
 
 
 def tables(records: Sequence[Record]) -> Iterator[Figure]:
-    """What was measured in both, and its ratio."""
+    """Yield tables of what was measured in both, and its ratio."""
     times = Table("Own time beside empty nodes, and the same in the other checkout", ["", "here", "there", "ratio"])
     tokens = Table("Prompt tokens of the case, and in the other checkout", ["", "here", "there", "ratio"])
     for record in records:
-        name, told = record.id.partition(": ")[2], record.values
-        ratio = mean_of([told["ratio"]], tools="simulated")
-        if isinstance(told["here"], list):
-            both = (median_of(told[key], tools="simulated") for key in ("here", "there"))
+        name, values = record.id.partition(": ")[2], record.values
+        ratio = mean_of([values["ratio"]], tools="simulated")
+        if isinstance(values["here"], list):
+            both = (median_of(values[key], tools="simulated") for key in ("here", "there"))
             times.add(name, *both, ratio)
         else:
-            tokens.add(name, int(told["here"]), int(told["there"]), ratio)
+            tokens.add(name, int(values["here"]), int(values["there"]), ratio)
     yield from (table for table in (times, tokens) if table.rows)
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """At most so much of the other checkout's."""
+    """Yield the expectations: at most so much of the other checkout's."""
     for record in records:
         most = MOST_OWN_TIME if isinstance(record.values["here"], list) else MOST_TOKENS
         yield Expectation(f"{record.id}: at most {most} times the other checkout's", record.values["ratio"] <= most)

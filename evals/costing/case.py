@@ -47,9 +47,9 @@ CHECKLIST = [
     },
 ]
 
-# The first attempt makes temp in the wrong place; its mv then renames the report to temp, which is no error of the tool
-# and only the checklist finds. The task names every argument, so that the validator is asked of none: the case takes 20
-# model calls where a model simulates and 9 where contracts do and checks judge.
+# The first attempt makes temp in the wrong place; its mv then renames the report to temp, which is not an error of the
+# tool and only the checklist finds. The task names every argument, so that the validator is asked of none: the case
+# takes 20 model calls where a model simulates and 9 where contracts do and checks judge.
 PLANNER: list[list[dict[str, Any]]] = [
     [
         {"call": "mkdir", "args": {"dir_name": "temp"}},
@@ -68,13 +68,13 @@ PLANNER: list[list[dict[str, Any]]] = [
 
 
 def files_toolkit(*, contracts: bool) -> Toolkit:
-    """BFCL's file system; without contracts a model has to simulate it."""
+    """Return BFCL's file system; without contracts a model has to simulate it."""
     toolkit = Toolkit.from_openapi(TOOLS)
     return toolkit if contracts else Toolkit([replace(tool, contract=None) for tool in toolkit])
 
 
 def start_state(kilobytes: int, *, whole: bool) -> dict[str, Any]:
-    """The task's world, padded with other files to about so many kB; `whole` has all runtime variables."""
+    """Return the task's world, padded with other files to about so many kB; `whole` has all runtime variables."""
     document = folder({"final_report.pdf": file("Final report"), "previous_report.pdf": file("Previous report")})
     contents = {"document": document, "archive": folder({})}
     text = "The quick brown fox jumps over the lazy dog. " * 10
@@ -86,17 +86,17 @@ def start_state(kilobytes: int, *, whole: bool) -> dict[str, Any]:
 
 
 def folder(contents: dict[str, Any]) -> dict[str, Any]:
-    """A directory as the example's state holds it."""
+    """Return a directory as the example's state holds it."""
     return {"type": "directory", "contents": contents}
 
 
 def file(content: str) -> dict[str, Any]:
-    """A file as the example's state holds it."""
+    """Return a file as the example's state holds it."""
     return {"type": "file", "content": content}
 
 
 def recorded(*, latency_s: float = 0.0, token_s: float = 0.0, simulator: Sequence[Any] = ()) -> RecordedModel:
-    """A model that says what the case needs, in the fixed lengths."""
+    """Return a model that replies what the case needs, in the fixed lengths."""
     items = [{"description": item["description"]} for item in CHECKLIST]
     failed = {
         "items": [{"id": f"item-{n}", "status": "failed", "reason": "not so"} for n in (1, 2)],
@@ -116,7 +116,7 @@ def recorded(*, latency_s: float = 0.0, token_s: float = 0.0, simulator: Sequenc
 
 
 def simulator_replies(run: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What a model would have to say to simulate a run that contracts have simulated."""
+    """Return the replies of a model that simulates a run as contracts have simulated it."""
     return [
         {"status": step["outcome"]["status"], "result": step["outcome"]["result"], "patch": step["outcome"]["patch"]}
         for attempt in run["rehearsal"]["attempts"]
@@ -125,32 +125,32 @@ def simulator_replies(run: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def inputs(state: Mapping[str, Any], *, checks: bool) -> dict[str, Any]:
-    """The graph's input; without checks the checklist is left to the model."""
+    """Return the graph's input; without checks the checklist is left to the model."""
     given: dict[str, Any] = {"messages": [("user", TASK)], "task_state": state}
     return given | ({"checklist": CHECKLIST} if checks else {})
 
 
 def by_contract(model: RecordedModel, *, context: GeckoContext | None = None) -> Gecko:
-    """The rehearsal whose tools are contracts."""
+    """Return the rehearsal whose tools are contracts."""
     return create_gecko(files_toolkit(contracts=True), model=model, context=context)
 
 
 def by_model(*, kilobytes: int, latency_s: float = 0.0, token_s: float = 0.0) -> Gecko:
-    """The rehearsal whose tools a model simulates, with the words that the contracts would have said."""
+    """Return the rehearsal whose tools a model simulates, with the same results as the contracts give."""
     run = by_contract(recorded()).invoke(inputs(start_state(kilobytes, whole=True), checks=True))
     model = recorded(latency_s=latency_s, token_s=token_s, simulator=simulator_replies(run))
     return create_gecko(files_toolkit(contracts=False), model=model)
 
 
 class Swift(RecordedModel):
-    """Says what is recorded without reading what it is asked: to read a long conversation is a model's time."""
+    """Replies what is recorded without reading the prompt: to read a long conversation is a model's time."""
 
     def _reply(self, messages: Any, run_manager: Any, kwargs: Mapping[str, Any]) -> Any:
         return super()._reply([], run_manager, {key: value for key, value in kwargs.items() if key != "tool_chars"})
 
 
 def long_model(calls: int) -> Swift:
-    """A planner that makes so many calls, one a message, and then answers."""
+    """Return a planner that makes so many calls, one a message, and then answers."""
     names = [{"call": "touch", "args": {"file_name": f"file_{number}.txt"}} for number in range(calls)]
     return Swift(turns=[{"planner": [[*names, {"say": "done"}]], "validator": [{"problems": []}] * calls}])
 

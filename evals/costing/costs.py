@@ -27,21 +27,21 @@ IMPORTS = ("import gecko_graph", "from gecko_graph import create_gecko", "from l
 
 
 def timed(action: Callable[[], Any]) -> float:
-    """Seconds that an action takes."""
+    """Return the seconds that an action takes."""
     start = time.perf_counter()
     action()
     return time.perf_counter() - start
 
 
 def computed(action: Callable[[], Any]) -> float:
-    """Seconds of processor time that an action takes: what else runs on the machine does not count."""
+    """Return the seconds of processor time that an action takes: what else runs on the machine does not count."""
     start = time.process_time()
     action()
     return time.process_time() - start
 
 
 def peak_bytes(action: Callable[[], Any]) -> int:
-    """Bytes of Python objects that are alive at most, beyond those before."""
+    """Return the bytes of Python objects that are alive at most, beyond those before."""
     tracemalloc.start()
     try:
         action()
@@ -51,7 +51,7 @@ def peak_bytes(action: Callable[[], Any]) -> int:
 
 
 def stored_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes in a SQLite saver's tables."""
+    """Return the bytes in a SQLite saver's tables."""
     queries = (
         "select coalesce(sum(length(checkpoint) + length(metadata)), 0) from checkpoints",
         "select coalesce(sum(length(value)), 0) from writes",
@@ -60,7 +60,7 @@ def stored_bytes(connection: sqlite3.Connection) -> int:
 
 
 def checkpointed(create: Callable[[SqliteSaver], Gecko], given: Mapping[str, Any]) -> JsonObject:
-    """Supersteps and bytes that a run leaves in a SQLite saver."""
+    """Return the supersteps and bytes that a run leaves in a SQLite saver."""
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     create(SqliteSaver(connection)).invoke(dict(given), {"configurable": {"thread_id": "1"}})
     (steps,) = connection.execute("select count(*) from checkpoints").fetchone()
@@ -70,7 +70,7 @@ def checkpointed(create: Callable[[SqliteSaver], Gecko], given: Mapping[str, Any
 
 
 def calls_and_tokens(kilobytes: int, way: str) -> JsonObject:
-    """Calls and tokens of the case by role: simulated by a model, by contracts, or by contracts with rule checks."""
+    """Return calls and tokens of the case by role: simulated by a model, by contracts, or by contracts with checks."""
     state = case.start_state(kilobytes, whole=True)
     gecko = case.by_model(kilobytes=kilobytes) if way == "model" else case.by_contract(case.recorded())
     rehearsal = gecko.invoke(case.inputs(state, checks=way == "contract, checks"))["rehearsal"]
@@ -85,7 +85,7 @@ def calls_and_tokens(kilobytes: int, way: str) -> JsonObject:
 
 
 def own_time(*, calls: int, repeats: int = 5) -> JsonObject:
-    """Milliseconds of processor time a tool call, and of the same graph whose nodes do nothing; in turn, repeatedly."""
+    """Measure processor milliseconds a tool call, and of the same graph whose nodes do nothing; in turn, repeatedly."""
     context = GeckoContext.model_validate({"max_steps": calls + 1, "max_retries": 0})
     gecko = create_gecko(case.files_toolkit(contracts=True), model=case.long_model(calls), context=context)
     hollow = empty.create_empty(calls)
@@ -99,7 +99,7 @@ def own_time(*, calls: int, repeats: int = 5) -> JsonObject:
 
 
 def critical_path(*, scale: float, tasks: int) -> JsonObject:
-    """Seconds of some tasks at once with the stated model, beside the replies of one task that wait for each other.
+    """Measure some tasks at once with the stated model, beside the replies of one task that wait for each other.
 
     Bootstrapper and checklist are asked at the same time: only the longer of the two counts.
     """
@@ -116,8 +116,8 @@ def critical_path(*, scale: float, tasks: int) -> JsonObject:
 
 
 def import_time(statement: str, *, repeats: int = 5) -> JsonObject:
-    """Seconds that a statement takes in a new process."""
+    """Measure the seconds that a statement takes in a new process."""
     code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
     line = [sys.executable, "-c", code]
-    said = [subprocess.run(line, capture_output=True, text=True, check=True).stdout for _ in range(repeats)]
-    return {"seconds": [float(each) for each in said]}
+    outputs = [subprocess.run(line, capture_output=True, text=True, check=True).stdout for _ in range(repeats)]
+    return {"seconds": [float(each) for each in outputs]}

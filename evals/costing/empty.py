@@ -15,7 +15,7 @@ CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
 
 
 def create_empty(calls: int) -> Callable[[], Any]:
-    """A run of begin, and planner, validator, simulator, state_updater for each call; all empty."""
+    """Return a run of begin, and planner, validator, simulator, state_updater for each call; all empty."""
 
     def planner(state: AttemptState) -> dict[str, Any]:
         asked = state.get("asked", {}).get("planner", 0)

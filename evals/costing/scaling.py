@@ -1,7 +1,7 @@
 """How costs grow with the work: tool calls in one attempt, kilobytes of task state, tasks at once.
 
-Processor time is measured, so that other work on the machine does not count; the planner's model says what is recorded
-and does not read its prompt.
+Processor time is measured, so that other work on the machine does not count; the planner's model replies what is
+recorded and does not read its prompt.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AT_ONCE = (1, 4, 16, 64, 256)
 
 
 def by_steps(steps: int) -> JsonObject:
-    """One attempt of so many tool calls on 1 kB of state.
+    """Measure one attempt of so many tool calls on 1 kB of state.
 
     Returns:
         Processor seconds of the attempt, and of them those in which the planner's prompts are built and the model is
@@ -40,8 +40,8 @@ def by_steps(steps: int) -> JsonObject:
     gecko, given = create(), case.inputs(case.start_state(1, whole=True), checks=True)
     repeats = 5 if steps <= 100 else 3
     prompts = (planner, planner.build_messages.__name__)
-    told = (apart(lambda: gecko.invoke(given), prompts, (case.Swift, "invoke")) for _ in range(repeats))
-    seconds, model_seconds = min(told, key=lambda pair: pair[0] - pair[1])
+    times = (apart(lambda: gecko.invoke(given), prompts, (case.Swift, "invoke")) for _ in range(repeats))
+    seconds, model_seconds = min(times, key=lambda pair: pair[0] - pair[1])
     return {
         "seconds": seconds,
         "model_seconds": model_seconds,
@@ -51,19 +51,19 @@ def by_steps(steps: int) -> JsonObject:
 
 
 def least(work: Callable[[], object], repeats: int) -> float:
-    """Processor seconds of the cheapest of some runs: other work on the machine slows a processor down, never up."""
+    """Return processor seconds of the cheapest of some runs: other work slows a processor down, never up."""
     return min(computed(work) for _ in range(repeats))
 
 
 def long_attempt(steps: int) -> partial[Gecko]:
-    """Creates the graph that makes so many tool calls in one attempt."""
+    """Return a function that creates the graph that makes so many tool calls in one attempt."""
     context = GeckoContext.model_validate({"max_steps": steps + 1, "max_retries": 0})
     toolkit = case.files_toolkit(contracts=True)
     return partial(create_gecko, toolkit, model=case.long_model(steps), context=context)
 
 
 def apart(work: Callable[[], object], *places: tuple[Any, str]) -> tuple[float, float]:
-    """Processor seconds of some work, and of it those in these functions: `(module or class, name)`."""
+    """Return processor seconds of some work, and of it those in these functions: `(module or class, name)`."""
     spent = [0.0]
 
     def timed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,7 +83,7 @@ def apart(work: Callable[[], object], *places: tuple[Any, str]) -> tuple[float, 
 
 
 def by_state(kilobytes: int) -> JsonObject:
-    """The case on so many kilobytes of state: processor seconds, peak memory, bytes checkpointed, prompt tokens."""
+    """Measure the case on so many kilobytes of state: processor seconds, peak memory, bytes checkpointed, tokens."""
     given = case.inputs(case.start_state(kilobytes, whole=True), checks=True)
     model = case.recorded()
     create = partial(create_gecko, case.files_toolkit(contracts=True), model=model)
@@ -100,12 +100,12 @@ def by_state(kilobytes: int) -> JsonObject:
 
 
 def kept(create: partial[Gecko], saver: SqliteSaver) -> Gecko:
-    """The graph with a saver."""
+    """Create the graph with a saver."""
     return create(checkpointer=saver)
 
 
 def by_tasks(tasks: int) -> JsonObject:
-    """So many tasks at once in one event loop with a model that answers at once: tasks a second, memory."""
+    """Measure so many tasks at once in one event loop with a model that answers at once: tasks a second, memory."""
     gecko = case.by_contract(case.recorded())
     given = case.inputs(case.start_state(10, whole=True), checks=True)
     case.at_once(gecko, given, tasks=1)

@@ -39,7 +39,7 @@ CONTRACTS: dict[str, JsonObject] = {
 
 
 def airline_toolkit() -> Toolkit:
-    """Two reads and a write on the database, by contract."""
+    """Return two reads and a write on the database, by contract."""
     tools = [{"name": name, "parameters": _ID} for name in CONTRACTS]
     effects: Any = {"get_user": "read", "get_reservation": "read", "cancel_reservation": "write"}
     invariant = {"check": "state.users is mapping", "error": "there are no users"}
@@ -47,7 +47,7 @@ def airline_toolkit() -> Toolkit:
 
 
 def on_files(kilobytes: int) -> tuple[World, Iterator[JsonObject]]:
-    """A world of so many kB of files, and calls that leave it as large."""
+    """Return a world of so many kB of files, and calls that leave it as large."""
     names = (f"file_{number}.txt" for number in range(1_000_000))
     calls = ({"name": tool, "args": args} for name in names for tool, args in _round_of(name))
     return World(case.files_toolkit(contracts=True), state=case.start_state(kilobytes, whole=True)), calls
@@ -60,7 +60,7 @@ def _round_of(name: str) -> Iterator[tuple[str, JsonObject]]:
 
 
 def on_database(path: Path) -> tuple[World, Iterator[JsonObject]]:
-    """A world of the airline's database, and calls on its users and reservations."""
+    """Return a world of the airline's database, and calls on its users and reservations."""
     state = json.loads(gzip.decompress(path.read_bytes()))
     booked = ((user, each) for user, of in state["users"].items() for each in of["reservations"])
     pairs = [(user, each) for user, each in booked if each in state["reservations"]]
@@ -70,21 +70,21 @@ def on_database(path: Path) -> tuple[World, Iterator[JsonObject]]:
 
 
 def measure(create: Callable[[], tuple[World, Iterator[JsonObject]]], *, count: int) -> JsonObject:
-    """Milliseconds of processor time of each call; all of them are answered by contract."""
+    """Measure milliseconds of processor time of each call; all of them are answered by contract."""
     world, calls = create()
-    told: list[float] = []
+    times: list[float] = []
     for _ in range(count):
         call = next(calls)
         started = time.process_time()
         step = world.call(call)
-        told.append((time.process_time() - started) * 1e3)
+        times.append((time.process_time() - started) * 1e3)
         if step.get("outcome", {"rung": "none"})["rung"] != "contract":
-            raise EvalError(f"not answered by contract: {step}")
-    return {"ms": told}
+            raise EvalError(f"expected an answer by contract, got {step}")
+    return {"ms": times}
 
 
 def table(records: Sequence[Record]) -> Table:
-    """The median call by size."""
+    """Return a table of the median call by size."""
     made = Table("A call in a World, answered by contract: processor time", ["state", "ms a call"])
     for record in records:
         made.add(record.id.partition(": ")[2], median_of(record.values["ms"], tools="simulated"))
@@ -92,7 +92,7 @@ def table(records: Sequence[Record]) -> Table:
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """The median call takes at most so long."""
+    """Yield the expectations: the median call takes at most so long."""
     for record in records:
         size = record.id.partition(": ")[2]
         if size in MOST_MS:

@@ -55,7 +55,7 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
     except (EvalError, GeckoError) as mistake:
         print(f"error: {mask(str(mistake))}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # `--list | head`: whoever reads has seen enough
+    except BrokenPipeError:  # `--list | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -65,7 +65,7 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
 
 def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     options = options_of(kind, given)
-    options.speakers()  # a model that cannot be built is told before anything runs, and so is a file
+    options.speakers()  # a model that cannot be built, or a missing file, is reported before anything runs
     check_places(given, out=options.out)
     suite = kind(options) if options.trials == 1 else repeated(kind, options)
     chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
@@ -123,7 +123,7 @@ def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, comma
 
 
 def open_journal(path: Path, head: Head, given: argparse.Namespace) -> Journal:
-    """The run's journal. Cases that ran with other code are forgotten where no model was paid for them.
+    """Open the run's journal. Cases that ran with other code are forgotten where no model was paid for them.
 
     Raises:
         EvalError: It cannot be gone on with.
@@ -140,18 +140,18 @@ def open_journal(path: Path, head: Head, given: argparse.Namespace) -> Journal:
 
 
 def at_once(suite: Suite) -> int:
-    """How many cases run at once."""
+    """Return how many cases run at once."""
     return suite.options.at_once or suite.at_once or (LIVE_AT_ONCE if models_of(suite) else 1)
 
 
 def models_of(suite: Suite) -> dict[str, str]:
-    """Every live model of a run, by role or by what it does."""
+    """Return every live model of a run, by role or by what it does."""
     names: dict[str, str] = dict(suite.options.model_names().items())
     return names | dict(suite.others())
 
 
 def head_of(suite: Suite, *, command: str) -> Head:
-    """The first line of the run's journal."""
+    """Return the first line of the run's journal."""
     options, made = suite.options, provenance.here()
     return {
         "v": VERSION,
@@ -167,7 +167,7 @@ def head_of(suite: Suite, *, command: str) -> Head:
 
 
 def identity(kind: type[Suite], options: Options) -> JsonObject:
-    """The options that a record depends on; a run is not gone on with under others."""
+    """Return the options that a record depends on; a run is not gone on with under others."""
     own = {name: _plain(value) for name, value in vars(options.own).items() if name not in kind.asides}
     return {
         "planner": str(options.planner),
@@ -187,7 +187,7 @@ def _plain(value: Any) -> Any:
 
 
 def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
-    """The parsed options.
+    """Return the parsed options.
 
     Raises:
         EvalError: A planner that the suite does not know, a model of no role.
@@ -212,7 +212,7 @@ def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
 
 
 def default_out(kind: type[Suite], options: Options) -> Path:
-    """A folder for each set of options that records depend on, so that two runs do not meet."""
+    """Return a folder for each set of options that records depend on, so that two runs do not meet."""
     whole = json.dumps(identity(kind, options), sort_keys=True).encode()
     return datasets.OUT / f"{kind.name}-{hashlib.sha256(whole).hexdigest()[:8]}"
 
@@ -237,7 +237,7 @@ def _role_model(text: str) -> tuple[Role, str]:
 
 
 def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
-    """The suite's parser: common options, its own, and examples."""
+    """Return the suite's parser: common options, its own, and examples."""
     examples = "\n".join(f"  python -m evals {called} {each}" for each in kind.examples)
     parser = argparse.ArgumentParser(
         prog=f"python -m evals {called}",
@@ -280,8 +280,8 @@ def _add_models(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
     add = group.add_argument
     words = {"ground-truth": "ground-truth", "recorded": "recorded:FILE", "model": "provider:model"}
     if kind.planner is not None:
-        told = " | ".join(words[each] for each in kind.planners)
-        add("--planner", metavar="WHO", help=f"{told} ({kind.planner}, or the model where --model is given)")
+        kinds = " | ".join(words[each] for each in kind.planners)
+        add("--planner", metavar="WHO", help=f"{kinds} ({kind.planner}, or the model where --model is given)")
     add("--model", metavar="MODEL", help="speaks for every role without one of its own: 'openai:gpt-5-mini'")
     add("--role-model", action="append", default=[], metavar="ROLE=MODEL", help="a model for one role; repeatable")
     add("--base-url", metavar="URL", help="an OpenAI-compatible server")

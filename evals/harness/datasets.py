@@ -24,7 +24,7 @@ SOURCES = {
 
 
 def find(name: str, folder: Path = SHARED) -> Path:
-    """The path of a data set's file.
+    """Return the path of a data set's file.
 
     Raises:
         EvalError: It is not there; the message says where to get it.
@@ -40,7 +40,7 @@ def find(name: str, folder: Path = SHARED) -> Path:
 
 
 def read_jsonl(path: Path) -> Iterator[Any]:
-    """The rows of a JSONL file, one at a time; gzipped where its name ends in `.gz`.
+    """Yield the rows of a JSONL file, one at a time; gzipped where its name ends in `.gz`.
 
     Raises:
         EvalError: A line is not JSON, or the file is cut off.
@@ -48,7 +48,7 @@ def read_jsonl(path: Path) -> Iterator[Any]:
     number = 0
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
         try:
-            for number, line in enumerate(lines, 1):  # noqa: B007 - told where a line is broken
+            for number, line in enumerate(lines, 1):  # noqa: B007 - named where a line is broken
                 if line.strip():
                     yield json.loads(line)
         except (ValueError, EOFError, gzip.BadGzipFile) as error:

@@ -1,7 +1,7 @@
 """Figures: measured values with their n and interval, tables and plots of them.
 
 A measured value knows whose tools it was reached with and which rungs answered, so that scores from real and from
-simulated tools cannot stand in one figure: `MixedTools` is raised. A bare float is no cell.
+simulated tools cannot stand in one figure: `MixedTools` is raised. A bare float is not a cell.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def rate(
     *,
     where: Callable[[Record], bool] | None = None,
 ) -> Measured:
-    """The share of records of which something is true, with Wilson's interval.
+    """Return the share of records of which something is true, with Wilson's interval.
 
     Args:
         records: Those to count. One that is not done is a miss; `of` is not asked about it.
@@ -83,31 +83,31 @@ def rate(
 
 
 def share(hits: int, n: int, *, tools: Tools, rungs: Mapping[str, int] | None = None) -> Measured:
-    """A rate that was counted elsewhere: not one a case, but so many calls in all."""
+    """Return a rate that was counted elsewhere: not one a case, but so many calls in all."""
     low, high = statistics.wilson(hits, n)
     return Measured(hits / n if n else float("nan"), low, high, n, tools, "percent", hits, rungs or {})
 
 
 def mean(records: Iterable[Record], of: Callable[[Record], float], *, form: Form = "number") -> Measured:
-    """The mean over the records that are done, with Student's interval; the others have no value and do not count."""
+    """Return the mean over the records that are done, with Student's interval; the others do not count."""
     done = [record for record in records if record.done]
     value, low, high = _mean([of(record) for record in done])
     return Measured(value, low, high, len(done), tools_of(done), form, None, rungs_of(done))
 
 
 def mean_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
-    """The mean of plain values, with Student's interval."""
+    """Return the mean of plain values, with Student's interval."""
     return Measured(*_mean(values), len(values), tools, form)
 
 
 def _mean(values: Sequence[float]) -> statistics.Interval:
-    """The mean's interval; what is never negative, such as a cost, has none below 0, however few the cases."""
+    """Return the mean's interval; for values that are never negative, such as costs, it does not reach below 0."""
     value, low, high = statistics.mean_interval(values)
     return statistics.Interval(value, 0.0 if low < 0 <= min(values) else low, high)
 
 
 def average(parts: Sequence[Measured]) -> Measured:
-    """The plain mean of shares, as the paper averages categories; their errors are independent.
+    """Return the plain mean of shares, as the paper averages categories; their errors are independent.
 
     Raises:
         MixedTools: Some come from real and some from simulated tools.
@@ -119,12 +119,12 @@ def average(parts: Sequence[Measured]) -> Measured:
 
 
 def median_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
-    """The median of plain values, with a bootstrap interval."""
+    """Return the median of plain values, with a bootstrap interval."""
     return Measured(*statistics.median_interval(values), len(values), tools, form)
 
 
 def tools_of(records: Iterable[Record]) -> Tools:
-    """Whose tools answered in all of them.
+    """Return whose tools answered in all of them.
 
     Raises:
         MixedTools: Real ones in some, simulated ones in others.
@@ -133,7 +133,7 @@ def tools_of(records: Iterable[Record]) -> Tools:
 
 
 def one_of(tools: Iterable[Tools]) -> Tools:
-    """The one kind of tools that is named, `none` aside.
+    """Return the one kind of tools that is named, `none` aside.
 
     Raises:
         MixedTools: Two are.
@@ -145,7 +145,7 @@ def one_of(tools: Iterable[Tools]) -> Tools:
 
 
 def rungs_of(records: Iterable[Record]) -> dict[str, int]:
-    """Answers by rung, from the records' values `rungs`."""
+    """Count answers by rung, from the records' values `rungs`."""
     counts: Counter[str] = Counter()
     for record in records:
         counts.update(record.values.get("rungs") or {})
@@ -161,7 +161,7 @@ class Table:
         columns: Heads; the first column names the rows.
         note: A sentence below.
         rows: Filled by `add`.
-        tools: Whose tools answered: told by the cells.
+        tools: Whose tools answered: taken from the cells.
     """
 
     title: str
@@ -193,7 +193,7 @@ class Bars:
         categories: Labels along the axis.
         series: Name to one cell a category; None leaves a gap.
         note: A sentence below.
-        tools: Whose tools answered: told by the cells.
+        tools: Whose tools answered: taken from the cells.
     """
 
     title: str
@@ -220,7 +220,7 @@ class Lines:
         y: What the vertical axis shows, with its unit.
         log: Both axes logarithmic; each series' exponent is then named.
         note: A sentence below.
-        tools: Whose tools answered: told by the points.
+        tools: Whose tools answered: taken from the points.
     """
 
     title: str
@@ -240,7 +240,7 @@ Figure: TypeAlias = Table | Bars | Lines
 
 
 def checked(title: str, cells: Iterable[Cell], tools: Tools) -> Tools:
-    """Whose tools a figure is about once these cells stand in it."""
+    """Return whose tools a figure is about once these cells stand in it."""
     kinds: list[Tools] = [tools]
     for cell in cells:
         if isinstance(cell, float):

@@ -132,7 +132,7 @@ class Journal:
 
 
 def record_of(line: Mapping[str, Any]) -> Record:
-    """The record of a journal's line."""
+    """Return the record of a journal's line."""
     return Record(**{name: line[name] for name in _FIELDS})
 
 

@@ -23,7 +23,7 @@ class Planner:
     """Who plans.
 
     Args:
-        kind: The data set's own answers, recorded calls of a real model, a live model, or nobody.
+        kind: The data set's own answers, recorded calls of a real model, a live model, or none.
         file: Where the recorded calls lie.
         model: The live model, `provider:name`.
     """
@@ -40,7 +40,7 @@ class Planner:
         """Read `ground-truth`, `recorded:FILE` or `provider:model`.
 
         Raises:
-            EvalError: It is none of them, or there is no such file.
+            EvalError: The text is none of them, or the file does not exist.
         """
         if text in {"ground-truth", "none"}:
             return cls("ground-truth" if text == "ground-truth" else "none")
@@ -91,7 +91,7 @@ class Options:
     own: argparse.Namespace = field(default_factory=argparse.Namespace)
 
     def dataset(self, name: str) -> Path:
-        """A file of recorded data.
+        """Return the path of a file of recorded data.
 
         Raises:
             EvalError: It is not there; the message says where to get it.
@@ -99,19 +99,19 @@ class Options:
         return datasets.find(name, self.data)
 
     def context(self, **knobs: Any) -> GeckoContext:
-        """The knobs of a run: seed and `--max-retries`, and those given here."""
+        """Return the knobs of a run: seed and `--max-retries`, and those given here."""
         given = {} if self.max_retries is None else {"max_retries": self.max_retries}
         return GeckoContext(**{"seed": self.seed, **given, **knobs})
 
     def model_names(self) -> dict[Role, str]:
-        """The live model of each role that has one."""
+        """Return the live model of each role that has one."""
         names = {role: self.role_models.get(role) or self.model for role in ROLES}
         if "planner" not in self.role_models:
             names["planner"] = self.planner.model or None
         return {role: name for role, name in names.items() if name}
 
     def speakers(self, *, planner: BaseChatModel | None = None) -> dict[Role, BaseChatModel]:
-        """The models to give to `create_gecko(models=...)`: patient with an endpoint in trouble, one object a name.
+        """Return the models for `create_gecko(models=...)`: patient with an endpoint in trouble, one object a name.
 
         Args:
             planner: Plans in place of a live model: the ground truth, recorded calls.
@@ -123,7 +123,7 @@ class Options:
         return made if planner is None else {**made, "planner": planner}
 
     def chat(self, name: str) -> BaseChatModel:
-        """A chat model by name, patient with an endpoint in trouble.
+        """Return a chat model by name, patient with an endpoint in trouble.
 
         Raises:
             ModelError: It cannot be built.

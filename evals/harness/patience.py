@@ -1,7 +1,7 @@
 """Models that wait for an endpoint in trouble: 429, 500, garbage or no answer slow a run down and lose no case.
 
-The client's own retries cover seconds; these cover minutes. What is still unanswered then is told to whoever runs the
-case (`watch`), so that it counts as not reached, is run again at the next start, and is no wrong answer of the model's.
+The client's own retries cover seconds; these cover minutes. What is still unanswered then is recorded for the case
+(`watch`), so that it counts as not reached, not as a wrong answer of the model's, and is run again at the next start.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _trouble: ContextVar[Trouble | None] = ContextVar("trouble", default=None)
 
 @contextmanager
 def watch() -> Iterator[Trouble]:
-    """Hear of the trouble of the models asked inside, in tasks and threads started there as well."""
+    """Record the trouble of the models asked inside, in tasks and threads started there as well."""
     heard = Trouble()
     token = _trouble.set(heard)
     try:
@@ -70,7 +70,7 @@ def watch() -> Iterator[Trouble]:
 
 @cache
 def patient_model(name: str, *, base_url: str | None = None, patience_s: float = 600.0) -> BaseChatModel:
-    """A chat model by name that repeats a question to an endpoint in trouble.
+    """Return a chat model by name that repeats a question to an endpoint in trouble.
 
     Args:
         name: `provider:name`.
@@ -84,7 +84,7 @@ def patient_model(name: str, *, base_url: str | None = None, patience_s: float =
 
 
 def patient(model: BaseChatModel, *, patience_s: float) -> BaseChatModel:
-    """A copy of a chat model that repeats a question to an endpoint in trouble; its class is one below the model's."""
+    """Return a copy of a chat model that repeats a question to an endpoint in trouble, of a subclass of the model's."""
     made = model.model_copy()
     kind = type(f"Patient{type(model).__name__}", (_Patient, type(model)), {"__module__": __name__})
     object.__setattr__(made, "__class__", kind)
@@ -107,7 +107,7 @@ class _Patient:
         while True:
             try:
                 return _answered(ask(messages, stop=stop, run_manager=run_manager, **kwargs))
-            except Exception as error:  # noqa: BLE001 - the boundary to models; what is no trouble is raised again
+            except Exception as error:  # noqa: BLE001 - the boundary to models; other errors are raised again
                 time.sleep(plan.pause(error))
 
     async def _agenerate(
@@ -122,7 +122,7 @@ class _Patient:
         while True:
             try:
                 return _answered(await ask(messages, stop=stop, run_manager=run_manager, **kwargs))
-            except Exception as error:  # noqa: BLE001 - the boundary to models; what is no trouble is raised again
+            except Exception as error:  # noqa: BLE001 - the boundary to models; other errors are raised again
                 await asyncio.sleep(plan.pause(error))
 
 
@@ -130,7 +130,7 @@ def _answered(result: ChatResult) -> ChatResult:
     """Count an answer.
 
     Raises:
-        ValueError: There is none in the reply.
+        ValueError: The reply holds none.
     """
     if not result.generations:
         raise ValueError("the endpoint's reply holds no choices")
@@ -146,7 +146,7 @@ class _Plan:
         self._tries = self._unreadable = 0
 
     def pause(self, error: Exception) -> float:
-        """Seconds to wait before the next try; raises the error where there is none."""
+        """Return the seconds to wait before the next try; raise the error where there is none."""
         heard = _trouble.get() or Trouble()
         kind = trouble_of(error)
         self._tries += 1
@@ -167,7 +167,7 @@ class _Plan:
 
 
 def trouble_of(error: Exception) -> str:
-    """What an exception of a model's client is: `busy`, `garbage`, `denied`, or nothing to wait for (empty)."""
+    """Classify an exception of a model's client: `busy`, `garbage`, `denied`, or nothing to wait for (empty)."""
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status != 200:
         if status in _DENIED:

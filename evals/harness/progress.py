@@ -26,14 +26,14 @@ class Progress(Protocol):
         """Leave the last state on the screen."""
 
     def begin(self, case: Case) -> None:
-        """A case begins."""
+        """Show that a case begins."""
 
     def end(self, record: Record) -> None:
-        """A case is over."""
+        """Show that a case is over."""
 
 
 def progress(console: Console, title: str, *, total: int, settled: int = 0) -> Progress:
-    """A bar where the console is a terminal, else plain lines.
+    """Return a bar where the console is a terminal, else plain lines.
 
     Args:
         console: Where to show it.
@@ -70,10 +70,10 @@ class Bar:
         self._bar.stop()
 
     def begin(self, case: Case) -> None:
-        """A case begins: nothing changes on the bar."""
+        """Begin a case: nothing changes on the bar."""
 
     def end(self, record: Record) -> None:
-        """One more is over."""
+        """Count one more case that is over."""
         self._counts[record.status] += 1
         self._bar.update(self._task, advance=1, trouble=trouble(self._counts))
 
@@ -92,33 +92,33 @@ class Lines:
 
     def __exit__(self, *failure: object) -> None:
         if self._counts:
-            self._tell()
+            self._print_line()
 
     def begin(self, case: Case) -> None:
-        """A case begins: not worth a line."""
+        """Begin a case: not worth a line."""
 
     def end(self, record: Record) -> None:
-        """One more is over."""
+        """Count one more case that is over."""
         self._counts[record.status] += 1
         if time.monotonic() - self._last >= LINE_EVERY_S:
             self._last = time.monotonic()
-            self._tell()
+            self._print_line()
 
-    def _tell(self) -> None:
+    def _print_line(self) -> None:
         over = self._counts.total()
         seconds = time.monotonic() - self._start
         to_go = self._total - self._settled - over
         left = f", {span(seconds / over * to_go)} left" if to_go else ""
-        told = f"{self._title}: {self._settled + over} of {self._total} cases, {span(seconds)}{left}"
-        self._console.out(", ".join(filter(None, [told, trouble(self._counts)])), highlight=False)
+        text = f"{self._title}: {self._settled + over} of {self._total} cases, {span(seconds)}{left}"
+        self._console.out(", ".join(filter(None, [text, trouble(self._counts)])), highlight=False)
 
 
 def trouble(counts: Counter[str]) -> str:
-    """How many cases failed or were not reached, in words; empty where none."""
+    """Return how many cases failed or were not reached, in words; empty where none."""
     words = {"failed": "failed", "unreached": "not reached"}
     return ", ".join(f"{counts[status]} {word}" for status, word in words.items() if counts[status])
 
 
 def span(seconds: float) -> str:
-    """A time as h:mm:ss."""
+    """Format a time as h:mm:ss."""
     return str(timedelta(seconds=round(seconds)))

@@ -32,7 +32,7 @@ class Provenance:
 
 
 def here() -> Provenance:
-    """This checkout, now."""
+    """Return the provenance of this checkout, now."""
     return Provenance(_commit(), _code(), datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"))
 
 

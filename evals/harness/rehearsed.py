@@ -10,7 +10,7 @@ from gecko_graph.state import JsonObject, Rehearsal, Usage
 
 
 def rehearsed(*turns: Rehearsal) -> JsonObject:
-    """What a record keeps of a rehearsal's turns.
+    """Return what a record keeps of a rehearsal's turns.
 
     Returns:
         `verdict` (of the last turn), `verdicts`, `score` (of the last turn), `attempts` (all), `tool_calls` (answered
@@ -33,7 +33,7 @@ def rehearsed(*turns: Rehearsal) -> JsonObject:
 
 
 def add_all(usages: Iterable[Usage]) -> Usage:
-    """The sum of several usages."""
+    """Return the sum of several usages."""
     whole: Usage = {}
     for usage in usages:
         whole = add_usage(whole, usage)

@@ -20,7 +20,7 @@ _HEIGHT = 320
 
 
 def bars(figure: Bars) -> str:
-    """Horizontal bars, grouped by category, each with its whisker and its value."""
+    """Draw horizontal bars, grouped by category, each with its whisker and its value."""
     values = [cell for cells in figure.series.values() for cell in cells if cell is not None and isfinite(cell.value)]
     label = min(_LABEL_CHARS, max(map(len, figure.categories), default=0)) * _CHAR + 12
     scale = _Scale(0, _top(values), label, WIDTH - 150)
@@ -56,7 +56,7 @@ def _bar(cell: Measured | Published | None, scale: _Scale, y: float, number: int
 
 
 def lines(figure: Lines) -> str:
-    """Points joined by lines; on logarithmic axes the legend names each series' exponent."""
+    """Draw points joined by lines; on logarithmic axes the legend names each series' exponent."""
     points = [(x, cell) for each in figure.series.values() for x, cell in each if _drawable(x, cell, log=figure.log)]
     if not points:
         return '<p class="none">nothing to draw</p>'
@@ -134,7 +134,7 @@ class _Scale:
 
     @classmethod
     def around(cls, values: Sequence[float], start: float, end: float, *, log: bool) -> _Scale:
-        """A scale that holds the values with a little room; a linear one begins at 0 where they are near it."""
+        """Return a scale that holds the values with a little room; a linear one begins at 0 where they are near it."""
         low, high = min(values), max(values)
         if log:
             return cls(log10(low) - 0.05, log10(high) + 0.05, start, end, log=True)
@@ -143,13 +143,13 @@ class _Scale:
         return cls(low - (room if low else 0), high + room, start, end)
 
     def __call__(self, value: float) -> float:
-        """Pixels."""
+        """Return the pixel of a value."""
         at = log10(value) if self._log else value
         span = self._high - self._low or 1.0
         return self._start + (at - self._low) / span * (self._end - self._start)
 
     def ticks(self) -> list[float]:
-        """Round values within the scale."""
+        """Return round values within the scale."""
         if self._log:
             steps = (1, 2, 5) if self._high - self._low < 2.2 else (1,)
             apart = ceil((self._high - self._low) / 10)

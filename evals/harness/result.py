@@ -85,7 +85,7 @@ class Result:
         return 0 if all(each.holds for each in self.expectations) else 1
 
     def carried(self, tools: Tools) -> str:
-        """What every figure says: n, planner, models, date, commit, whose tools, and the answers' share by rung."""
+        """Return what every figure names: n, planner, models, date, commit, whose tools, and the answers by rung."""
         head = self.sessions[-1]
         kept = [record for record in self.records if tools == "none" or record.tools in {tools, "none"}]
         n = f"n = {len(kept):,}" + (f" of {self.of:,} cases" if self.of != len(kept) else " cases")
@@ -102,14 +102,14 @@ class Result:
         return " · ".join(filter(None, parts))
 
     def carried_by(self, figure: Figure) -> str:
-        """What a figure says of where it comes from; nothing where all that stands in it was published by others."""
+        """Return where a figure comes from; empty where all that stands in it was published by others."""
         cells = [cell for row in figure.rows for cell in row] if isinstance(figure, Table) else []
         others = any(isinstance(cell, Published) for cell in cells)
         ours = any(isinstance(cell, Measured | int) for cell in cells)
         return "" if others and not ours else self.carried(figure.tools)
 
     def as_json(self) -> JsonObject:
-        """The summary as plain JSON: every figure with what it carries."""
+        """Return the summary as plain JSON: every figure with what it carries."""
         counts = Counter(record.status for record in self.records)
         return {
             "suite": self.suite,
@@ -142,7 +142,7 @@ def format_rungs(rungs: Mapping[str, int]) -> str:
 
 
 def cost_table(usage: Usage) -> Table:
-    """What the models cost, by role."""
+    """Return a table of what the models cost, by role."""
     table = Table("Model calls", ["role", "calls", "input tokens", "output tokens", "cost"])
     for role, each in [*usage.items(), ("all", total(usage))]:
         cost = "unknown price" if each["cost"] is None else f"{each['cost']:.4f} $"
@@ -151,7 +151,7 @@ def cost_table(usage: Usage) -> Table:
 
 
 def failures(records: Sequence[Record]) -> Iterator[str]:
-    """Cases that failed or were not reached, by reason."""
+    """Yield a line on the cases that failed or were not reached, by reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if not record.done:
@@ -165,7 +165,7 @@ def failures(records: Sequence[Record]) -> Iterator[str]:
 
 
 def refusals(records: Sequence[Record]) -> Iterator[str]:
-    """Why a model's endpoint refused questions of cases that are done: part of their results, and easily overlooked."""
+    """Yield why an endpoint refused questions of cases that are done: part of their results, and easily overlooked."""
     some = [record for record in records if record.values.get(REFUSALS)]
     for reason, count in Counter(why for record in some for why in record.values[REFUSALS]).most_common(REASONS_SHOWN):
         yield f"in {counted(count, 'case')} the model's endpoint refused a question: {reason}"
@@ -184,7 +184,7 @@ def _common(suite: Suite, records: Sequence[Record]) -> Iterator[Expectation]:
 
 
 def figure_json(figure: Figure) -> JsonObject:
-    """A figure as plain JSON."""
+    """Return a figure as plain JSON."""
     made: JsonObject = {"title": figure.title, "tools": figure.tools, "note": figure.note}
     if isinstance(figure, Table):
         return made | {

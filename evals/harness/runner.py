@@ -55,7 +55,7 @@ def select(cases: Iterable[Case], *, only: Sequence[str] = (), limit: int | None
     total, fitting = 0, 0
     drawn = _Draw(limit, seed)
     seen: set[str] = set()
-    for total, case in enumerate(cases, 1):  # noqa: B007 - the count is told
+    for total, case in enumerate(cases, 1):  # noqa: B007 - the count is returned
         if case.id in seen:
             raise ValueError(f"two cases have the id {case.id!r}")
         seen.add(case.id)
@@ -95,7 +95,7 @@ class _Draw:
 
 
 def to_run(cases: Iterable[Case], finished: dict[str, Record], *, retry_failed: bool) -> list[Case]:
-    """The cases that the journal does not settle: those it lacks, those not reached and, if wanted, those failed."""
+    """Return the cases that the journal does not settle: missing, not reached and, if wanted, failed."""
     settled: set[Status] = {"done"} if retry_failed else {"done", "failed"}
     return [case for case in cases if case.id not in finished or finished[case.id].status not in settled]
 
@@ -184,10 +184,10 @@ def _check_endpoint(trouble: Trouble) -> None:
 
 
 def checked(values: JsonObject) -> JsonObject:
-    """What a case returned, as the journal will give it back.
+    """Return the values of a case as the journal will give them back.
 
     Raises:
-        TypeError: It is no object of plain JSON.
+        TypeError: It is not an object of plain JSON.
         ValueError: It holds NaN or an infinity.
     """
     if not isinstance(values, dict):
@@ -197,7 +197,7 @@ def checked(values: JsonObject) -> JsonObject:
 
 
 def failure(error: BaseException) -> str:
-    """An exception in one line, with the place in this project where it was raised."""
+    """Format an exception in one line, with the place in this project where it was raised."""
     text = " ".join(mask(str(error)).split())[:REASON_CHARS]
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_ours(frame.filename)]
     where = f" ({Path(ours[-1].filename).relative_to(ROOT)}:{ours[-1].lineno})" if ours else ""

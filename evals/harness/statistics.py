@@ -22,7 +22,7 @@ class Interval(NamedTuple):
 
 
 def wilson(hits: int, n: int, *, level: float = LEVEL) -> tuple[float, float]:
-    """The score interval of a rate (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927, p. 209): good at 0 and for small n.
+    """Return a rate's score interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927, p. 209): good at 0 and for small n.
 
     Args:
         hits: How many of the n.
@@ -41,7 +41,7 @@ def wilson(hits: int, n: int, *, level: float = LEVEL) -> tuple[float, float]:
 
 
 def mean_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval:
-    """The mean with Student's interval; one value has no interval but itself to NaN."""
+    """Return the mean with Student's interval; for a single value the interval is NaN to NaN."""
     if not values:
         return Interval(nan, nan, nan)
     middle = fmean(values)
@@ -52,14 +52,14 @@ def mean_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval:
 
 
 def median_interval(values: Sequence[float], *, seed: int = 0, level: float = LEVEL) -> Interval:
-    """The median with a bootstrap interval."""
+    """Return the median with a bootstrap interval."""
     return bootstrap(values, median, seed=seed, level=level)
 
 
 def bootstrap(
     values: Sequence[float], of: Callable[[Sequence[float]], float], *, seed: int = 0, level: float = LEVEL
 ) -> Interval:
-    """An estimate with its percentile bootstrap interval (B. Efron, Ann. Stat. 7, 1979), the same for the same seed.
+    """Return an estimate with its percentile bootstrap interval (B. Efron, Ann. Stat. 7, 1979), equal for equal seeds.
 
     Args:
         values: The sample.
@@ -79,7 +79,7 @@ def bootstrap(
 
 
 def exponent(points: Sequence[tuple[float, float]], *, level: float = LEVEL) -> Interval:
-    """How y grows with x: the slope of log y over log x by least squares, with Student's interval.
+    """Estimate how y grows with x: the slope of log y over log x by least squares, with Student's interval.
 
     Two points give a slope without an interval; fewer than two, or equal x, give NaN.
     """
@@ -98,7 +98,7 @@ def exponent(points: Sequence[tuple[float, float]], *, level: float = LEVEL) -> 
 
 
 def student(p: float, degrees: int) -> float:
-    """Quantile of Student's distribution.
+    """Return a quantile of Student's distribution.
 
     Exact for one and two degrees of freedom, else by Cornish and Fisher's expansion (Abramowitz and Stegun, 26.7.5),
     from three degrees on within 1 % of the truth at 97.5 %.

@@ -10,8 +10,8 @@ class Greetings(Suite):
     \"\"\"Greetings and whether they are polite.\"\"\"    # the first line is what --help says
 
     name = "greetings"
-    tools = "simulated"                     # or "real", "none"; a case may say otherwise: Case(..., tools="real")
-    planner = "ground-truth"                # where the user names nobody; None: the suite has no planner
+    tools = "simulated"                     # or "real", "none"; a case may have others: Case(..., tools="real")
+    planner = "ground-truth"                # where the user names none; None: the suite has no planner
     examples = ("--limit 20", "--planner openai:gpt-5-mini --at-once 16")
 
     @classmethod
@@ -86,7 +86,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run says.
+    """What a run comes to.
 
     Args:
         figures: Tables and plots in their order (`figures.py`).
@@ -107,13 +107,13 @@ class Suite(ABC):
     Attributes:
         name: The command's word.
         tools: Whose answers its scores are reached with, unless a case says otherwise.
-        planner: Who plans where the user names nobody: `ground-truth`, or None for a suite without a planner.
+        planner: Who plans where the user names no planner: `ground-truth`, or None for a suite without a planner.
         planners: The kinds of planner that it knows: `ground-truth`, `recorded`, `model`.
         examples: Options worth trying, for `--help`.
         asks: Whether a model may be asked anything; False: no options of models.
         asides: Names of own options that do not change a record: how many rows to list, what to plot.
         failures: Share of cases that may fail before the exit code is 1.
-        at_once: Cases at once where the user does not say; None: 8 with a live model, else 1.
+        at_once: Cases at once where the user sets none; None: 8 with a live model, else 1.
     """
 
     name: ClassVar[str]
@@ -136,51 +136,51 @@ class Suite(ABC):
 
     @classmethod
     def own_options(cls) -> Sequence[Action]:
-        """What `add_options` adds."""
+        """Return the actions that `add_options` adds."""
         parser = ArgumentParser(add_help=False)
         cls.add_options(parser)
         return list(parser._actions)
 
     @abstractmethod
     def cases(self) -> Iterable[Case]:
-        """All cases, lazily, in an order that never changes."""
+        """Yield all cases, lazily, in an order that never changes."""
 
     @abstractmethod
     def run_case(self, case: Case) -> JsonObject | Awaitable[JsonObject]:
-        """Run one case and tell what came of it as plain JSON; what it raises makes the case a failed one."""
+        """Run one case and return what came of it as plain JSON; what it raises makes the case a failed one."""
 
     @abstractmethod
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Tables, plots and expectations from the records, which are in the order of the cases."""
+        """Return tables, plots and expectations from the records, which are in the order of the cases."""
 
     def passed(self, record: Record) -> bool:
-        """True where a record that is done is a success; a suite that says so can be run several times (--trials)."""
+        """Return True where a done record is a success; a suite that defines this can run several times (--trials)."""
         raise NotImplementedError
 
     def is_random(self) -> bool:
-        """True where the same run under another seed may come to something else."""
+        """Return True where the same run under another seed may come to something else."""
         return bool(self.options.model_names() or self.others())
 
     def rates(self, records: Sequence[Record]) -> Mapping[str, Measured]:
-        """The share of successes by group."""
+        """Return the share of successes by group."""
         return {name: rate(some, self.passed) for name, some in by_group(records).items()}
 
     def averages(self, records: Sequence[Record]) -> Sequence[Figure]:
-        """Averages over groups, of all trials, where the suite has any: made of `rates`."""
+        """Return averages over groups, of all trials, where the suite has any: made of `rates`."""
         return ()
 
     def others(self) -> Mapping[str, str]:
-        """Live models that options of its own name, by what they do."""
+        """Return live models that options of its own name, by what they do."""
         return {}
 
     def tell(self, record: Record) -> str:
-        """One line on a record for the report's list of cases."""
-        told = [(key, value) for key, value in record.values.items() if isinstance(value, str | int | float)]
-        return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in told)
+        """Return one line on a record for the report's list of cases."""
+        pairs = [(key, value) for key, value in record.values.items() if isinstance(value, str | int | float)]
+        return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in pairs)
 
 
 def by_group(records: Iterable[Record], *, key: str = "") -> Mapping[str, list[Record]]:
-    """Records by their group, or by one of their facts, in the order in which they come."""
+    """Group records by their group, or by one of their facts, in the order in which they come."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(str(record.facts[key]) if key else record.group, []).append(record)

@@ -39,7 +39,7 @@ def show(result: Result, console: Console, *, where: Path) -> None:
 
 
 def markdown(result: Result) -> Iterator[str]:
-    """The summary as lines of Markdown: command, tables, expectations, notes."""
+    """Yield the summary as lines of Markdown: command, tables, expectations, notes."""
     yield f"`{result.command}`"
     for figure in result.figures:
         if isinstance(figure, Table):
@@ -55,7 +55,7 @@ def markdown(result: Result) -> Iterator[str]:
 
 
 def cell(text: str) -> str:
-    """Text that keeps to its cell of a Markdown table."""
+    """Return text that keeps to its cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 

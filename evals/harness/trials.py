@@ -18,7 +18,7 @@ from .suite import Case, EvalError, Record, Suite, Summary
 
 
 def pass_hat(successes: int, trials: int, k: int) -> float:
-    """The unbiased estimate of pass^k from one task's trials: of all choices of k trials, the share without a failure.
+    """Return the unbiased estimate of pass^k from a task's trials: of all choices of k, the share without a failure.
 
     S. Yao et al., tau-bench, arXiv 2406.12045, section 4.
     """
@@ -28,7 +28,7 @@ def pass_hat(successes: int, trials: int, k: int) -> float:
 
 
 def repeated(kind: type[Suite], options: Options) -> Suite:
-    """The suite, each of its cases run `options.trials` times.
+    """Return the suite, each of its cases run `options.trials` times.
 
     Raises:
         EvalError: Nothing in the run is random, so that every trial would be the same run.
@@ -45,7 +45,7 @@ def repeated(kind: type[Suite], options: Options) -> Suite:
 
 
 def several(chosen: Selection, trials: int) -> Selection:
-    """The chosen cases, each so many times: `data` is the number of the trial, from 0, and the case."""
+    """Return the chosen cases, each so many times: `data` is the number of the trial, from 0, and the case."""
     cases = [_trial(case, number) for case in chosen.cases for number in range(trials)]
     return Selection(cases, chosen.of * trials)
 
@@ -85,8 +85,8 @@ class _Repeated(Suite):
     def _rows(self, records: Sequence[Record]) -> Mapping[str, list[Record]]:
         rows: dict[str, list[Record]] = {}
         for record in records:
-            told = [record.group, *(record.facts[key] for key in ("arm", "method", "model") if key in record.facts)]
-            rows.setdefault(", ".join(map(str, told)), []).append(record)
+            names = [record.group, *(record.facts[key] for key in ("arm", "method", "model") if key in record.facts)]
+            rows.setdefault(", ".join(map(str, names)), []).append(record)
         return rows
 
     def _pass_hat(self, records: Sequence[Record], k: int) -> Measured:

@@ -52,7 +52,7 @@ class OrderPlanner(BaseChatModel):
 
 
 def next_message(messages: Sequence[BaseMessage]) -> AIMessage:
-    """The next call, or the answer."""
+    """Return the next call, or the answer."""
     done = finished_calls(messages)
     orders = {args.get("sku"): result for name, args, result in done if name == "placeOrder"}
     if "MUG" in orders and "order_id" not in orders["MUG"]:  # an unusable answer: the identifier is looked up
@@ -74,12 +74,12 @@ def next_message(messages: Sequence[BaseMessage]) -> AIMessage:
 
 
 def call_message(name: str, args: JsonObject, number: int) -> AIMessage:
-    """A message that makes one call."""
+    """Return a message that makes one call."""
     return AIMessage("", tool_calls=[{"name": name, "args": args, "id": f"call_{number}_{name}"}])
 
 
 def finished_calls(messages: Sequence[BaseMessage]) -> list[tuple[str, JsonObject, Any]]:
-    """Name, arguments and result of each call that was answered without an error."""
+    """Return name, arguments and result of each call that was answered without an error."""
     calls = {call["id"]: call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls}
     found = []
     for message in messages:
@@ -105,7 +105,7 @@ class Draw:
 
     @classmethod
     def of(cls, seed: int) -> Draw:
-        """The run of a seed."""
+        """Return the run of a seed."""
         dice = random.Random(seed)
         return cls(
             seed,
@@ -119,7 +119,7 @@ class Draw:
 
 
 def graph_of(service: OrderService, saver: Any, draw: Draw) -> Any:
-    """The agent of a new process, alone or as a parent graph's node."""
+    """Return the agent of a new process, alone or as a parent graph's node."""
     agent = create_gecko_agent(
         service.toolkit(),
         models={"planner": OrderPlanner()},
@@ -141,7 +141,7 @@ def graph_of(service: OrderService, saver: Any, draw: Draw) -> Any:
 
 
 def decide(service: OrderService, request: JsonObject) -> JsonObject:
-    """What a person says of a call in doubt who looks into the service's log."""
+    """Return the decision of a person on a call in doubt who looks into the service's log."""
     (action,) = request["action_requests"]
     operation = {"placeOrder": "place_order", "refundOrder": "refund_order"}.get(action["name"], "cancel_order")
     same = [each for each in service.log() if each["operation"] == operation and each["args"] == action["args"]]
