@@ -1,7 +1,7 @@
 """`ablation`: the rehearsal with a part taken out (paper, section 6.3 and figure 4), and with fewer retries (figure 5).
 
 - without validation: neither rules nor a model look at arguments. What no tool could be given is refused all the same:
-  a call of a tool that does not exist, and arguments that are no JSON object.
+  a call of a tool that does not exist, and arguments that are not a JSON object.
 - without state: no change of the task state is kept or estimated, and the judge sees none; the start state stays.
 - without feedback: any call counts as success and none as failure. There is no checklist and no judge.
 """
@@ -58,7 +58,7 @@ class Unruled:
     toolkit: Toolkit
 
     def get(self, name: str, /) -> ToolSpec | None:
-        """The tool, with any arguments allowed."""
+        """Return the tool, with any arguments allowed."""
         tool = self.toolkit.get(name)
         return None if tool is None else replace(tool, parameters=ANYTHING)
 
@@ -78,23 +78,23 @@ def forgetful(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> Any
 
 
 def stateless_judge(state: GeckoState, scope: NodeScope) -> Any:
-    """The judge with the calls and their results for evidence, and an empty task state."""
+    """Return the judge with the calls and their results for evidence, and an empty task state."""
     blind: Any = {**state, "task_state": {}}
     return judge(blind, scope)
 
 
 def unasked(state: Any, scope: NodeScope) -> dict[str, Any]:
-    """In the place of a checklist that a model writes: one item, so that a failed attempt is followed by another."""
+    """Return one item in the place of a model's checklist, so that a failed attempt is followed by another."""
     return {"items": [CALLS_WERE_MADE], "items_failure": ""}
 
 
 def naive_judge(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """Success if tool calls were made, failure if not; nothing is said of what is missing."""
+    """Return success if tool calls were made, failure if not, without naming what is missing."""
     return {"attempts": [{**each, "verdict": naive_verdict(each)} for each in state["unjudged"]]}
 
 
 def naive_verdict(attempt: UnjudgedAttempt) -> Verdict:
-    """Accepted if the attempt has made any call."""
+    """Return `accepted` if the attempt has made any call."""
     made = bool(attempt["steps"])
     item: Any = {**CALLS_WERE_MADE, "status": "success" if made else "failed", "reason": "", "by": "rule"}
     return {
@@ -106,7 +106,7 @@ def naive_verdict(attempt: UnjudgedAttempt) -> Verdict:
 
 
 def nodes_without(parts: Sequence[str], toolkit: Toolkit) -> Mapping[str, NodeFunction]:
-    """The functions in the place of the nodes that are taken out."""
+    """Return the functions in the place of the nodes that are taken out."""
     nodes: dict[str, NodeFunction] = {}
     if "validation" in parts:
         nodes["validator"] = partial(unvalidated, toolkit=toolkit)
@@ -118,7 +118,7 @@ def nodes_without(parts: Sequence[str], toolkit: Toolkit) -> Mapping[str, NodeFu
 
 
 def without(*parts: str) -> Create:
-    """The rehearsal without some of its parts; with none named, the whole of it."""
+    """Return the rehearsal without some of its parts; with none named, the whole of it."""
 
     def create(toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None) -> Gecko:
         nodes = {"judge": unseeing(toolkit), **nodes_without(parts, toolkit)}
@@ -142,7 +142,7 @@ class Ablation(Suite):
     Every arm plays the same tasks. Whether a task was solved is an independent word: the scenario's checks on a replay
     of the plan, or BFCL's official checker. With --model a model plans and judges; without one the plans are written
     down (the ground truth, its first attempt spoilt) and rule checks from the end state judge: that shows what each
-    part does, and is no accuracy of the method.
+    part does, not the accuracy of the method.
     """
 
     name = "ablation"
@@ -158,7 +158,7 @@ class Ablation(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """What is taken out, and how often is retried."""
+        """Add which parts are taken out, and how many retries are made."""
         add_set(parser)
         add = parser.add_argument
         add("--without", default=",".join(PARTS), metavar="A,B", help=f"parts: {', '.join(PARTS)} (all, one by one)")
@@ -169,7 +169,7 @@ class Ablation(Suite):
         self._arms = arms_of(options.own.without, options.own.retries)
 
     def cases(self) -> Iterator[Case]:
-        """A case for each task and arm; `--limit` counts tasks."""
+        """Yield a case for each task and arm; `--limit` counts tasks."""
         for problem in problems(self.options):
             for arm in self._arms:
                 facts = {"task": problem.id, "arm": arm.name}
@@ -184,11 +184,11 @@ class Ablation(Suite):
         return await contend(problem, without(*arm.parts), self.options, context=context)
 
     def passed(self, record: Record) -> bool:
-        """Solved, by the independent word."""
+        """Return whether the independent verdict is solved."""
         return bool(record.values["solved"])
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Tables by set of tasks, and figure 5 where retries were varied."""
+        """Return tables by set of tasks, and figure 5 where retries were varied."""
         figures = [figure for some in by_group(records).values() for figure in self._figures(some)]
         return Summary(figures, notes=[] if is_live(self.options) else [NOT_LIVE])
 
@@ -215,10 +215,10 @@ NOT_LIVE = (
 
 
 def arms_of(without: str, retries: str) -> list[Arm]:
-    """The arms that the options name, the whole rehearsal first.
+    """Return the arms that the options name, the whole rehearsal first.
 
     Raises:
-        EvalError: An unknown part, or retries that are no range.
+        EvalError: An unknown part, or retries that are not a range.
     """
     parts = [part for part in without.split(",") if part and part != "nothing"]
     if unknown := [part for part in parts if part not in PARTS]:
@@ -233,7 +233,7 @@ def arms_of(without: str, retries: str) -> list[Arm]:
 
 
 def by_retries(group: str, tried: Mapping[float, Sequence[Record]], *, live: bool) -> Iterator[Lines]:
-    """Figure 5: accuracy, latency and, of a model, cost over retries."""
+    """Yield figure 5: accuracy, latency and, of a model, cost over retries."""
     yield Lines(
         f"Solved by retries: {group}",
         {"solved": [(n, solved(some)) for n, some in tried.items()]},
@@ -256,12 +256,12 @@ def by_retries(group: str, tried: Mapping[float, Sequence[Record]], *, live: boo
 
 
 def solved(records: Sequence[Record]) -> Measured:
-    """The share of tasks solved, by the independent word."""
+    """Return the share of tasks solved, by the independent word."""
     return rate(records, lambda record: bool(record.values["solved"]))
 
 
 def costs(title: str, rows: Mapping[str, Sequence[Record]], *, live: bool) -> Table:
-    """What each row's tasks came to and what they cost; without a model, tokens and dollars are not measured."""
+    """Return what each row's tasks reached and cost; without a model, tokens and dollars are not measured."""
     columns = ["", "solved", "tool calls a task", "attempts a task", "seconds a task"]
     table = Table(title, [*columns, "tokens a task", "dollars a task"] if live else columns)
     for name, records in rows.items():
@@ -275,17 +275,17 @@ def costs(title: str, rows: Mapping[str, Sequence[Record]], *, live: bool) -> Ta
 
 
 def seconds(records: Sequence[Record]) -> Measured:
-    """How long a task took."""
+    """Return how long a task took."""
     return mean(records, lambda record: record.seconds, form="seconds")
 
 
 def tokens(record: Record) -> float:
-    """Tokens of all roles, in and out."""
+    """Return tokens of all roles, in and out."""
     return float(sum(each["input_tokens"] + each["output_tokens"] for each in record.values["usage"].values()))
 
 
 def dollars(records: Sequence[Record]) -> Measured | str:
-    """Mean cost, where every model's price is known."""
+    """Return mean cost, where every model's price is known."""
     spent = [[each["cost"] for each in record.values["usage"].values()] for record in records if record.done]
     if any(cost is None for costs in spent for cost in costs):
         return "price unknown"

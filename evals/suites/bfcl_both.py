@@ -1,4 +1,4 @@
-"""What `bfcl --help` tells where no category says which of its two suites is meant: both."""
+"""The text of `bfcl --help` where no category selects one of its two suites: both."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Bfcl(Suite):
     simulated tools (--tools), each user turn is a rehearsal on one thread, and the official checker runs the plan on
     the real classes.
 
-    Whoever plans is the ground truth, a file of real models' recorded calls (alone, or as the first attempt with --then
+    The planner is the ground truth, a file of real models' recorded calls (alone, or as the first attempt with --then
     MODEL after it), or a model. The official package is needed: pip install --no-deps bfcl-eval==2026.3.23 mpmath
-    `--category A --help` tells more of A's kind.
+    `--category A --help` describes only A's kind.
     """
 
     name = "bfcl"
@@ -42,14 +42,14 @@ class Bfcl(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """The options of both kinds, each with the kind that it is for."""
+        """Add the options of both kinds, each with the kind that it is for."""
         parser.add_argument("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY)
-        told: dict[str, dict[str, Action]] = {}
+        by_flag: dict[str, dict[str, Action]] = {}
         for kind, suite in KINDS.items():
             for action in suite.own_options():
-                told.setdefault(action.option_strings[-1], {})[kind] = action
-        del told["--category"]
-        for kinds in told.values():
+                by_flag.setdefault(action.option_strings[-1], {})[kind] = action
+        del by_flag["--category"]
+        for kinds in by_flag.values():
             helps = {kind: str(action.help) for kind, action in kinds.items()}
             action = next(iter(kinds.values()))
             if len(kinds) < len(KINDS) or len(set(helps.values())) > 1:
@@ -57,19 +57,19 @@ class Bfcl(Suite):
             parser._add_action(action)
 
     def cases(self) -> Iterator[Case]:
-        """None: one of the two suites is run."""
+        """Refuse: one of the two suites is run instead."""
         raise NotImplementedError
 
     def run_case(self, case: Case) -> JsonObject:
-        """Nothing is run."""
+        """Refuse: one of the two suites is run instead."""
         raise NotImplementedError
 
     def passed(self, record: Record) -> bool:
-        """Nothing is run."""
+        """Refuse: one of the two suites is run instead."""
         raise NotImplementedError
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Nothing is told."""
+        """Refuse: one of the two suites is run instead."""
         raise NotImplementedError
 
 

@@ -29,7 +29,7 @@ WANTED = 0.99
 
 JUDGED_BY_RULE = (
     "no model judged, but rule checks from the real end state: an attempt is accepted where the simulation ends "
-    "as the real tools end after the ground truth. That measures the simulation, and is no accuracy of the method"
+    "as the real tools end after the ground truth. That measures the simulation, not the accuracy of the method"
 )
 
 _ORACLE = "Judged by rule checks from the real classes' end state: never an accuracy of the method."
@@ -68,14 +68,14 @@ class MultiTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Categories, sabotage, and how recorded calls are met."""
+        """Add categories, sabotage, and how recorded calls are met."""
         add = parser.add_argument
-        told = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three ({MULTI_TURN[0]})"
-        add("--category", default=MULTI_TURN[0], metavar="A,B", help=told)
-        told = "real, contract (the file system's; the rest by model or made up), hybrid (reads real, writes as "
-        told += "contract), model, schema (made up); agent: the agent rehearses on contract and copies, then acts; "
-        told += "agent-apart: on copies that draw otherwise"
-        add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {told} (real)")
+        text = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three ({MULTI_TURN[0]})"
+        add("--category", default=MULTI_TURN[0], metavar="A,B", help=text)
+        ladders = "real, contract (the file system's; the rest by model or made up), hybrid (reads real, writes as "
+        ladders += "contract), model, schema (made up); agent: the agent rehearses on contract and copies, then acts; "
+        ladders += "agent-apart: on copies that draw otherwise"
+        add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {ladders} (real)")
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
         add("--unchecked", action="store_true", help="recorded calls: any tool of the classes, any arguments")
         add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
@@ -96,7 +96,7 @@ class MultiTurn(Suite):
         _check_models(options)
 
     def cases(self) -> Iterator[Case]:
-        """A case a task; a case a trajectory where the planner is recorded."""
+        """Yield a case per task; a case per trajectory where the planner is recorded."""
         if self.options.planner.kind == "recorded":
             yield from self._recorded()
             return
@@ -118,7 +118,7 @@ class MultiTurn(Suite):
             if category in self._categories and row["task_id"] in rows and (not wanted or row["model"] in wanted):
                 task = task_of(rows[row["task_id"]], other=row["v3_task"])
                 if self.options.own.then and not task.playable:
-                    continue  # whoever plans, the tools that the task wants are gone
+                    continue  # no planner can call the tools that the task wants: they are gone
                 facts = {"model": row["model"]}
                 name = f"{task.id}:{row['model']}"
                 yield Case(name, (task, row), group=category, facts=facts, unit=task.id, tools=self._whose)
@@ -141,15 +141,15 @@ class MultiTurn(Suite):
         return await by_truth(stage, self.options)
 
     def passed(self, record: Record) -> bool:
-        """The plan is officially valid."""
+        """Return whether the plan is officially valid."""
         return bool(record.values["valid"])
 
     def is_random(self) -> bool:
-        """True with a model, and where the seed makes up answers or chooses how the truth is spoilt."""
+        """Return true with a model, and where the seed makes up answers or chooses how the truth is spoilt."""
         return super().is_random() or self._whose == "simulated" or self.options.own.sabotage
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """The planner's tables, and the verdict's agreement with the official score; the plans are written out."""
+        """Return the planner's tables and the verdict's agreement with the official score; write the plans out."""
         if self.options.own.tools.startswith("agent"):
             return acting.summary(records, self._ruled() if self.options.own.tools == "agent" else [acting.APART_NOTE])
         made = self._summary(records)
@@ -181,11 +181,11 @@ class MultiTurn(Suite):
         return "real" if self.options.own.tools == "real" else "simulated"
 
     def others(self) -> Mapping[str, str]:
-        """Who plans on after recorded trajectories."""
+        """Return the model that plans on after recorded trajectories."""
         return {"then": self.options.own.then} if self.options.own.then else {}
 
     def tell(self, record: Record) -> str:
-        """The official verdict and what a turn's judge said."""
+        """Return the official verdict and the judge's verdict on each turn."""
         values = record.values
         turns = "".join("+" if each else "-" for each in values["accepted"])
         word = "valid" if values["valid"] else values["official"]
@@ -196,7 +196,7 @@ class MultiTurn(Suite):
 
 
 def _check_models(options: Options) -> None:
-    """Refuse models that nothing would be asked of, and a second planner whom nobody sends in.
+    """Refuse models that would never be called, and a second planner that would never be used.
 
     Raises:
         EvalError: There is such a model.
@@ -216,7 +216,7 @@ def _check_models(options: Options) -> None:
 
 
 def truth_summary(records: Sequence[Record]) -> Summary:
-    """The ground truth as planner: everything must be valid."""
+    """Summarise the ground truth as planner: everything must be valid."""
     table = Table(
         "Ground truth as planner", ["category", "officially valid", "all turns accepted", "tasks"], note=_ORACLE
     )
@@ -228,7 +228,7 @@ def truth_summary(records: Sequence[Record]) -> Summary:
 
 
 def sabotage_summary(records: Sequence[Record]) -> Summary:
-    """The judge by kind of sabotage."""
+    """Summarise the judge by kind of sabotage."""
     kinds = {kind: [turn for turn in _turns(records) if turn["kind"] == kind] for kind in KINDS}
     table = Table(
         "The rule judge on spoilt first attempts",
@@ -254,7 +254,7 @@ def sabotage_summary(records: Sequence[Record]) -> Summary:
 
 
 def recorded_summary(records: Sequence[Record], *, unchecked: bool) -> Summary:
-    """Recorded trajectories: states and verdicts beside the real ones."""
+    """Summarise recorded trajectories: states and verdicts beside the real ones."""
     table = Table(
         "Recorded trajectories through the graph",
         ["model", "state after each turn equal (turns)", "in all turns (tasks)", "verdict as official", "as recorded"],
@@ -282,7 +282,7 @@ def recorded_summary(records: Sequence[Record], *, unchecked: bool) -> Summary:
 
 
 def by_recorded_model(records: Sequence[Record]) -> Table:
-    """Recorded plans on simulated tools: what is left of them, scored officially."""
+    """Summarise recorded plans on simulated tools: what is left of them, scored officially."""
     table = Table("Recorded plans on simulated tools", ["model", "officially valid", "all turns accepted"])
     for name, some in [*by_group(records, key="model").items(), ("all", records)]:
         table.add(name, valid(some), rate(some, _all_accepted))
@@ -290,7 +290,7 @@ def by_recorded_model(records: Sequence[Record]) -> Table:
 
 
 def model_summary(records: Sequence[Record]) -> Summary:
-    """A live planner: officially valid tasks, and what they took."""
+    """Summarise a live planner: officially valid tasks, and what they took."""
     table = Table("Multi-turn accuracy", ["category", "officially valid", "attempts a task", "tool calls a task"])
     for name, some in groups(records):
         attempts = mean(some, lambda record: record.values["attempts"])
@@ -299,7 +299,7 @@ def model_summary(records: Sequence[Record]) -> Summary:
 
 
 def retried_summary(records: Sequence[Record]) -> Summary:
-    """Recorded first attempts, and what a judge's feedback and a live model made of them."""
+    """Summarise recorded first attempts, and what a judge's feedback and a live model made of them."""
     table = Table(
         "Recorded first attempts, retried by a live model",
         ["recorded model", "as recorded", "rehearsed", "attempts a task", "tool calls a task"],
@@ -313,14 +313,14 @@ def retried_summary(records: Sequence[Record]) -> Summary:
 
 
 def unjudged(records: Sequence[Record]) -> Iterator[str]:
-    """Says so where no model judged."""
+    """Yield a note where no model judged."""
     done = [record for record in records if record.done]
     if done and not any("judge" in record.values["usage"] for record in done):
-        yield "nobody judged: no model was given for checklist and judge (--model), so there was no retry"
+        yield "not judged: no model was given for checklist and judge (--model), so there was no retry"
 
 
 def official_errors(records: Sequence[Record]) -> Iterator[Table]:
-    """What the official checker calls wrong."""
+    """Yield a table of the errors that the official checker finds."""
     errors = Table("Official errors", ["error", "tasks"])
     for error, count in Counter(record.values["official"] for record in records if record.done).most_common():
         if error:
@@ -330,7 +330,7 @@ def official_errors(records: Sequence[Record]) -> Iterator[Table]:
 
 
 def groups(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
-    """Records by category, then all where there are several."""
+    """Yield records by category, then all where there are several."""
     found = by_group(records)
     yield from found.items()
     if len(found) > 1:
@@ -338,17 +338,17 @@ def groups(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
 
 
 def valid(records: Iterable[Record]) -> Measured:
-    """The share of tasks that the official checker calls valid."""
+    """Return the share of tasks that the official checker calls valid."""
     return rate(records, lambda record: bool(record.values["valid"]))
 
 
 def caught(turns: Iterable[Mapping[str, Any]], rungs: Mapping[str, int]) -> Measured:
-    """Sensitivity: of the attempts that are wrong, those that the judge fails."""
+    """Return the sensitivity: of the attempts that are wrong, the share that the judge fails."""
     return _share(turns, done=False, of=lambda turn: not turn["accepted"], rungs=rungs)
 
 
 def cleared(turns: Iterable[Mapping[str, Any]], rungs: Mapping[str, int]) -> Measured:
-    """Specificity: of the attempts that are right, those that the judge accepts."""
+    """Return the specificity: of the attempts that are right, the share that the judge accepts."""
     return _share(turns, done=True, of=lambda turn: turn["accepted"], rungs=rungs)
 
 

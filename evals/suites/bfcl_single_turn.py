@@ -39,14 +39,14 @@ SHOWN_COMPLAINTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a planner was written down to say: its calls as `{"call", "args"}`, or without calls a text."""
+    """A planner's recorded reply: its calls as `{"call", "args"}`, or without calls a text."""
 
     calls: Sequence[JsonObject]
     text: str
 
     @property
     def result(self) -> Json:
-        """The same in the official result format, as if nobody had rehearsed it."""
+        """Return the same in the official result format, as without a rehearsal."""
         return official_result(((call["call"], call["args"]) for call in self.calls), text=self.text)
 
 
@@ -59,7 +59,7 @@ class SingleTurn(Suite):
     that has the whole package it runs as it is: --official-python /path/to/python.
 
     Result and score files lie in the run's folder, under official/. No checklist comes with a task: without a model
-    for checklist and judge nobody says whether an attempt is good, and the first attempt's plan is the answer.
+    for checklist and judge no attempt is judged, and the first attempt's plan is the answer.
     """
 
     name = "bfcl"
@@ -74,13 +74,13 @@ class SingleTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        """Add what to run, who speaks, and where the official evaluator is."""
+        """Add what to run, which models, and where the official evaluator is."""
         add = parser.add_argument
         add("--category", default=ALL, metavar="A,B", help=f"official names, {ALL} for all ten ({ALL})")
         add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
         add("--then", metavar="MODEL", help="plans on after the first message of recorded calls")
-        told = "folder of a multi-turn run, whose multi_turn_base is part of the overall average (paper, table 3)"
-        add("--beside", type=Path, metavar="DIR", help=told)
+        beside = "folder of a multi-turn run, whose multi_turn_base is part of the overall average (paper, table 3)"
+        add("--beside", type=Path, metavar="DIR", help=beside)
         add("--official-python", type=Path, metavar="PATH", help="a Python that has bfcl-eval with all it needs")
 
     def __init__(self, options: Any) -> None:
@@ -98,7 +98,7 @@ class SingleTurn(Suite):
         return {task.id: task for category in self._categories for task in tasks_of(category)}
 
     def cases(self) -> Iterable[Case]:
-        """A case a task; with recorded calls a case for each task and model."""
+        """Yield a case per task; with recorded calls a case for each task and model."""
         if self.options.planner.kind == "recorded":
             yield from self._recorded()
             return
@@ -126,7 +126,7 @@ class SingleTurn(Suite):
             raise EvalError(f"{file} has no calls for {', '.join(self._categories)}")
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Rehearse a task, and ask the official evaluator what it thinks of the plan.
+        """Rehearse a task, and score the plan with the official evaluator.
 
         Equal words for a task are rehearsed once where no live model speaks: no answer could differ.
         """
@@ -157,19 +157,19 @@ class SingleTurn(Suite):
         if not task.functions:
             return {"result": "", "judged": "nobody", "refused": [], "without_tools": True}
         speakers = self.options.speakers(planner=self._planner(words))
-        alone = words is not None and not self.options.own.then  # whose words are written down has one attempt
+        alone = words is not None and not self.options.own.then  # recorded calls have one attempt
         context = self.options.context(**({"max_retries": 0} if alone else {}))
         gecko = create_gecko(Toolkit.from_tools(task.functions), models=speakers, context=context)
         run = await gecko.ainvoke({"messages": list(task.messages)})
         rehearsal: Rehearsal = run["rehearsal"]
-        told = rehearsed(rehearsal)
+        values = rehearsed(rehearsal)
         if alone:
-            told["usage"].pop("planner", None)  # nobody was asked: what was written down costs nothing
+            values["usage"].pop("planner", None)  # no model was called: recorded calls cost nothing
         first = rehearsal["attempts"][0]
         if len(rehearsal["attempts"]) > 1:
-            told["first_result"] = of_plan(plan_of(first), answer=first["answer"])
+            values["first_result"] = of_plan(plan_of(first), answer=first["answer"])
         return {
-            **told,
+            **values,
             "result": of_plan(rehearsal["plan"], answer=rehearsal["answer"]),
             "judged": judged_by(rehearsal),
             "refused": refused(rehearsal)[:SHOWN_COMPLAINTS],
@@ -183,29 +183,29 @@ class SingleTurn(Suite):
         return WrittenFirst(first=first, then=self.options.chat(then)) if then else first
 
     def others(self) -> Mapping[str, str]:
-        """Who plans on after recorded calls."""
+        """Return the model that plans on after recorded calls."""
         return {"then": self.options.own.then} if self.options.own.then else {}
 
     def tell(self, record: Record) -> str:
-        """A record in one line."""
+        """Return a record in one line."""
         verdict = "valid" if record.values["valid"] else record.values["error_type"]
         return f"{verdict}; {record.values.get('verdict', 'not rehearsed')} by {record.values['judged']}"
 
     def passed(self, record: Record) -> bool:
-        """The rehearsed plan is officially valid."""
+        """Return whether the rehearsed plan is officially valid."""
         return bool(record.values["valid"])
 
     def averages(self, records: Sequence[Record]) -> Sequence[Figure]:
-        """The paper's Table 3."""
+        """Return the paper's Table 3."""
         return table_3(self.rates(records), beside=self._beside)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Official scores, and whether the official evaluator says the same of the files."""
+        """Return official scores, and whether the official evaluator gives the same scores for the files."""
         return summary_of(records, options=self.options, checker=self._checker)
 
 
 def recorded_case(task: Task, row: Mapping[str, Any]) -> Case:
-    """What a model once answered, as a case.
+    """Return a model's recorded answer as a case.
 
     Args:
         task: The task.
@@ -229,13 +229,13 @@ def recorded_case(task: Task, row: Mapping[str, Any]) -> Case:
 
 
 def judged_by(rehearsal: Rehearsal) -> str:
-    """Who judged the chosen attempt: a model, a rule, or nobody."""
-    said = {item["by"] for item in rehearsal["verdict"]["items"]}
-    return next((who for who in ("model", "rule") if who in said), "nobody")
+    """Return what judged the chosen attempt: `model`, `rule`, or `nobody`."""
+    judges = {item["by"] for item in rehearsal["verdict"]["items"]}
+    return next((judge for judge in ("model", "rule") if judge in judges), "nobody")
 
 
 def refused(rehearsal: Rehearsal) -> list[str]:
-    """What the chosen attempt's calls were refused for."""
+    """Return the complaints for which the chosen attempt's calls were refused."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     return [
         f"{each['tool']} {each['path']}: expected {each['expected']}, got {each['got']} ({each['source']})"

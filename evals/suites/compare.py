@@ -48,7 +48,7 @@ class Compare(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Tasks and methods."""
+        """Add tasks and methods."""
         add_set(parser)
         every = ",".join(METHODS)
         parser.add_argument("--methods", default=every, metavar="A,B", help=f"of {', '.join(METHODS)} (all)")
@@ -65,7 +65,7 @@ class Compare(Suite):
             raise EvalError(f"--methods {','.join(named)}: these need a model: --model provider:name")
 
     def cases(self) -> Iterator[Case]:
-        """A case for each task and method; `--limit` counts tasks."""
+        """Yield a case for each task and method; `--limit` counts tasks."""
         for problem in problems(self.options):
             for method in self._methods:
                 facts = {"task": problem.id, "method": method}
@@ -78,11 +78,11 @@ class Compare(Suite):
         return await contend(problem, create, self.options, context=knobs(self.options))
 
     def passed(self, record: Record) -> bool:
-        """Solved, by the independent word."""
+        """Return whether the independent verdict is solved."""
         return bool(record.values["solved"])
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """One table a set of tasks, and the published one."""
+        """Return one table per set of tasks, and the published one."""
         live = is_live(self.options)
         figures: list[Figure] = [
             costs(f"Comparison: {group}", by_group(some, key="method"), live=live)
@@ -95,7 +95,7 @@ class Compare(Suite):
 
 
 def published(methods: Sequence[str]) -> Table:
-    """The project's own comparison."""
+    """Return the project's own comparison."""
     table = Table(
         "Published: tau2-bench airline, GPT-5-mini", ["method", "score", "thousand tokens a task", "tool calls a task"]
     )

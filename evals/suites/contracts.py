@@ -41,7 +41,7 @@ class Recorded:
 
     @property
     def is_error(self) -> bool:
-        """BFCL's tools give their errors as a result with the key `error`."""
+        """Return whether the result has the key `error`: BFCL's tools give their errors so."""
         return isinstance(self.result, dict) and "error" in self.result
 
 
@@ -55,14 +55,14 @@ class Replayed:
 
 
 def recorded_calls(path: Path) -> Iterator[Recorded]:
-    """The file-system calls of one recording, with the states that their recorded patches give."""
+    """Yield the file-system calls of one recording, with the states that their recorded patches give."""
     for task in read_jsonl(path):
         if CLASS in task["initial_state"]:
             yield from answered_calls(task)
 
 
 def answered_calls(task: Mapping[str, Any]) -> Iterator[Recorded]:
-    """The file-system calls of one recorded task."""
+    """Yield the file-system calls of one recorded task."""
     world = task["initial_state"]
     for number, step in enumerate(step for turn in task["turns"] for step in turn):
         before = world
@@ -74,7 +74,7 @@ def answered_calls(task: Mapping[str, Any]) -> Iterator[Recorded]:
 
 
 def replay(tool: ToolSpec, one: Recorded) -> Replayed:
-    """One recorded call by contract."""
+    """Replay one recorded call by contract."""
     assert tool.contract is not None
     try:
         run = tool.contract.open(
@@ -96,15 +96,15 @@ def replay(tool: ToolSpec, one: Recorded) -> Replayed:
 
 
 def compared(one: Recorded, got: Replayed, seconds: float) -> JsonObject:
-    """Where a replayed call agrees with the recorded one."""
+    """Compare a replayed call with the recorded one."""
     agrees = {
         "outcome": got.status == ("error" if one.is_error else "ok"),
         "result": json_equal(got.result, one.result),
         "state": json_equal(got.after, one.after),
     }
     name, args = one.call["name"], one.call["args"]
-    told = "" if all(agrees.values()) else f"{one.task}: {name}({args}): {got.result!r}, not {one.result!r}"
-    return {"tool": name, "error": one.is_error, **agrees, "seconds": seconds, "difference": told}
+    difference = "" if all(agrees.values()) else f"{one.task}: {name}({args}): {got.result!r}, not {one.result!r}"
+    return {"tool": name, "error": one.is_error, **agrees, "seconds": seconds, "difference": difference}
 
 
 class Contracts(Suite):
@@ -122,7 +122,7 @@ class Contracts(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """How much is listed."""
+        """Add how much is listed."""
         parser.add_argument("--differences", type=int, default=10, metavar="N", help="differing calls to list (10)")
 
     def __init__(self, options: Options) -> None:
@@ -130,7 +130,7 @@ class Contracts(Suite):
         self._tools = Toolkit.from_openapi(TOOLKIT)
 
     def cases(self) -> Iterator[Case]:
-        """A case a task and who called."""
+        """Yield a case per task and who called."""
         for name in FILES:
             for task in read_jsonl(self.options.dataset(name)):
                 if CLASS in task["initial_state"]:
@@ -150,12 +150,12 @@ class Contracts(Suite):
         return {"calls": made, "raised": raised, "rungs": {"contract": len(made)}}
 
     def tell(self, record: Record) -> str:
-        """How many of its calls agree."""
+        """Return how many of its calls agree."""
         same = sum(not call["difference"] for call in record.values["calls"])
         return f"{same} of {len(record.values['calls'])} calls the same"
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Agreement by tool."""
+        """Return agreement by tool."""
         done = [record for record in records if record.done]
         calls = sorted((call for record in done for call in record.values["calls"]), key=lambda call: call["tool"])
         table = Table(
@@ -185,7 +185,7 @@ def _add(table: Table, name: str, calls: Sequence[JsonObject]) -> None:
 
 
 def paces(contracts: int) -> Iterable[str]:
-    """What loading the document takes, and a check."""
+    """Return the times that loading the document and a check take."""
     checks = ", ".join(f"{check_micros(size):.1f} µs at {size:,} kB" for size in (1, 100, 1000))
     return [
         f"the document with its {contracts} contracts loads in {load_seconds() * 1000:.0f} ms",
@@ -194,7 +194,7 @@ def paces(contracts: int) -> Iterable[str]:
 
 
 def load_seconds() -> float:
-    """Seconds to read the example's document with its contracts, the best of three."""
+    """Return the seconds to read the example's document with its contracts, the best of three."""
     times = []
     for _ in range(3):
         started = time.perf_counter()
@@ -204,7 +204,7 @@ def load_seconds() -> float:
 
 
 def check_micros(kilobytes: int) -> float:
-    """Microseconds of a check that names a small part of a state of this size, the best of 300."""
+    """Return the microseconds of a check that names a small part of a state of this size, the best of 300."""
     rows = {str(n): {"name": f"row {n}", "open": n % 2 == 0, "tags": ["x"] * 5} for n in range(kilobytes * 13)}
     scope = Scope({"state": {"user": {"name": "a"}, "rows": rows}, "args": {"name": "a", "id": 7}})
     source = "state.user.name == args.name and args.id in state.rows and not state.rows[args.id].open"

@@ -46,7 +46,7 @@ class Given:
 
     Args:
         task: The task.
-        turns: What its planner said, as recorded.
+        turns: The recorded replies of its planner.
         arm: Whose tools answer.
     """
 
@@ -74,7 +74,7 @@ class Judge(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Whose tools, and whether contracts may simulate."""
+        """Add whose tools answer, and whether contracts may simulate."""
         add = parser.add_argument
         add("--tools", default="real,simulated", metavar="A,B", help="whose tools answer: real, simulated (both)")
         add("--without-contracts", action="store_true", help="a model or the schema simulates the file system, too")
@@ -86,7 +86,7 @@ class Judge(Suite):
         self._models = judging(options)
 
     def cases(self) -> Iterator[Case]:
-        """A case for each attempt and each kind of tools."""
+        """Yield a case for each attempt and each kind of tools."""
         rows = {row["id"]: row for row in datasets.read_jsonl(self.options.dataset(FILE))}
         for row in rows.values():
             if f"multi_turn_{row['category']}" == CATEGORY:
@@ -113,9 +113,9 @@ class Judge(Suite):
         task, spoken = given.task, [{"planner": [recorded_steps(given.task, turn)]} for turn in given.turns]
         player = self._player(given, {**self._models, **speaker(spoken)})
         played = await play(task.begin(len(spoken)), player)
-        told = rehearsed(*(each.rehearsal for each in played))
-        del told["usage"]["planner"]  # its words are written down
-        return {**told, "judged": our_verdict(task, played)}
+        values = rehearsed(*(each.rehearsal for each in played))
+        del values["usage"]["planner"]  # its calls are recorded
+        return {**values, "judged": our_verdict(task, played)}
 
     def _player(self, given: Given, models: Mapping[Role, BaseChatModel]) -> Player:
         context = knobs(self.options, 0, **({"ladder": LADDERS["real"]} if given.arm == "real" else {}))
@@ -129,15 +129,15 @@ class Judge(Suite):
         return Player(models, context, cache(stage.toolkit), None if by_model else ruled(given.task), stage.start)
 
     def passed(self, record: Record) -> bool:
-        """Judged as the official checker does."""
+        """Return whether the verdict is the official checker's."""
         return bool(record.values["judged"] == record.facts["succeeds"])
 
     def is_random(self) -> bool:
-        """True with a model, and where simulated tools make values up."""
+        """Return true with a model, and where simulated tools make values up."""
         return super().is_random() or "simulated" in self._arms
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Table 2: one table for real, one for simulated tools."""
+        """Return table 2: one table for real, one for simulated tools."""
         name = self.options.model_names().get("judge")
         figures = [table for table in (self._table(arm, records, name) for arm in PAPER) if table is not None]
         expectations = []
@@ -159,8 +159,8 @@ class Judge(Suite):
             note="" if name else _RULES,
         )
         table.add(who, positives(some), negatives(some))
-        for told, chosen in slices(some):
-            table.add(f"{who}: {told}", positives(chosen), negatives(chosen))
+        for part, chosen in slices(some):
+            table.add(f"{who}: {part}", positives(chosen), negatives(chosen))
         table.add("LLM judge, paper", *(Published(value, SOURCE) for value in PAPER[arm]))
         return table
 
@@ -169,16 +169,16 @@ class Judge(Suite):
             wrong = record.done and record.values["judged"] != record.facts["succeeds"]
             if wrong and record.group == "real" and name is None:
                 word = "success" if record.facts["succeeds"] else "failure"
-                told = f"{record.values['complaints']} complaints of the validator"
-                yield f"a {word} not called so: {record.id} ({told})"
+                complaints = f"{record.values['complaints']} complaints of the validator"
+                yield f"a {word} not called so: {record.id} ({complaints})"
 
     def tell(self, record: Record) -> str:
-        """What it is and what it was called."""
+        """Return what the attempt is and what the verdict calls it."""
         return f"succeeds {record.facts['succeeds']}, judged {record.values['judged']}, {record.values['verdicts']}"
 
 
 def arms_of(text: str) -> list[Arm]:
-    """The kinds of tools that `--tools` names.
+    """Return the kinds of tools that `--tools` names.
 
     Raises:
         EvalError: It names none, or another one.
@@ -190,17 +190,17 @@ def arms_of(text: str) -> list[Arm]:
 
 
 def positives(records: Sequence[Record]) -> Measured:
-    """Of the attempts that succeed, the share that is called a success."""
+    """Return, of the attempts that succeed, the share that is called a success."""
     return rate(records, lambda record: bool(record.values["judged"]), where=lambda record: record.facts["succeeds"])
 
 
 def negatives(records: Sequence[Record]) -> Measured:
-    """Of the attempts that fail, the share that is called a failure."""
+    """Return, of the attempts that fail, the share that is called a failure."""
     return rate(records, lambda record: not record.values["judged"], where=lambda record: not record.facts["succeeds"])
 
 
 def slices(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
-    """By who made the attempt; and, of simulated tools, those that contracts answered alone."""
+    """Yield records by planner; and, of simulated tools, those that contracts answered alone."""
     for who in dict.fromkeys(record.facts["by"] for record in records):
         yield f"attempts of {who}", [record for record in records if record.facts["by"] == who]
     if any(record.tools == "simulated" for record in records):

@@ -86,7 +86,7 @@ ORDER = (
 
 
 def spaced(name: str) -> str:
-    """A name's words in lower case: `createdAt` is `created at`."""
+    """Return a name's words in lower case: `createdAt` is `created at`."""
     return " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)).lower()
 
 
@@ -107,7 +107,7 @@ class Reader:
         self.fillers = 0
 
     def read(self, answer: Json) -> list[tuple[str, str]]:
-        """What is odd in it: kind, and where with what value."""
+        """Return what is odd in an answer: kind, and where with what value."""
         if answer in ({}, [], "") and self._tool.result not in ({"const": answer}, {"type": "null"}):
             self._odd("empty", "", answer)
         self._value(answer, "", ())
@@ -117,7 +117,7 @@ class Reader:
         return self.found
 
     def _knows(self, value: str) -> bool:
-        """Whether the document or the call has the text."""
+        """Return whether the document or the call has the text."""
         return value.lower() in self._words or (not value.isalpha() and json.dumps(value)[1:-1] in self._about)
 
     def _odd(self, kind: str, where: str, value: Json) -> None:
@@ -196,14 +196,14 @@ class Reader:
         if gone and str(by_words.get("status", "")).lower() in ("active", "open", "enabled", "available"):
             self._odd("a contradiction", ".".join(path), gone[0])
         if by_words.get("success") is False or any(by_words.get(name) for name in ("error", "error message", "errors")):
-            self._odd("a contradiction", ".".join(path), "a success that tells of an error")
+            self._odd("a contradiction", ".".join(path), "a success that reports an error")
 
     def _repeats(self, answer: JsonObject) -> None:
-        """What the call said must stand in its answer: the same names, and the one thing that was asked for."""
+        """Check that the answer repeats the call: the same names, and the one thing that was asked for."""
         for name, value in self._args.items():
-            said = next((other for other in answer if spaced(other) == spaced(name)), None)
-            if said and isinstance(value, str | int) and str(answer[said]) != str(value) and answer[said] is not None:
-                self._odd("another than asked", said, answer[said])
+            key = next((other for other in answer if spaced(other) == spaced(name)), None)
+            if key and isinstance(value, str | int) and str(answer[key]) != str(value) and answer[key] is not None:
+                self._odd("another than asked", key, answer[key])
         asked = [
             value for name, value in self._args.items() if IDENTITY.search(spaced(name)) and not isinstance(value, dict)
         ]
@@ -214,7 +214,7 @@ class Reader:
             self._odd("another than asked", mine, answer[mine])
 
     def _identities(self, value: Json, owner: str, outer: Mapping[str, str]) -> None:
-        """Identifiers that belong to another: the container's in what it contains, the same in two items of a list."""
+        """Check for another's identifiers: the container's in what it contains, the same in two items of a list."""
         if isinstance(value, list):
             own = [
                 item.get(key)
@@ -240,14 +240,14 @@ class Reader:
 
 
 def _is_after(low: Any, high: Any, *, may_be_equal: bool) -> bool:
-    """Whether two numbers, or two texts that begin like dates, stand in the wrong order."""
+    """Return whether two numbers, or two texts that begin like dates, stand in the wrong order."""
     if type(low) is not type(high) or not isinstance(low, str | int | float) or not str(low)[:1].isdigit():
         return False
     return bool(low > high or (low == high and not may_be_equal))
 
 
 def read_tools(paths: Sequence[Path]) -> Iterator[tuple[str, str, ToolSpec]]:
-    """Documents' tools that have a result, with the document's name and where a large one comes from."""
+    """Yield documents' tools that have a result, with the document's name and a large one's origin."""
     for path in paths:
         digest = sha256(path.read_bytes()).hexdigest()[:16]
         try:
@@ -274,12 +274,12 @@ class Plausibility(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Further documents, and how much is listed."""
+        """Add further documents, and how much is listed."""
         parser.add_argument("--document", type=Path, action="append", default=[], help="another document; repeatable")
         parser.add_argument("--shown", type=int, default=12, metavar="N", help="oddities to list (12)")
 
     def cases(self) -> Iterator[Case]:
-        """A case an operation."""
+        """Yield a case per operation."""
         paths = self.options.own.document or sorted((self.options.data / "openapi").glob("*.*"))
         if not paths:
             raise EvalError(f"no documents in {self.options.data / 'openapi'}")
@@ -301,12 +301,12 @@ class Plausibility(Suite):
         return {"answers": answers, "fields": fields, "fillers": fillers, "rungs": {"schema": DRAWS}}
 
     def tell(self, record: Record) -> str:
-        """How many of its answers are clean, and what is odd in the first that is not."""
+        """Return how many of its answers are clean, and what is odd in the first that is not."""
         odd = [each for each in record.values["answers"] if each]
         return f"{DRAWS - len(odd)} of {DRAWS} clean" + (f": {odd[0][0][1]}" if odd else "")
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Clean answers by document, and answers by what is odd in them."""
+        """Return clean answers by document, and answers by what is odd in them."""
         table = Table("Made-up answers in which the rules find nothing odd", ["document", "clean", "fields an answer"])
         for name, some in [*by_group(records).items(), ("all", list(records))]:
             answers = _answers(some)

@@ -15,7 +15,7 @@ KEYED, KEYLESS = "idempotency keys", "no idempotency keys"
 
 
 def itemgetter_of(key: str) -> Callable[[Record], bool]:
-    """Whether a value of a record is true."""
+    """Return a test for whether a value of a record is true."""
     return lambda record: bool(record.values[key])
 
 
@@ -25,7 +25,7 @@ class Reality(Suite):
     Three writes, of which the last needs an identifier that the first is given. The service fails by plan (500s and
     lost answers before and after the write, time-outs, 429s, slow and wrong answers), the process is killed at a
     random write to its saver, the saver may be slow, the agent may be a node of another graph. With idempotency keys
-    nobody is asked; without, every call in doubt is asked about, and answered from the service's own log.
+    no call is asked about; without, every call in doubt is asked about, and answered from the service's own log.
     """
 
     name = "reality"
@@ -37,11 +37,11 @@ class Reality(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """How many runs."""
+        """Add how many runs are made."""
         parser.add_argument("--runs", type=int, default=200, metavar="N", help="seeded runs (200)")
 
     def cases(self) -> Iterator[Case]:
-        """One case a seed."""
+        """Yield one case per seed."""
         for seed in range(self.options.own.runs):
             draw = Draw.of(seed)
             facts = {"embedded": draw.embedded, "rate": draw.rate, "slow": draw.slow_s > 0}
@@ -52,12 +52,12 @@ class Reality(Suite):
         return run(case.data)
 
     def passed(self, record: Record) -> bool:
-        """The database is the undisturbed run's, and so is the agent's state where no answer was left unusable."""
+        """Return whether the database, and the agent's state if no answer was unusable, are the undisturbed run's."""
         values = record.values
         return bool(values["equal"] and (values["state"] or not values["usable"]) and values["writes"] == WRITES)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Runs by kind of tool."""
+        """Return runs by kind of tool."""
         done = [record for record in records if record.done]
         heads = ["tools", "database as undisturbed", "agent's state as database", "asked a run", "rehearsals a run"]
         table = Table("Killed and disturbed runs", heads)
@@ -71,7 +71,9 @@ class Reality(Suite):
             [table],
             [
                 Expectation("every run ends as the undisturbed one: nothing lost, nothing twice", same),
-                Expectation("with idempotency keys nobody is asked", not any(each.values["asked"] for each in keyed)),
+                Expectation(
+                    "with idempotency keys no call is asked about", not any(each.values["asked"] for each in keyed)
+                ),
             ],
         )
 

@@ -66,13 +66,13 @@ class Speed(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Small or whole; alone or beside another checkout."""
+        """Add the size, and the other checkout to measure in turn."""
         parser.add_argument("--quick", action="store_true", help="small sizes, for a look in seconds")
-        told = "also measure another checkout of this repository, in turn with this one"
-        parser.add_argument("--against", metavar="FOLDER", help=told)
+        text = "also measure another checkout of this repository, in turn with this one"
+        parser.add_argument("--against", metavar="FOLDER", help=text)
 
     def cases(self) -> Iterator[Case]:
-        """A case a measurement; those of one group differ in size."""
+        """Yield a case per measurement; those of one group differ in size."""
         quick = self.options.own.quick
         upto = 2 if quick else None
         for size in scaling.SIZES_KB[:upto]:
@@ -103,7 +103,7 @@ class Speed(Suite):
         return measure()
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Tables of the case, plots of growth."""
+        """Return tables of the case, plots of growth."""
         groups = by_group(record for record in records if record.done)
         figures: list[Figure] = []
         expectations: list[Expectation] = []
@@ -128,7 +128,7 @@ def _case(group: str, name: str, measure: Callable[[], JsonObject], facts: JsonO
 
 
 def world_cases(database: Path, *, quick: bool) -> Iterator[Case]:
-    """Single calls in a World: on files of some sizes, and on the database where that is there."""
+    """Yield single calls in a World: on files of some sizes, and on the database where that is there."""
     count = 30 if quick else 1000
     worlds: dict[str, Callable[[], Any]] = {f"{size} kB": partial(world_calls.on_files, size) for size in (10, 1000)}
     if database.is_file():
@@ -138,7 +138,7 @@ def world_cases(database: Path, *, quick: bool) -> Iterator[Case]:
 
 
 def compared(folder: Path, *, calls: int, quick: bool) -> Iterator[Case]:
-    """The cases that measure another checkout as well."""
+    """Yield the cases that measure another checkout as well."""
     turns = {"turns": 1} if quick else {}
     yield _case("against", "own time", partial(against.own_time, folder, calls=calls, **turns), {"size": calls})
     for size in scaling.SIZES_KB[:2]:
@@ -152,25 +152,25 @@ def _stated(tasks: int, *, scale: float) -> JsonObject:
 
 
 def one(value: float, form: Form = "number") -> Measured:
-    """A single measurement: it has no interval."""
+    """Return a single measurement: it has no interval."""
     return mean_of([value], tools="simulated", form=form)
 
 
 def calls_table(records: Sequence[Record]) -> Table:
-    """Model calls and tokens by role."""
+    """Return model calls and tokens by role."""
     heads = ["kB of state", "simulated by", "verdict", "model calls", "prompt tokens", "by role: calls, tokens a call"]
     table = Table("Model calls and tokens of the case", heads)
     for record in records:
-        told = record.values
-        each = [f"{role} {calls}, {tokens // max(calls, 1)}" for role, (calls, tokens) in told["roles"].items()]
+        values = record.values
+        each = [f"{role} {calls}, {tokens // max(calls, 1)}" for role, (calls, tokens) in values["roles"].items()]
         roles = "; ".join(each)
         size, way = record.facts["size"], record.facts["way"]
-        table.add(int(size), str(way), told["verdict"], int(told["calls"]), int(told["tokens_in"]), roles)
+        table.add(int(size), str(way), values["verdict"], int(values["calls"]), int(values["tokens_in"]), roles)
     return table
 
 
 def own_table(records: Sequence[Record]) -> Table:
-    """Our processor time a tool call."""
+    """Return our processor time per tool call."""
     table = Table("Processor time a tool call", ["", "ms a call", "ms with empty nodes", "ratio"])
     for record in records:
         cells = [median_of(record.values[key], tools="simulated") for key in ("ms", "ms_empty", "ratio")]
@@ -179,7 +179,7 @@ def own_table(records: Sequence[Record]) -> Table:
 
 
 def import_table(records: Sequence[Record]) -> Table:
-    """Seconds to import."""
+    """Return seconds to import."""
     table = Table("Import, in a new process", ["statement", "seconds"])
     for record in records:
         table.add(record.id.partition(": ")[2], median_of(record.values["seconds"], form="seconds"))
@@ -194,15 +194,15 @@ TABLES: Mapping[str, Callable[[Sequence[Record]], Table]] = {
 
 
 def with_own(record: Record) -> dict[str, Any]:
-    """A record's values, with what is left of the time without the model's calls."""
-    told = dict(record.values)
-    if "model_seconds" in told:
-        told["own"] = max(told["seconds"] - told["model_seconds"], 1e-9)
-    return told
+    """Return a record's values, with what is left of the time without the model's calls."""
+    values = dict(record.values)
+    if "model_seconds" in values:
+        values["own"] = max(values["seconds"] - values["model_seconds"], 1e-9)
+    return values
 
 
 def growth_table(group: str, records: Sequence[Record]) -> Table:
-    """What was measured at each size."""
+    """Return what was measured at each size."""
     x, forms = GROWTH[group]
     more: dict[str, Form] = {"a_second": "number", "waiting": "seconds", "ratio": "number"}
     keys = {key: form for key, form in {**forms, **more}.items() if key in with_own(records[0])}
@@ -211,36 +211,36 @@ def growth_table(group: str, records: Sequence[Record]) -> Table:
         heads["seconds"] = "seconds"
     table = Table(f"Growth with {x}: {group}", [x, *(heads[key] for key in keys)])
     for record in records:
-        told = with_own(record)
-        table.add(int(record.facts["size"]), *(one(told[key], form) for key, form in keys.items()))
+        values = with_own(record)
+        table.add(int(record.facts["size"]), *(one(values[key], form) for key, form in keys.items()))
     return table
 
 
 def points_of(records: Sequence[Record], key: str) -> list[tuple[float, float]]:
-    """Sizes and what was measured there."""
+    """Return sizes and what was measured there."""
     return [(float(record.facts["size"]), float(with_own(record)[key])) for record in records]
 
 
 def growth(group: str, records: Sequence[Record]) -> Iterator[Lines]:
-    """A logarithmic plot of each kind of measurement."""
+    """Yield a logarithmic plot of each kind of measurement."""
     x, forms = GROWTH[group]
     for form in dict.fromkeys(forms.values()):
         keys = [key for key in forms if forms[key] == form and key in with_own(records[0])]
         name = {key: WORDS[key] if "stated" not in group else "seconds" for key in keys}
         series = {name[key]: [(at, one(value, form)) for at, value in points_of(records, key)] for key in keys}
-        told = "; ".join(f"{name[key]}: {slope(points_of(records, key))}" for key in keys)
+        exponents = "; ".join(f"{name[key]}: {slope(points_of(records, key))}" for key in keys)
         y = {"seconds": "seconds", "bytes": "bytes"}.get(form, "tokens")
-        yield Lines(f"{y.capitalize()} by {x}: {group}", series, x=x, y=y, log=True, note=f"Exponents: {told}.")
+        yield Lines(f"{y.capitalize()} by {x}: {group}", series, x=x, y=y, log=True, note=f"Exponents: {exponents}.")
 
 
 def slope(points: Sequence[tuple[float, float]]) -> str:
-    """An exponent in words: by least squares on logarithms, with its 95 % interval."""
+    """Return an exponent in words: by least squares on logarithms, with its 95 % interval."""
     found = exponent(points)
     return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """The case is accepted, with the designed number of model calls."""
+    """Expect that the case is accepted, with the designed number of model calls."""
     yield Expectation("the case is accepted", all(record.values["verdict"] == "accepted" for record in records))
     for way, calls in TARGETS.items():
         some = [record.values["calls"] for record in records if record.facts["way"] == way]
@@ -248,7 +248,7 @@ def met(records: Sequence[Record]) -> Iterator[Expectation]:
 
 
 def bounded(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Our own time and bytes grow with the steps, not with their square."""
+    """Expect that our own time and bytes grow with the steps, not with their square."""
     if len(records) < 4:
         return
     for key in ("own", "memory", "bytes"):

@@ -55,22 +55,22 @@ class Row:
 
     @property
     def label(self) -> str:
-        """What the answer is: `CORRECT`, `SYNTACTIC`, `VALUE`, ..."""
+        """Return what the answer is: `CORRECT`, `SYNTACTIC`, `VALUE`, ..."""
         return str(self.answer["label"])
 
     @property
     def is_valid(self) -> bool:
-        """True if the official checker takes it."""
+        """Return whether the official checker accepts the answer."""
         return self.label in VALID
 
     @property
     def is_semantic(self) -> bool:
-        """True for the paper's semantic error: the schema holds, a value is wrong."""
+        """Return true for the paper's semantic error: the schema holds, a value is wrong."""
         return self.label == "VALUE" and self.answer["sublabel"] == "value"
 
     @property
     def facts(self) -> JsonObject:
-        """What is known of it before it is validated."""
+        """Return the facts known before validation."""
         kind = "valid" if self.is_valid else "semantic" if self.is_semantic else self.label.lower()
         return {
             "task": self.answer["task_id"],
@@ -82,26 +82,26 @@ class Row:
 
 
 class Rules:
-    """The argument rules: a spec for each distinct function, and what they say of each distinct call."""
+    """The argument rules: a spec for each distinct function, and their complaints about each distinct call."""
 
     def __init__(self) -> None:
         self._specs: dict[str, ToolSpec] = {}
-        self._said: dict[tuple[int, str], list[Complaint]] = {}
+        self._complaints: dict[tuple[int, str], list[Complaint]] = {}
 
     def spec(self, function: Mapping[str, Any]) -> ToolSpec:
-        """The tool of a function document; equal documents are one tool."""
+        """Return the tool of a function document; equal documents are one tool."""
         key = json.dumps(function)
         if key not in self._specs:
             self._specs[key] = spec_of_dict(function, where=str(function.get("name")))
         return self._specs[key]
 
     def tools_of(self, task: Mapping[str, Any], *, underscored: bool) -> Tools:
-        """A task's tools, by the name that the model saw."""
+        """Return a task's tools, by the name that the model saw."""
         specs = map(self.spec, task["functions"])
         return {spec.name.replace(".", "_") if underscored else spec.name: spec for spec in specs}
 
     def against(self, row: Row) -> list[Complaint]:
-        """What the rules have against a row's calls."""
+        """Return the rules' complaints about a row's calls."""
         return [found for call in row.answer["calls"] for found in self._against(call, row.tools)]
 
     def _against(self, call: Mapping[str, Any], tools: Tools) -> list[Complaint]:
@@ -109,13 +109,13 @@ class Rules:
         if tool is None:
             return [unknown_tool({"id": "", "name": call["name"], "args": call["arguments"]})]
         key = (id(tool), json.dumps(call["arguments"]))
-        if key not in self._said:
-            self._said[key] = find_complaints(tool, call["arguments"])
-        return self._said[key]
+        if key not in self._complaints:
+            self._complaints[key] = find_complaints(tool, call["arguments"])
+        return self._complaints[key]
 
 
 def read_rows(folder: Path, rules: Rules) -> Iterator[Row]:
-    """The recorded answers with something to validate, in the file's order.
+    """Yield the recorded answers with something to validate, in the file's order.
 
     Raises:
         EvalError: A file is not there.
@@ -129,7 +129,7 @@ def read_rows(folder: Path, rules: Rules) -> Iterator[Row]:
 
 
 def cause_of(complaint: Complaint, calls: Iterable[Mapping[str, Any]], tools: Tools) -> str:
-    """Why an officially valid call breaks its schema."""
+    """Return why an officially valid call breaks its schema."""
     tool = tools.get(complaint["tool"])
     if tool is None:
         return "the tool is unknown"
@@ -181,7 +181,7 @@ class Validation(Suite):
         self._asks = self._models.has("validator")
 
     def cases(self) -> Iterable[Case]:
-        """A case an answer."""
+        """Yield a case per answer."""
         for row in read_rows(self.options.data, self._rules):
             answer = row.answer
             yield Case(
@@ -193,7 +193,7 @@ class Validation(Suite):
             )
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Rules first; the model where they have nothing to say and it is wanted."""
+        """Validate by rules first; by the model where they have no complaints and it is wanted."""
         row: Row = case.data
         found = self._rules.against(row)
         values: JsonObject = {"refused": bool(found), "by": "rule" if found else "", "calls": len(row.answer["calls"])}
@@ -207,30 +207,30 @@ class Validation(Suite):
         return values
 
     async def _ask(self, row: Row) -> JsonObject:
-        """What the validator node says with its model."""
+        """Return the validator node's result with its model."""
         calls = enumerate(row.answer["calls"])
         pending: list[Call] = [
             {"id": f"call-{n}", "name": each["name"], "args": each["arguments"]} for n, each in calls
         ]
-        said = "\n".join(each["content"] for each in row.task["question"] if each["role"] == "user")
+        text = "\n".join(each["content"] for each in row.task["question"] if each["role"] == "user")
         node = as_node(partial(validator, toolkit=row.tools), models=self._models, default=self.options.context())
-        update = await node.ainvoke({"pending": pending, "task": said, "number": 1, "turn": 0})
+        update = await node.ainvoke({"pending": pending, "task": text, "number": 1, "turn": 0})
         lost = [each["failure"] for each in update["semantic"] if "failure" in each]
         if lost:
             raise RuntimeError(f"the validator's model gave no verdict: {lost[0]}")
         found = [each for step in update["steps"] for each in step["complaints"]]
-        told: JsonObject = {"refused": bool(found), "by": "model" if found else "", "usage": update.get("usage", {})}
-        return told | ({"why": f"{found[0]['path']}: {found[0]['expected']}"} if found else {})
+        values: JsonObject = {"refused": bool(found), "by": "model" if found else "", "usage": update.get("usage", {})}
+        return values | ({"why": f"{found[0]['path']}: {found[0]['expected']}"} if found else {})
 
     def tell(self, record: Record) -> str:
-        """A record in one line."""
+        """Return a record in one line."""
         values = record.values
         return f"{record.facts['kind']}: " + (
             f"refused by {values['by']}: {values['why']}" if values["refused"] else "let through"
         )
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Table 1 by category and by model, recall by official error, and the regression."""
+        """Return table 1 by category and by model, recall by official error, and the regression."""
         return summary_of(records, asked=self._asks, all_asked=self._asks and self.options.own.ask == "all")
 
 
@@ -238,7 +238,7 @@ SUITE = Validation
 
 
 def summary_of(records: Sequence[Record], *, asked: bool, all_asked: bool) -> Summary:
-    """The tables; `asked`: a model was asked about wrong values, `all_asked`: about valid answers too."""
+    """Return the tables; `asked`: a model was asked about wrong values, `all_asked`: about valid answers too."""
     note = "Rows are answers; an answer may hold several calls. " + (
         "No model was asked: rules cannot know a wrong value." if not asked
         else "Semantic errors and true positives: rules and model." if all_asked
@@ -263,7 +263,7 @@ def summary_of(records: Sequence[Record], *, asked: bool, all_asked: bool) -> Su
 
 
 def against_official(records: Sequence[Record]) -> str:
-    """What the labels cannot show, for they are made by the same schemas: the official verdict alone."""
+    """Return the table by official verdict alone: the labels are made by the same schemas."""
     right = [record for record in records if record.facts["kind"] == "valid"]
     refused = [record for record in right if record.values.get("by") == "rule"]
     broken = sum(record.facts["label"] == "CORRECT_SCHEMA_VIOLATION" for record in refused)
@@ -307,7 +307,7 @@ def _by_error(records: Sequence[Record], *, asked: bool) -> Table:
 
 
 def expectations(records: Sequence[Record]) -> Iterator[Expectation]:
-    """The rules' regression: nothing of it depends on a model."""
+    """Yield the rules' regression: no part of it depends on a model."""
     correct = [each.id for each in records if each.facts["label"] == "CORRECT" and each.values.get("by") == "rule"]
     syntactic = [each.id for each in records if each.facts["label"] == "SYNTACTIC" and not each.values.get("refused")]
     broken = sum(each.facts["kind"] == "valid" and each.values.get("by") == "rule" for each in records)
@@ -324,7 +324,7 @@ def _some(ids: Sequence[str]) -> str:
 
 
 def _false_refusals(records: Sequence[Record]) -> Iterator[str]:
-    """Officially valid answers that a rule refuses, by cause and then one by one."""
+    """Yield officially valid answers that a rule refuses, by cause and then one by one."""
     refused = [each for each in records if each.facts["kind"] == "valid" and each.values.get("by") == "rule"]
     causes = Counter(each.values["cause"] for each in refused)
     for cause, count in causes.most_common():

@@ -58,7 +58,7 @@ class Views(Suite):
             raise EvalError("--budget: a view has at least 500 characters")
 
     def cases(self) -> Iterable[Case]:
-        """A case a task."""
+        """Yield a case per task."""
         for task in read_tasks(self.options.data, self._categories):
             yield Case(task.id, task, group=task.category)
 
@@ -85,18 +85,18 @@ class Views(Suite):
             "class": task.real.owners[call["call"]],
             "places": len(places),
             "chars": len(text),
-            "missed": [[_tell(each.path), each.how, _cause(shown, padding.moved(each.path))] for each in missed],
+            "missed": [[_path_text(each.path), each.how, _cause(shown, padding.moved(each.path))] for each in missed],
             **({"args": call["args"]} if missed else {}),
         }
 
     def tell(self, record: Record) -> str:
-        """A record in one line."""
+        """Return a record in one line."""
         calls = record.values["calls"]
         missed = [each["tool"] for each in calls if each["missed"]]
         return f"{len(calls)} calls, missed in {len(missed)}" + (f": {', '.join(missed)}" if missed else "")
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Held calls by class, misses by cause, and each miss."""
+        """Return held calls by class, misses by cause, and each miss."""
         own = self.options.own
         lost = sum(not record.done for record in records)
         calls = [(record.id, each) for record in records if record.done for each in record.values["calls"]]
@@ -129,7 +129,7 @@ SUITE = Views
 
 
 def _after(task: Task, state: JsonObject, call: JsonObject) -> JsonObject:
-    """The state after a call of the real class."""
+    """Return the state after a call of the real class."""
     made = dict(state)
     made["runtime_state"] = dict(state.get("runtime_state", {}))
     task.real.simulate(call["call"])(made, **call["args"])
@@ -147,7 +147,7 @@ def _is_held(shown: Any, place: Touched, padding: Padding) -> bool:
 
 
 def _cause(shown: Any, path: Path) -> str:
-    """Why a view does not hold a place."""
+    """Return why a view does not hold a place."""
     for depth, token in enumerate(path):
         if not isinstance(shown, Shown):
             return "the text around it is cut" if shown is CUT else "another value is shown"
@@ -165,17 +165,17 @@ def _missed(call: JsonObject) -> int:
     return len(call["missed"])
 
 
-def _tell(path: Path) -> str:
+def _path_text(path: Path) -> str:
     return "/".join(map(str, path))
 
 
 def _misses(calls: Sequence[tuple[str, JsonObject]]) -> list[str]:
-    """Misses by cause, then call by call."""
+    """Return misses by cause, then call by call."""
     missed = [(case, each) for case, each in calls if each["missed"]]
     causes = Counter(cause for _, each in missed for _, _, cause in each["missed"])
-    told = [f"{count} places missed: {cause}" for cause, count in causes.most_common()]
+    lines = [f"{count} places missed: {cause}" for cause, count in causes.most_common()]
     for case, each in missed[:MISSES]:
         places = "; ".join(f"{path} ({how}): {cause}" for path, how, cause in each["missed"][:3])
         more = f"; {len(each['missed']) - 3} more" if len(each["missed"]) > 3 else ""
-        told.append(f"{case}: {each['tool']}({each['args']}): {places}{more}")
-    return told + ([f"{len(missed) - MISSES} more calls"] if len(missed) > MISSES else [])
+        lines.append(f"{case}: {each['tool']}({each['args']}): {places}{more}")
+    return lines + ([f"{len(missed) - MISSES} more calls"] if len(missed) > MISSES else [])

@@ -8,7 +8,7 @@ State = dict[str, Any]
 
 
 def set_valve(state: State, bed: str, minutes: int) -> Any:
-    """Says `accepted`, and opens nothing while the pump stands still."""
+    """Return `accepted`, and open nothing while the pump stands still."""
     if state["pump"]["running"]:
         state["beds"][bed]["open"] = minutes
         state["beds"][bed]["moisture"] += minutes
@@ -22,19 +22,19 @@ def pump_on(state: State) -> Any:
 
 
 def moisture(state: State, bed: str) -> Any:
-    """Moisture of a bed, in percent."""
+    """Return moisture of a bed, in percent."""
     return {"bed": bed, "percent": state["beds"][bed]["moisture"]}
 
 
 def rename_bed(state: State, bed: str, name: str) -> Any:
-    """Says `ok` also where there is no such bed."""
+    """Return `ok` also where there is no such bed."""
     if bed in state["beds"]:
         state["beds"][name] = state["beds"].pop(bed)
     return {"status": "ok"}
 
 
 def harvest(state: State, crops: list[str]) -> Any:
-    """Skips, without a word, what it does not know."""
+    """Harvest crops, and skip unknown ones without an error."""
     for crop in crops:
         if crop in state["crops"]:
             state["store"][crop] = state["store"].get(crop, 0) + state["crops"].pop(crop)
@@ -42,65 +42,65 @@ def harvest(state: State, crops: list[str]) -> Any:
 
 
 def show_program(state: State) -> Any:
-    """The watering program."""
+    """Return the watering program."""
     return state["program"]
 
 
 def set_program(state: State, program: dict[str, int]) -> Any:
-    """Replaces the whole program."""
+    """Replace the whole program."""
     state["program"] = program
     return {"status": "set"}
 
 
 def set_stock(state: State, what: str, kilos: float) -> Any:
-    """Writes the number that it is given, whatever stands there."""
+    """Write the given number over any value."""
     state["store"][what] = kilos
     return {"status": "set"}
 
 
 def show_page(state: State, page: str) -> Any:
-    """The text of a page."""
+    """Return the text of a page."""
     return {"text": state["pages"][page]}
 
 
 def put_page(state: State, page: str, text: str) -> Any:
-    """Replaces the whole page."""
+    """Replace the whole page."""
     state["pages"][page] = text
     return {"saved": page}
 
 
 def schedule(state: State, bed: str, day: str) -> Any:
-    """Keeps, without a word, what is planned for the day already."""
+    """Schedule an entry, and keep an earlier one of the day without an error."""
     state["schedule"].setdefault(day, bed)
     return {"scheduled": day}
 
 
 def departures(station: str) -> Any:
-    """Departures from the line's server."""
+    """Return departures from the line's server."""
     if station != "Lindau":
         raise LookupError(f"no station {station}")
     return {"departures": [{"train": "RE 4711", "at": "09:12"}, {"train": "IC 283", "at": "10:40"}]}
 
 
 def delay(train: str) -> Any:
-    """Minutes late; of trains that it does not know something that is no JSON."""
+    """Return the minutes late; for unknown trains a value that is not JSON."""
     return {"train": train, "minutes": 17} if train == "IC 283" else object()
 
 
 def book_seat(state: State, train: str, seats: int) -> Any:
-    """Books in any train that it is told."""
+    """Book a seat in any train, known or not."""
     state["seats"][train] = state["seats"].get(train, 0) + seats
     return {"train": train, "seats": seats}
 
 
 def post(state: State, line: str) -> Any:
-    """Puts a line on the board."""
+    """Put a line on the board."""
     state["board"].append(line)
     return {"posted": True}
 
 
 def refund(state: State, ticket: str) -> Any:
-    """Gives its errors as results."""
+    """Refund an order, and return errors as results."""
     one = state["tickets"].get(ticket)
     if one is None or one["refunded"]:
         return {"error": "this ticket cannot be refunded"}
@@ -109,17 +109,17 @@ def refund(state: State, ticket: str) -> Any:
 
 
 def print_permit(state: State, permit: str) -> Any:
-    """Prints whatever it is told."""
+    """Print any permit, known or not."""
     state["printed"].append(permit)
     return {"printed": permit}
 
 
 def inspect(permit: str) -> Any:
-    """The register's entry."""
+    """Return the register's entry."""
     return {"permit": permit, "holder": "Mill & Sons", "entry": "sealed"}
 
 
 def revoke(state: State, permit: str) -> Any:
-    """Revokes whatever it is told."""
+    """Revoke any permit, known or not."""
     state["permits"][permit]["status"] = "revoked"
     return {"revoked": permit}

@@ -29,27 +29,27 @@ class Setting:
 
 @cache
 def settings() -> Mapping[str, Setting]:
-    """The worlds by name."""
-    return {name: Setting(_toolkit(name, told), told["state"]) for name, told in read_document(FILE).items()}
+    """Return the worlds by name."""
+    return {name: Setting(_toolkit(name, world), world["state"]) for name, world in read_document(FILE).items()}
 
 
-def _toolkit(name: str, told: Mapping[str, Any]) -> Toolkit:
-    if "examples" in told:
-        return Toolkit.from_openapi(EXAMPLES / told["examples"])
-    tools: Mapping[str, Mapping[str, Any]] = told["tools"]
+def _toolkit(name: str, world: Mapping[str, Any]) -> Toolkit:
+    if "examples" in world:
+        return Toolkit.from_openapi(EXAMPLES / world["examples"])
+    tools: Mapping[str, Mapping[str, Any]] = world["tools"]
     toolkit = Toolkit.from_tools(
         [_described(tool, one) for tool, one in tools.items()],
-        contracts=_said(tools, "contract"),
-        simulate={tool: getattr(functions, function) for tool, function in _said(tools, "simulate").items()},
-        effects=_said(tools, "does"),
-        invariants=told.get("invariants", ()),
+        contracts=_by_tool(tools, "contract"),
+        simulate={tool: getattr(functions, function) for tool, function in _by_tool(tools, "simulate").items()},
+        effects=_by_tool(tools, "does"),
+        invariants=world.get("invariants", ()),
         title=name,
     )
-    real = {tool: getattr(functions, function) for tool, function in _said(tools, "real").items()}
+    real = {tool: getattr(functions, function) for tool, function in _by_tool(tools, "real").items()}
     return toolkit.replace(*(replace(toolkit[tool], real=each) for tool, each in real.items())).open(*real)
 
 
-def _said(tools: Mapping[str, Mapping[str, Any]], key: str) -> dict[str, Any]:
+def _by_tool(tools: Mapping[str, Mapping[str, Any]], key: str) -> dict[str, Any]:
     return {name: one[key] for name, one in tools.items() if key in one}
 
 

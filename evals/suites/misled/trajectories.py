@@ -1,4 +1,4 @@
-"""The cases in kinds/*.yaml: what is asked for, what is done instead, and what has to come of it.
+"""The cases in kinds/*.yaml: the request, the misleading trajectory, and the expected outcome.
 
 ```yaml
 kind: silent failure
@@ -16,7 +16,7 @@ cases:
 ```
 
 A twin is the legitimate trajectory that differs by one step: one reply of one role replaced, left out (null), or put in
-before another (`+0`). The recorded judge believes whatever it is told: it calls every item that it is asked a success.
+before another (`+0`). The recorded judge believes everything: it calls every item that it is asked a success.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ JUDGE_ONLY = "judge only"
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A recorded attempt and what has to become of it.
+    """A recorded attempt and its expected outcome.
 
     Args:
         id: Its name; a twin's ends in `:twin`.
         kind: How it misleads.
         refused: The item that a rule must find failed; empty for none.
         marked: The verdict's mark that it must carry; empty for none.
-        names: What the mark must speak of.
+        names: The text that the mark must contain.
         legitimate: True for a twin: it must be accepted without a mark.
         scenario: What is played.
     """
@@ -65,60 +65,60 @@ class Trajectory:
 
     @property
     def only_judge(self) -> bool:
-        """True where no rule can see what is wrong."""
+        """Return whether no rule can see what is wrong."""
         return not (self.legitimate or self.refused or self.marked)
 
 
 def trajectories() -> Iterator[Trajectory]:
-    """All cases, each followed by its twin."""
+    """Yield all cases, each followed by its twin."""
     for file in sorted(FOLDER.glob("*.yaml")):
         document = read_document(file)
-        for told in document["cases"]:
-            yield _misled(document["kind"], told)
-            if "twin" in told:
-                yield _twin(document["kind"], told)
+        for case in document["cases"]:
+            yield _misled(document["kind"], case)
+            if "twin" in case:
+                yield _twin(document["kind"], case)
 
 
-def _misled(kind: str, told: Mapping[str, Any]) -> Trajectory:
-    expect = {} if told["expect"] == JUDGE_ONLY else told["expect"]
+def _misled(kind: str, case: Mapping[str, Any]) -> Trajectory:
+    expect = {} if case["expect"] == JUDGE_ONLY else case["expect"]
     if not isinstance(expect, Mapping) or expect.keys() - {"refused", "marked", "names"}:
-        raise EvalError(f"{told['id']}: expect: write refused, marked (and names), or {JUDGE_ONLY!r}")
+        raise EvalError(f"{case['id']}: expect: write refused, marked (and names), or {JUDGE_ONLY!r}")
     refused, marked, names = (str(expect.get(key, "")) for key in ("refused", "marked", "names"))
-    if (refused and refused not in told["checks"]) or (marked and marked not in MARKS):
-        raise EvalError(f"{told['id']}: expect: {refused or marked} is neither a check nor a mark")
-    return Trajectory(told["id"], kind, refused, marked, names, False, _scenario(told["id"], told))
+    if (refused and refused not in case["checks"]) or (marked and marked not in MARKS):
+        raise EvalError(f"{case['id']}: expect: {refused or marked} is neither a check nor a mark")
+    return Trajectory(case["id"], kind, refused, marked, names, False, _scenario(case["id"], case))
 
 
-def _twin(kind: str, told: Mapping[str, Any]) -> Trajectory:
-    ((role, change),) = told["twin"].items()
+def _twin(kind: str, case: Mapping[str, Any]) -> Trajectory:
+    ((role, change),) = case["twin"].items()
     ((place, reply),) = change.items()
-    said = list(told[role])
+    replies = list(case[role])
     at = int(place)
     if str(place).startswith("+"):
-        said.insert(at, reply)
+        replies.insert(at, reply)
     else:
-        said[at : at + 1] = [] if reply is None else [reply]
-    name = f"{told['id']}:twin"
-    return Trajectory(name, kind, "", "", "", True, _scenario(name, {**told, role: said}))
+        replies[at : at + 1] = [] if reply is None else [reply]
+    name = f"{case['id']}:twin"
+    return Trajectory(name, kind, "", "", "", True, _scenario(name, {**case, role: replies}))
 
 
-def _scenario(name: str, told: Mapping[str, Any]) -> Scenario:
-    setting = settings()[told["setting"]]
-    turns = [*told.get("earlier", ()), told]
-    state: JsonObject = clone(told.get("state", setting.state))
-    return Scenario(name, setting.toolkit, state, tuple(map(_turn, turns)), GeckoContext(**told.get("limits", {})))
+def _scenario(name: str, case: Mapping[str, Any]) -> Scenario:
+    setting = settings()[case["setting"]]
+    turns = [*case.get("earlier", ()), case]
+    state: JsonObject = clone(case.get("state", setting.state))
+    return Scenario(name, setting.toolkit, state, tuple(map(_turn, turns)), GeckoContext(**case.get("limits", {})))
 
 
-def _turn(told: Mapping[str, Any]) -> Turn:
-    items = _items(told)
-    said: dict[Any, Sequence[Json]] = {role: told[role] for role in SPOKEN if role in told}
-    said["planner"] = [said["planner"]]
-    said["judge"] = [{"items": [{"id": item["id"], "status": "success"} for item in items]}]
-    return Turn(told["user"], tuple(items), said)
+def _turn(case: Mapping[str, Any]) -> Turn:
+    items = _items(case)
+    replies: dict[Any, Sequence[Json]] = {role: case[role] for role in SPOKEN if role in case}
+    replies["planner"] = [replies["planner"]]
+    replies["judge"] = [{"items": [{"id": item["id"], "status": "success"} for item in items]}]
+    return Turn(case["user"], tuple(items), replies)
 
 
-def _items(told: Mapping[str, Any]) -> list[ChecklistItem]:
+def _items(case: Mapping[str, Any]) -> list[ChecklistItem]:
     items: list[ChecklistItem] = [
-        {"id": name, "description": f"rule {name}", "check": check} for name, check in told.get("checks", {}).items()
+        {"id": name, "description": f"rule {name}", "check": check} for name, check in case.get("checks", {}).items()
     ]
-    return [*items, {"id": "goal", "description": told["goal"]}] if "goal" in told else items
+    return [*items, {"id": "goal", "description": case["goal"]}] if "goal" in case else items

@@ -73,7 +73,7 @@ class Tau(Suite):
         self._kits = {domain: Toolkit.from_tools(self._given[domain]) for domain in self._given}
 
     def cases(self) -> Iterable[Case]:
-        """The recorded conversations, or the tasks of the installed package."""
+        """Yield the recorded conversations, or the tasks of the installed package."""
         if self._bench:
             for domain in self._domains:
                 for task in self._bench.tasks(domain):
@@ -98,28 +98,28 @@ class Tau(Suite):
         return live.run_task(self._bench, *case.data, options=self.options)
 
     def others(self) -> Mapping[str, str]:
-        """The agent and the user of live runs."""
+        """Return the agent and the user of live runs."""
         own = self.options.own
         return {"agent": own.agent, "user": own.user} if own.live else {}
 
     def tell(self, record: Record) -> str:
-        """A record in one line."""
+        """Return a record in one line."""
         values = record.values
         if "reward" in values:
             return f"reward {values['reward']}, {values['rehearsals']} rehearsals"
         return f"{values['succeeded']} calls succeeded, {len(values['refused'])} of them refused"
 
     def passed(self, record: Record) -> bool:
-        """Live: the task was solved; of a recorded conversation: no call that succeeded was refused."""
+        """Return whether a live task was solved, or no successful call of a recorded conversation was refused."""
         values = record.values
         return bool(values["reward"] >= 1) if "reward" in values else not values["refused"]
 
     def averages(self, records: Sequence[Record]) -> Sequence[Figure]:
-        """The paper's table 4, of live runs."""
+        """Return the paper's table 4, of live runs."""
         return table_4(self.rates(records)) if self._bench else ()
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """False positives on real calls and what the state came to, or the reward of live runs."""
+        """Return false positives on real calls and the final state's agreement, or the reward of live runs."""
         return _live(records) if self._bench else self._replayed(records)
 
     def _replayed(self, records: Sequence[Record]) -> Summary:

@@ -51,13 +51,13 @@ class Bench:
     system_message: type
 
     def tasks(self, domain: str) -> Iterable[Any]:
-        """The tasks of a domain."""
+        """Return the tasks of a domain."""
         found: Iterable[Any] = self.runner.get_tasks(domain)
         return found
 
 
 def load() -> Bench:
-    """The installed package.
+    """Return the installed package.
 
     Raises:
         EvalError: It is not there, or of a version without what is needed; the message says how to install it.
@@ -107,7 +107,7 @@ def run_task(bench: Bench, domain: str, task: Any, *, options: Options) -> JsonO
 
 
 def _litellm(name: str) -> str:
-    """`provider:name` as the package's client writes it: `provider/name`."""
+    """Return `provider:name` as the package's client writes it: `provider/name`."""
     return name.replace(":", "/", 1)
 
 
@@ -119,7 +119,7 @@ class Book:
 
 
 def rehearser(options: Options, book: Book) -> Rehearse:
-    """Who rehearses: the agent's model plans, `--model` and `--role-model` speak for the other roles."""
+    """Return the rehearser: the agent's model plans, `--model` and `--role-model` speak for the other roles."""
     retries = {} if options.max_retries is not None else {"max_retries": RETRIES}
     speakers = options.speakers(planner=options.chat(options.own.agent))
 
@@ -134,7 +134,7 @@ def rehearser(options: Options, book: Book) -> Rehearse:
 
 
 def handing_over(agent: type, system_message: type, rehearse: Rehearse) -> type:
-    """The package's agent with rehearsals in its prompt: anew for each message of the user.
+    """Return the package's agent with rehearsals in its prompt: anew for each message of the user.
 
     Args:
         agent: A class with `generate_next_message(message, state)`, `tools` and `domain_policy`.
@@ -145,16 +145,16 @@ def handing_over(agent: type, system_message: type, rehearse: Rehearse) -> type:
     class HandedOver(agent):  # type: ignore[misc]
         def generate_next_message(self, message: Any, state: Any) -> Any:
             if message.role == "user":
-                told = rehearse(self.tools, self.domain_policy, [*state.messages, message])
+                text = rehearse(self.tools, self.domain_policy, [*state.messages, message])
                 own = [each for each in state.system_messages if not each.content.startswith(INTRODUCTION)]
-                state.system_messages = [*own, system_message(role="system", content=told)]
+                state.system_messages = [*own, system_message(role="system", content=text)]
             return super().generate_next_message(message, state)
 
     return HandedOver
 
 
 def conversation(messages: Iterable[Any]) -> list[AnyMessage]:
-    """The package's messages as LangChain's; several tool results in one message are one each."""
+    """Return the package's messages as LangChain's; several tool results in one message are one each."""
     made: list[AnyMessage] = []
     for each in messages:
         if each.role == "user":
@@ -169,7 +169,7 @@ def conversation(messages: Iterable[Any]) -> list[AnyMessage]:
 
 
 def examples(rehearsal: Rehearsal) -> str:
-    """All attempts of a rehearsal with their feedback, as a prompt tells them."""
+    """Return all attempts of a rehearsal with their feedback, as text for a prompt."""
     return "\n\n".join([INTRODUCTION, *map(_attempt, rehearsal["attempts"])])
 
 

@@ -34,29 +34,29 @@ class RealCall:
 
     @property
     def succeeded(self) -> bool:
-        """False where the real tool answered with an error."""
+        """Return false where the real tool answered with an error."""
         return not self.result.startswith(FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A recorded conversation: what the user said, and the calls in their order."""
+    """A recorded conversation: the user's messages, and the calls in their order."""
 
     id: str
-    said: str
+    text: str
     calls: Sequence[RealCall]
 
 
 def conversation_of(row: Mapping[str, Any]) -> Conversation:
-    """The conversation of a row of the shared file. A call's result is the tool message that comes next."""
+    """Return the conversation of a row of the shared file. A call's result is the tool message that comes next."""
     calls, waiting = [], list[Mapping[str, Any]]()
     for message in row["messages"]:
         waiting += message.get("tool_calls") or ()
         if message["role"] == "tool":
             call = waiting.pop(0)
             calls.append(RealCall(call["name"], call["arguments"], str(message["content"])))
-    said = "\n".join(message["content"] for message in row["messages"] if message["role"] == "user")
-    return Conversation(f"{row['domain']}:{row['task_id']}:{row['trial']}", said, calls)
+    text = "\n".join(message["content"] for message in row["messages"] if message["role"] == "user")
+    return Conversation(f"{row['domain']}:{row['task_id']}:{row['trial']}", text, calls)
 
 
 def replay(
@@ -65,7 +65,7 @@ def replay(
     """Plan a conversation's calls once more, and see which are refused and what the task state comes to.
 
     Args:
-        conversation: What was said and called.
+        conversation: The user's messages and the recorded calls.
         toolkit: The domain's tools, by their schemas.
         models: Who is asked besides the recorded planner.
         context: The knobs.
@@ -75,21 +75,21 @@ def replay(
         text; `spoilt`, `found`, `missed`: calls spoilt on purpose; `records`, `held`, `differing`: records that the
         real tools gave, and whether the task state holds them as they were given last; `rungs`, `usage`.
     """
-    said = [{"call": call.name, "args": call.args} for call in conversation.calls]
-    planner = RecordedModel(turns=[{"planner": [[*said, {"say": "That is all."}]]}])
+    planned = [{"call": call.name, "args": call.args} for call in conversation.calls]
+    planner = RecordedModel(turns=[{"planner": [[*planned, {"say": "That is all."}]]}])
     desk = Desk(conversation.calls)
     gecko = create_gecko(
         Toolkit(map(desk.answering, toolkit)),
         models={**models, "planner": planner},
-        context=context.model_copy(update={"max_steps": len(said) + 1, "ladder": ("python",)}),
+        context=context.model_copy(update={"max_steps": len(planned) + 1, "ladder": ("python",)}),
     )
     given: JsonObject = {"users": {}, "reservations": {}, "orders": {}, "runtime_state": {}}
-    messages = [("user", conversation.said)]
-    run = gecko.invoke({"messages": messages, "task_state": given}, {"recursion_limit": 5 * len(said) + 100})
+    messages = [("user", conversation.text)]
+    run = gecko.invoke({"messages": messages, "task_state": given}, {"recursion_limit": 5 * len(planned) + 100})
     (attempt,) = run["rehearsal"]["attempts"]
     steps = attempt["steps"]
-    if len(steps) != len(said):
-        raise RuntimeError(f"{len(said)} calls were planned, {len(steps)} came to something: {attempt['stop_reason']}")
+    if len(steps) != len(planned):
+        raise RuntimeError(f"{len(planned)} calls were planned, {len(steps)} had a step: {attempt['stop_reason']}")
     pairs = list(zip(conversation.calls, steps, strict=True))
     refused = [(call, step["complaints"]) for call, step in pairs if step.get("complaints")]
     outcomes = [step["outcome"] for _, step in pairs if "outcome" in step]
@@ -97,8 +97,8 @@ def replay(
     return {
         "succeeded": sum(call.succeeded for call in conversation.calls),
         "failed": sum(not call.succeeded for call in conversation.calls),
-        "refused": [_tell(call, found) for call, found in refused if call.succeeded],
-        "refused_failed": [_tell(call, found) for call, found in refused if not call.succeeded],
+        "refused": [_refusal(call, found) for call, found in refused if call.succeeded],
+        "refused_failed": [_refusal(call, found) for call, found in refused if not call.succeeded],
         **spoil(conversation.calls, toolkit),
         **_held(states_of(given, attempt)[1], conversation.calls),
         "rungs": {"python": len(outcomes)},
@@ -113,7 +113,7 @@ class Desk:
         self._calls, self._at = calls, 0
 
     def answering(self, tool: ToolSpec) -> ToolSpec:
-        """The tool, answered from the recording."""
+        """Return the tool, answered from the recording."""
         return replace(tool, simulate=self._simulate(tool.name), result=None, effect="write")
 
     def _simulate(self, name: str) -> Callable[..., Json]:
@@ -129,7 +129,7 @@ class Desk:
         return run
 
     def _next(self, name: str, args: JsonObject) -> RealCall:
-        """The next recorded call of this name and arguments; those between were refused."""
+        """Return the next recorded call of this name and arguments; those between were refused."""
         for place in range(self._at, len(self._calls)):
             call = self._calls[place]
             if call.name == name and call.args == args:
@@ -139,7 +139,7 @@ class Desk:
 
 
 def record_place(call: RealCall, result: Json) -> tuple[str, str] | None:
-    """Where a result is booked: under its own id, or for a record without one under the id that was asked for."""
+    """Return where a result is booked: under its own id, or without one under the id that was asked for."""
     if not isinstance(result, dict):
         return None
     for key, shelf in _RECORDS.items():
@@ -149,7 +149,7 @@ def record_place(call: RealCall, result: Json) -> tuple[str, str] | None:
 
 
 def _held(state: JsonObject, calls: Sequence[RealCall]) -> JsonObject:
-    """Whether a state holds each record as the real tools gave it last, and no other."""
+    """Return whether a state holds each record as the real tools gave it last, and no other."""
     last: dict[tuple[str, str], Json] = {}
     for call in calls:
         result = _plain(call.result)
@@ -157,8 +157,8 @@ def _held(state: JsonObject, calls: Sequence[RealCall]) -> JsonObject:
             last[place] = result
     have = {(shelf, name): record for shelf in _RECORDS.values() for name, record in state[shelf].items()}
     differing = [place for place in {**last, **have} if not json_equal(have.get(place), last.get(place))]
-    told = ["/".join(place) for place in differing]
-    return {"records": len(last), "held": len(last) - len(set(differing) & set(last)), "differing": told}
+    places = ["/".join(place) for place in differing]
+    return {"records": len(last), "held": len(last) - len(set(differing) & set(last)), "differing": places}
 
 
 def spoil(calls: Sequence[RealCall], toolkit: Toolkit) -> JsonObject:
@@ -188,6 +188,6 @@ def _plain(text: str) -> Json:
     return made
 
 
-def _tell(call: RealCall, found: Sequence[Mapping[str, Any]]) -> str:
+def _refusal(call: RealCall, found: Sequence[Mapping[str, Any]]) -> str:
     first = found[0]
     return f"{call.name}({json.dumps(call.args)}): {first['path']}: expected {first['expected']} ({first['source']})"
