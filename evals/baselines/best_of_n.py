@@ -39,9 +39,9 @@ class Pick(BaseModel):
 def create_best_of_n(
     toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None
 ) -> Gecko:
-    """`max_retries + 1` trials at once and a pick: as many as the rehearsal may make.
+    """Create a graph of `max_retries + 1` trials at once and a pick: as many as the rehearsal may make.
 
-    A planner that always says the same at temperature 0 speaks warmer here: n equal trials are one.
+    A planner that always answers the same at temperature 0 speaks warmer here: n equal trials are one.
     """
     models = warmed(models)
     builder: StateGraph[Any, Any, Any, Any] = opened(
@@ -53,7 +53,7 @@ def create_best_of_n(
 
 
 def warmed(models: Models) -> Models:
-    """The same speakers, but for a planner of temperature 0."""
+    """Return the same speakers, but for a planner of temperature 0."""
     planner = models.get("planner")
     if planner is None or getattr(planner, "temperature", None) != 0:
         return models
@@ -70,7 +70,7 @@ def pick(state: GeckoState, scope: NodeScope) -> Generator[list[PlannerAsk], lis
     """Ask which trial is best. Without an answer that names one it is the first."""
     attempts = sorted(state["attempts"], key=lambda attempt: attempt["number"])
     budget = scope.context.view_chars // len(attempts)
-    told = "\n\n".join(f"attempt {each['number']}\n{tell_trial(state, each, budget=budget)}" for each in attempts)
-    said = (yield from ask_critic(state, INSTRUCTIONS, told, Pick)) if len(attempts) > 1 else None
+    trials = "\n\n".join(f"attempt {each['number']}\n{tell_trial(state, each, budget=budget)}" for each in attempts)
+    reply = (yield from ask_critic(state, INSTRUCTIONS, trials, Pick)) if len(attempts) > 1 else None
     numbers = [each["number"] for each in attempts]
-    return {"chosen": said.best if said is not None and said.best in numbers else numbers[0], "over": True}
+    return {"chosen": reply.best if reply is not None and reply.best in numbers else numbers[0], "over": True}

@@ -24,21 +24,21 @@ from .problems import MOST_CALLS, Problem
 
 
 def speakers(problem: Problem, options: Options) -> dict[Role, BaseChatModel]:
-    """Who speaks for which role: the options' models, and what was written down where they name no planner."""
+    """Return the model of each role: the options' models, and what was written down where they name no planner."""
     live = options.speakers()
     if critic := live.get("judge") or live.get("planner"):
-        # whoever plans is the critic, unless another one is named; a critic writes what it judges by
+        # the planner is also the critic, unless another one is named; a critic writes what it judges by
         live = {"judge": critic, "checklist": critic, **live}
     return live if "planner" in live else {**problem.speakers(options.seed), **live}
 
 
 def is_live(options: Options) -> bool:
-    """True where a model plans: only then what is solved is an accuracy."""
+    """Return True where a model plans: only then is what is solved an accuracy."""
     return "planner" in options.model_names()
 
 
 def knobs(options: Options, **given: Any) -> GeckoContext:
-    """The knobs of a method: a live planner has the calls that anybody's has, a written one as many as it needs."""
+    """Return the knobs of a method: a live planner has the usual number of calls, a written one as many as it needs."""
     return options.context(**({} if is_live(options) else {"max_steps": MOST_CALLS}), **given)
 
 
@@ -52,22 +52,22 @@ async def contend(problem: Problem, create: Create, options: Options, *, context
         context: The knobs.
 
     Returns:
-        `solved` by the independent word, and what `rehearsed` tells; `usage` where a model was asked.
+        `solved` by the independent word, and what `rehearsed` returns; `usage` where a model was asked.
     """
     models = speakers(problem, options)
     played = await play(
         problem, create, models=Models.bind(models=models), context=context, ruled="judge" not in models
     )
-    told = rehearsed(*(each.rehearsal for each in played))
+    record = rehearsed(*(each.rehearsal for each in played))
     if not is_live(options):
-        told["usage"].pop("planner", None)  # what was written down costs nothing
-    if not told["usage"]:
-        del told["usage"]
-    return {**told, "solved": problem.solved([each.rehearsal for each in played])}
+        record["usage"].pop("planner", None)  # what was written down costs nothing
+    if not record["usage"]:
+        del record["usage"]
+    return {**record, "solved": problem.solved([each.rehearsal for each in played])}
 
 
 async def play(problem: Problem, create: Create, *, models: Models, context: GeckoContext, ruled: bool) -> list[Played]:
-    """Turn after turn on one thread; after each, the state is the one that the returned plan leads to.
+    """Play turn after turn on one thread; after each, the state is the one that the returned plan leads to.
 
     Args:
         problem: The task.

@@ -40,7 +40,7 @@ record and judge again."""
 def create_merged(
     toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None
 ) -> Gecko:
-    """One attempt under the merged prompt."""
+    """Create a graph of one attempt under the merged prompt."""
     speaks = partial(merged, tools=toolkit.as_openai(), resolve=toolkit.resolve, prompts=models.prompts)
     nodes = {"planner": speaks}
     return create_single(toolkit, models=models, default=default, checkpointer=checkpointer, replace=nodes)
@@ -54,6 +54,6 @@ def merged(
     resolve: Callable[[str], str],
     prompts: Prompts,
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
-    """The planner, with the merged prompt behind the conversation's own system messages."""
-    told: Any = {**state, "conversation": [SystemMessage(PROMPT), *state["conversation"]]}
-    return (yield from planner(told, scope, tools=tools, resolve=resolve, prompts=prompts))
+    """Run the planner with the merged prompt behind the conversation's own system messages."""
+    changed: Any = {**state, "conversation": [SystemMessage(PROMPT), *state["conversation"]]}
+    return (yield from planner(changed, scope, tools=tools, resolve=resolve, prompts=prompts))

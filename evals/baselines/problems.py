@@ -72,19 +72,19 @@ class Problem(Protocol):
         """The task state at the start."""
 
     def said(self, turn: int) -> Sequence[tuple[str, str]]:
-        """What the user says in a turn."""
+        """Return the user's messages of a turn."""
 
     def toolkit(self, turn: int) -> Toolkit:
-        """The tools of a turn."""
+        """Return the tools of a turn."""
 
     def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """Rule checks of the turn's end: an oracle's, for runs in which no model judges."""
+        """Return rule checks of the turn's end: an oracle's, for runs in which no model judges."""
 
     def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
-        """Who speaks where there is no model: what was written down."""
+        """Return the models of a run without a live model: what was written down."""
 
     def solved(self, turns: Sequence[Rehearsal]) -> bool:
-        """Whether what was returned, one record a turn, solves the task; not the method's own word."""
+        """Return whether the returned records, one a turn, solve the task, judged independently of the method."""
 
 
 @dataclass(frozen=True)
@@ -111,30 +111,30 @@ class ScenarioProblem:
         return self.scenario.state
 
     def said(self, turn: int) -> Sequence[tuple[str, str]]:
-        """What the user says in a turn."""
+        """Return the user's messages of a turn."""
         return [("user", self.scenario.turns[turn].user)]
 
     def toolkit(self, turn: int) -> Toolkit:
-        """The same tools in each turn."""
+        """Return the same tools in each turn."""
         return self.scenario.tools
 
     def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """The scenario's checklist."""
+        """Return the scenario's checklist."""
         return list(self.scenario.turns[turn].checklist)
 
     def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
-        """The scenario's replies."""
+        """Return the scenario's replies."""
         return self.scenario.models()
 
     def solved(self, turns: Sequence[Rehearsal]) -> bool:
-        """Replay the plans on the contracts and ask the checks; items without one are nobody's to judge here.
+        """Replay the plans on the contracts and ask the checks; items without one are not judged.
 
-        Where the scenario's own judge says that the user must be asked, a question that left all as it was is right.
+        Where the scenario's own judge finds that the user must be asked, a question that left all as it was is right.
         """
-        said: list[JsonObject] = [
+        replies: list[JsonObject] = [
             {"planner": [[*map(_again, turn["plan"]), {"say": turn["answer"]}]]} for turn in turns
         ]
-        models: dict[Role, Model] = {"planner": RecordedModel(turns=said)}
+        models: dict[Role, Model] = {"planner": RecordedModel(turns=replies)}
         context = GeckoContext.model_validate({"max_retries": 0, "max_steps": MOST_CALLS, "semantic_validation": False})
         gecko = create_gecko(self.scenario.tools, models=models, context=context, checkpointer=InMemorySaver())
         config: RunnableConfig = {"configurable": {"thread_id": "replay"}}
@@ -149,9 +149,9 @@ class ScenarioProblem:
         return True
 
     def _to_ask(self, turn: int) -> set[str]:
-        """The items that wait for the user, by the scenario's own judge."""
-        said: Any = self.scenario.turns[turn].replies.get("judge", [])
-        return {item["id"] for each in said if each.get("stopping_was_right") for item in each["items"]}
+        """Return the items that wait for the user, by the scenario's own judge."""
+        replies: Any = self.scenario.turns[turn].replies.get("judge", [])
+        return {item["id"] for each in replies if each.get("stopping_was_right") for item in each["items"]}
 
 
 def _again(call: Call) -> JsonObject:
@@ -165,7 +165,7 @@ class MultiTurnProblem:
     Args:
         task: The task.
         number: Its number: which kind of sabotage it begins with.
-        by_truth: Whether the ground truth plans, which may do what the documents do not say.
+        by_truth: Whether the ground truth plans, which may do what the documents do not mention.
     """
 
     task: Task
@@ -198,34 +198,34 @@ class MultiTurnProblem:
         return truth_of(self.task)
 
     def said(self, turn: int) -> Sequence[tuple[str, str]]:
-        """What the user says in a turn."""
+        """Return the user's messages of a turn."""
         return self.task.turns[turn].said
 
     def toolkit(self, turn: int) -> Toolkit:
-        """The tools of a turn as documented; to the ground truth alone also what it needs beyond them."""
+        """Return the tools of a turn as documented; to the ground truth alone also what it needs beyond them."""
         return self.task.truthful(turn) if self.by_truth else self.task.toolkit(turn)
 
     def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """The oracle's checks from the real end state."""
+        """Return the oracle's checks from the real end state."""
         return checklist(before, self._truth.states[turn], self._truth.answers[turn], seen=seen)
 
     def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
-        """The ground truth, each turn's first attempt spoilt."""
-        said: list[JsonObject] = []
+        """Return the ground truth, each turn's first attempt spoilt."""
+        replies: list[JsonObject] = []
         state = self.state
         for number, turn in enumerate(self.task.turns):
             right = [self.task.read(call) for call in turn.truth]
             wrong, scene = right, Scene(self.task, number, state)
             if right:
                 _, wrong = spoil(right, scene=scene, first=self.number + number, seed=f"{seed}:{self.id}:{number}")
-            said.append({"planner": [[*wrong, _DONE], *([[*right, _DONE]] * WRITTEN)]})
+            replies.append({"planner": [[*wrong, _DONE], *([[*right, _DONE]] * WRITTEN)]})
             state = self._truth.states[number]
-        return {"planner": RecordedModel(turns=said)}
+        return {"planner": RecordedModel(turns=replies)}
 
     def solved(self, turns: Sequence[Rehearsal]) -> bool:
-        """The official checker's word."""
-        told = [[[write_call(call["name"], call["args"])] for call in turn["plan"]] for turn in turns]
-        return check(self.task, told).valid
+        """Return the official checker's verdict."""
+        plan = [[[write_call(call["name"], call["args"])] for call in turn["plan"]] for turn in turns]
+        return check(self.task, plan).valid
 
 
 @dataclass(frozen=True)
@@ -260,32 +260,32 @@ class SingleTurnProblem:
         return {}
 
     def said(self, turn: int) -> Sequence[tuple[str, str]]:
-        """The task's conversation."""
+        """Return the task's conversation."""
         return [(each["role"], each["content"]) for each in self.task.messages]
 
     def toolkit(self, turn: int) -> Toolkit:
-        """The task's tools."""
+        """Return the task's tools."""
         return Toolkit.from_tools(self.task.functions)
 
     def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """The oracle's checks: the right calls were made, and no other."""
+        """Return the oracle's checks: the right calls were made, and no other."""
         right = right_calls(self.task)
         made = [_made(call, right.count(call)) for call in right]
         checks = dict.fromkeys([f"calls | length == {len(right)}", *made])
-        told = "the calls that the task asks for were made ({})"
+        description = "the calls that the task asks for were made ({})"
         return [
-            {"id": f"calls-{number}", "description": told.format(number), "check": each}
+            {"id": f"calls-{number}", "description": description.format(number), "check": each}
             for number, each in enumerate(checks, 1)
         ]
 
     def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
-        """The right calls, the first attempt at them spoilt; where no tool fits there is nothing to spoil."""
+        """Return the right calls, the first attempt at them spoilt; where no tool fits there is nothing to spoil."""
         right = right_calls(self.task)
-        said = [_in_one(each) for each in (_spoilt(right, self.number), *[right] * WRITTEN)]
-        return {"planner": RecordedModel(turns=[{"planner": said}])}
+        replies = [_in_one(each) for each in (_spoilt(right, self.number), *[right] * WRITTEN)]
+        return {"planner": RecordedModel(turns=[{"planner": replies}])}
 
     def solved(self, turns: Sequence[Rehearsal]) -> bool:
-        """The official evaluator's word."""
+        """Return the official evaluator's verdict."""
         result = of_plan(turns[0]["plan"], answer=turns[0]["answer"])
         return self.checker.check(self.task.category, self.task.id, result).valid
 
@@ -300,7 +300,7 @@ def _in_one(calls: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _spoilt(calls: Sequence[JsonObject], number: int) -> list[JsonObject]:
-    """The calls with one dropped, doubled, of an unknown tool, or without its first argument."""
+    """Return the calls with one dropped, doubled, of an unknown tool, or without its first argument."""
     if not calls:
         return []
     *before, last = calls
@@ -315,13 +315,13 @@ def _spoilt(calls: Sequence[JsonObject], number: int) -> list[JsonObject]:
 
 
 def add_set(parser: ArgumentParser) -> None:
-    """The option that chooses the tasks."""
-    told = f"{SCENARIOS}, {', '.join(MULTI_TURN)}, {', '.join(CATEGORIES)}, or {ALL} for the last ten ({SCENARIOS})"
-    parser.add_argument("--tasks", default=SCENARIOS, metavar="A,B", help=told)
+    """Add the option that chooses the tasks."""
+    accepted = f"{SCENARIOS}, {', '.join(MULTI_TURN)}, {', '.join(CATEGORIES)}, or {ALL} for the last ten ({SCENARIOS})"
+    parser.add_argument("--tasks", default=SCENARIOS, metavar="A,B", help=accepted)
 
 
 def problems(options: Options) -> Iterator[Problem]:
-    """The tasks that `--tasks` names, in an order that never changes.
+    """Yield the tasks that `--tasks` names, in an order that never changes.
 
     Raises:
         EvalError: An unknown set of tasks, or its data are missing.
@@ -340,7 +340,7 @@ def problems(options: Options) -> Iterator[Problem]:
 
 
 def _single(categories: str) -> Iterator[Problem]:
-    """The single-turn tasks; one without tools is no task for a planner of calls."""
+    """Yield the single-turn tasks that have tools."""
     checker = Checker()
     for category in chosen(categories):
         some = (task for task in tasks_of(category) if task.functions)

@@ -40,7 +40,7 @@ class Reflection(BaseModel):
 def create_reflexion(
     toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None
 ) -> Gecko:
-    """Trials with reflections between them."""
+    """Create a graph of trials with reflections between them."""
     memory = partial(reflect, remembered=REMEMBERED)
     return create_loop(toolkit, memory, models=models, default=default, checkpointer=checkpointer)
 
@@ -48,15 +48,15 @@ def create_reflexion(
 def reflect(
     state: GeckoState, scope: NodeScope, *, remembered: int
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
-    """Reflect on the last trial; after the last one there is nobody to tell."""
+    """Reflect on the last trial, unless no trial follows it."""
     last = state["attempts"][-1]
     done = {"chosen": last["number"], "over": True}
     if is_last(state, scope):
         return done
-    told = tell_trial(state, last, budget=scope.context.view_chars)
-    said = yield from ask_critic(state, INSTRUCTIONS, told, Reflection)
-    if said is None or said.success:
+    trial = tell_trial(state, last, budget=scope.context.view_chars)
+    reply = yield from ask_critic(state, INSTRUCTIONS, trial, Reflection)
+    if reply is None or reply.success:
         return done
     before = state["lesson"]["feedback"].split("\n\n") if state["lesson"] else []
-    kept = "\n\n".join([*before, " ".join(said.reflection.split())][-remembered:])
+    kept = "\n\n".join([*before, " ".join(reply.reflection.split())][-remembered:])
     return {**done, "over": False, "lesson": {"number": last["number"], "attempt_log": "", "feedback": kept}}

@@ -37,7 +37,7 @@ class Critique(BaseModel):
 def create_self_refine(
     toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None
 ) -> Gecko:
-    """Plan, criticise, revise."""
+    """Create a graph that plans, criticises and revises."""
     return create_loop(toolkit, criticise, models=models, default=default, checkpointer=checkpointer)
 
 
@@ -47,8 +47,8 @@ def criticise(state: GeckoState, scope: NodeScope) -> Generator[list[PlannerAsk]
     done = {"chosen": last["number"], "over": True}
     if is_last(state, scope):
         return done
-    said = yield from ask_critic(state, INSTRUCTIONS, tell_trial(state, last, budget=budget), Critique)
-    points = [" ".join(point.split()) for point in said.points if point.strip()] if said is not None else []
+    reply = yield from ask_critic(state, INSTRUCTIONS, tell_trial(state, last, budget=budget), Critique)
+    points = [" ".join(point.split()) for point in reply.points if point.strip()] if reply is not None else []
     if not points:
         return done
     earlier = state["lesson"]

@@ -1,6 +1,6 @@
 """What the baselines share: a trial is the rehearsal's attempt without its judge, and a loop of trials with a review.
 
-A review says whether another trial follows and what it is told. The same model that plans reviews, unless the role
+A review decides whether another trial follows and what it is given. The same model that plans reviews, unless the role
 `judge` has one of its own.
 """
 
@@ -46,7 +46,7 @@ class Create(Protocol):
     def __call__(
         self, toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None
     ) -> Gecko:
-        """The graph; `default.max_retries` is how many trials may follow the first."""
+        """Create the graph; `default.max_retries` is how many trials may follow the first."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,14 @@ class CriticAsk(PlannerAsk):
 
     @property
     def role(self) -> Role:
-        """The critic is asked in the judge's place, so that its model and its tokens are told apart."""
+        """The critic is asked in the judge's place, so that its model and its tokens are counted separately."""
         return "judge"
 
 
 def create_plain(
     toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None
 ) -> Gecko:
-    """The planner alone: one trial, no second thoughts."""
+    """Create a graph of the planner alone: one trial, no review."""
     return create_single(toolkit, models=models, default=default, checkpointer=checkpointer)
 
 
@@ -74,7 +74,7 @@ def create_single(
     checkpointer: Checkpointer = None,
     replace: Mapping[str, NodeFunction] = NO_NODES,
 ) -> Gecko:
-    """One trial, with other functions in the place of some of its nodes."""
+    """Create a graph of one trial, with other functions in the place of some of its nodes."""
     builder = opened(toolkit, models=models, default=default, replace=replace)
     builder.add_node("review", as_node(take_last, models=models, default=default))
     builder.add_edge("review", "finish")
@@ -89,7 +89,7 @@ def create_loop(
     default: GeckoContext,
     checkpointer: Checkpointer = None,
 ) -> Gecko:
-    """Trial, review, trial, ... until the review is content or no retries are left.
+    """Create a graph of trial, review, trial, ... until the review is content or no retries are left.
 
     Args:
         toolkit: The tools.
@@ -112,7 +112,7 @@ def opened(
     replace: Mapping[str, NodeFunction] = NO_NODES,
     follow: Callable[[GeckoState], Any] | None = None,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """What all baselines have: the turn opened, the state made whole, the trial, an edge to the node `review`; the end.
+    """Start what all baselines share: turn opened, state made whole, trial, an edge to the node `review`; the end.
 
     Args:
         toolkit: The tools.
@@ -143,19 +143,19 @@ def opened(
 def trial(
     toolkit: Toolkit, *, models: Models, default: GeckoContext, replace: Mapping[str, NodeFunction] = NO_NODES
 ) -> Runnable[Any, Any]:
-    """One attempt of the rehearsal that nobody judges, and whose arguments only the tools' own rules check."""
+    """Create one attempt of the rehearsal without a judge, whose arguments only the tools' own rules check."""
     context = default.model_copy(update={"semantic_validation": False})
     return attempt_node(create_attempt(toolkit, models, context, replace=replace), context)
 
 
 def unjudged(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """The trials with a verdict that says nothing: no baseline has a judge of the task state."""
+    """Return the trials with an empty verdict: no baseline has a judge of the task state."""
     nothing: Verdict = {"word": "failed", "score": 0.0, "items": [], "feedback": ""}
     return {"attempts": [{**each, "verdict": nothing} for each in state["unjudged"]], "unjudged": Overwrite([])}
 
 
 def start(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """The first trial's frame. A checklist that came with the task is not looked at."""
+    """Return the first trial's frame. A checklist that came with the task is ignored."""
     begun = digest(state.get("task_state") or {})
     return {"items": [], "items_failure": "", "lesson": None, "width": 1, "round": 0, "start_digest": begun}
 
@@ -166,32 +166,32 @@ def take_last(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
 
 
 def after_review(state: Over) -> Literal["trial", "finish"]:
-    """Another trial, or the end."""
+    """Return where to go on: another trial, or the end."""
     return "finish" if state["over"] else "trial"
 
 
 def is_last(state: GeckoState, scope: NodeScope) -> bool:
-    """True if no trial is left after those made."""
+    """Return True if no trial is left after those made."""
     return len(state["attempts"]) > scope.context.max_retries
 
 
 def ask_critic(
-    state: GeckoState, instructions: str, told: str, reply: type[BaseModel]
+    state: GeckoState, instructions: str, data: str, reply: type[BaseModel]
 ) -> Generator[list[PlannerAsk], list[Reply], Any]:
     """Ask the critic, and read its reply.
 
     Args:
         state: The turn.
         instructions: What the critic is to do.
-        told: What it looks at.
-        reply: What its reply is read as; it is told the fields in the instructions.
+        data: What it looks at.
+        reply: What its reply is read as; the instructions give it the fields.
 
     Returns:
         The reply, or None where the critic is silent or cannot be read.
     """
     where = Where(turn=human_turns(state["messages"]) - 1, attempt=len(state["attempts"]), question=0)
-    said = [SystemMessage(f"{instructions}\n{_DATA}"), HumanMessage(f"<data>\n{told}\n</data>")]
-    (answer,) = yield [CriticAsk(messages=list(said), tools=[], where=where)]
+    messages = [SystemMessage(f"{instructions}\n{_DATA}"), HumanMessage(f"<data>\n{data}\n</data>")]
+    (answer,) = yield [CriticAsk(messages=list(messages), tools=[], where=where)]
     if not isinstance(answer.value, AIMessage):
         return None
     try:
@@ -201,7 +201,7 @@ def ask_critic(
 
 
 def tell_trial(state: GeckoState, attempt: Attempt, *, budget: int) -> str:
-    """The task, and a trial as its planner saw it: calls, results, answer. Not the task state."""
+    """Return the task, and a trial as its planner saw it: calls, results, answer. Not the task state."""
     task = cut(task_of(state["messages"]), budget=budget)
     steps = format_steps(attempt["steps"], budget=budget)
     return f"task: {task}\ncalls and results:\n{steps or '(none)'}\nanswer: {cut(attempt['answer'], budget=2_000)}"

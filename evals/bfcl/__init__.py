@@ -33,7 +33,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def categories(argv: Sequence[str]) -> list[str]:
-    """The categories that a command line names."""
+    """Return the categories that a command line names."""
     named: list[str] = []
     for index, word in enumerate(argv):
         if word == "--category":
@@ -44,7 +44,7 @@ def categories(argv: Sequence[str]) -> list[str]:
 
 
 def suite_of(named: Sequence[str]) -> type[Suite]:
-    """The suite for these categories; the multi-turn one where none is named.
+    """Return the suite for these categories; the multi-turn one where none is named.
 
     Raises:
         EvalError: A category is none, or single-turn and multi-turn ones are mixed.
@@ -67,6 +67,6 @@ def suite_of(named: Sequence[str]) -> type[Suite]:
 
 
 def suite_at(module: str) -> type[Suite]:
-    """The suite of a module."""
+    """Return the suite of a module."""
     kind: type[Suite] = import_module(module).SUITE
     return kind

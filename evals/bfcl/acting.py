@@ -102,7 +102,7 @@ async def act(stage: Stage, player: Player) -> list[Acted]:
 
 
 def really(tool: ToolSpec, call: Callable[..., Json]) -> ToolSpec:
-    """The tool with its real function; one with a contract knows errors, which the benchmark writes as answers."""
+    """Return the tool with its real function; with a contract, errors written as answers become errors."""
     return replace(tool, real=call if tool.contract is None else partial(with_errors, call))
 
 
@@ -117,7 +117,7 @@ def with_errors(call: Callable[..., Json], **args: Any) -> Any:
 
 
 def record_of(stage: Stage, acted: Sequence[Acted]) -> JsonObject:
-    """What a record keeps: the rehearsals, what was carried out with the official verdict on it, and each turn."""
+    """Return the record: the rehearsals, what was carried out with the official verdict on it, and each turn."""
     done = [carried_out(each) for each in acted]
     verdict = check(stage.task, done)
     values = rehearsed(*(each.played.rehearsal for each in acted))
@@ -133,17 +133,17 @@ def record_of(stage: Stage, acted: Sequence[Acted]) -> JsonObject:
 
 
 def carried_out(acted: Acted) -> list[list[str]]:
-    """The calls that were really made, as one turn of the official result format."""
+    """Return the calls that were really made, as one turn of the official result format."""
     return [[write_call(each["call"]["name"], each["call"]["args"])] for each in made(acted.execution)]
 
 
 def made(execution: Execution) -> list[ExecutedCall]:
-    """The calls of a turn that were really made."""
+    """Return the calls of a turn that were really made."""
     return [each for each in execution["calls"] if each["status"] in ("ok", "error")]
 
 
 def turns_of(stage: Stage, acted: Sequence[Acted], done: Sequence[list[list[str]]]) -> Iterator[JsonObject]:
-    """What a record keeps of each turn.
+    """Yield what a record keeps of each turn.
 
     `valid` is the official word on the plan, after what was really done before; None once a turn was not carried out,
     or not valid: from there on reality is elsewhere.
@@ -187,7 +187,7 @@ def _of_turn(stage: Stage, acted: Acted) -> JsonObject:
 
 
 def summary(records: Sequence[Record], notes: Sequence[str]) -> Summary:
-    """States and verdicts, and every turn that was not as it should be."""
+    """Return states and verdicts, and every turn that was not as it should be."""
     in_step = all(turn["in_step"] for each in records if each.done for turn in each.values["acted"])
     expected = [Expectation("after each turn the agent's task state is the real one", in_step)]
     is_apart = APART_NOTE in notes
@@ -195,7 +195,7 @@ def summary(records: Sequence[Record], notes: Sequence[str]) -> Summary:
 
 
 def tables(records: Sequence[Record]) -> Iterator[Figure]:
-    """States by category and by class, and the verdict beside the official one."""
+    """Return the tables: states by category and by class, and the verdict beside the official one."""
     done = [record for record in records if record.done]
     yield _by_category(records)
     groups: dict[str, list[JsonObject]] = {}
@@ -226,7 +226,7 @@ def _by_category(records: Sequence[Record]) -> Table:
 
 
 def is_carried_out(turn: Mapping[str, Any]) -> bool:
-    """Whether any call of a turn was made, or about to be."""
+    """Return whether any call of a turn was made, or about to be."""
     return bool(turn["calls"] or turn["departures"])
 
 
@@ -266,7 +266,7 @@ def _share(done: Sequence[Record], hits: int, n: int) -> Measured:
 
 
 def differing(records: Sequence[Record]) -> Iterator[str]:
-    """A line for each turn that was not as it should be."""
+    """Yield a line for each turn that was not as it should be."""
     for record in records:
         for number, turn in enumerate(record.values["acted"] if record.done else [], 1):
             wrong = [word for word in ("as_rehearsed", "in_step") if not turn[word] and is_carried_out(turn)]

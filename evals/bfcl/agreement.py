@@ -1,7 +1,7 @@
 """The verdict beside the official score: turn by turn, and where they differ, why.
 
 The plan of a rehearsal is run on the real classes. A turn's official word is the checker's on the plan up to it, so
-after the first turn that it calls invalid nothing can be said of the later ones: they are not compared.
+after the first turn that it calls invalid the later ones are not compared.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NOTE = (
 
 
 def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
-    """What a record keeps of each turn.
+    """Return what a record keeps of each turn.
 
     Returns:
         For each turn `word`, `valid` (by the official checker, the turns before included), `made_up` (arguments of
@@ -49,18 +49,18 @@ def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
     """
     whole = plan_of(played)
     valid = [check(stage.task, whole[:number], turns=number).valid for number in range(1, len(played) + 1)]
-    told = []
+    records = []
     for number, each in enumerate(played):
         counts = not number or valid[number - 1]
         differs = counts and each.accepted != valid[number]
-        told.append(
+        records.append(
             {
                 **_of_turn(stage, each),
                 "valid": valid[number],
                 "cause": cause_of(stage, played[: number + 1]) if differs else "",
             }
         )
-    return told
+    return records
 
 
 def _of_turn(stage: Stage, played: Played) -> JsonObject:
@@ -78,7 +78,7 @@ def _of_turn(stage: Stage, played: Played) -> JsonObject:
 
 
 def cause_of(stage: Stage, played: Sequence[Played]) -> str:
-    """Why the verdict on the last of these turns is not the official one."""
+    """Return why the verdict on the last of these turns is not the official one."""
     *before, last = played
     if last.accepted and last.rehearsal["verdict"].get("made_up"):
         return MADE_UP
@@ -90,8 +90,8 @@ def cause_of(stage: Stage, played: Sequence[Played]) -> str:
                 return STALE if step.get("outcome", {}).get("stale") else found
         _, instances = real.run([])
         state = stage.task.real.read(instances)
-    told = state if stage.kind == "real" else laid_out(state)
-    if _told(last.after) != _told(told):
+    expected = state if stage.kind == "real" else laid_out(state)
+    if _attributes(last.after) != _attributes(expected):
         return WRONG_STATE
     called = [[_written(step)] for step in last.chosen["steps"] if "outcome" in step]
     whole = [*plan_of(before), called]
@@ -104,7 +104,7 @@ def _written(step: Step) -> str:
 
 
 def difference(step: Step, answer: str) -> str:
-    """How a call came out otherwise than the real class's answer to it; empty where it did not."""
+    """Return how a call came out otherwise than the real class's answer to it; empty where it did not."""
     refuses = is_refusal(answer)
     if "outcome" not in step:
         return "" if refuses else UNDOCUMENTED
@@ -117,17 +117,17 @@ def difference(step: Step, answer: str) -> str:
 
 
 def same_answer(result: Json, answer: str) -> bool:
-    """True where a result is what the benchmark's text says: an object as JSON, else as Python prints it."""
+    """Return True where a result matches the benchmark's text: an object as JSON, else as Python prints it."""
     return json_equal(as_json(answer), result) or (not isinstance(result, dict) and str(result) == answer)
 
 
-def _told(state: Mapping[str, Any]) -> str:
-    """The state without what the classes keep beside their attributes."""
+def _attributes(state: Mapping[str, Any]) -> str:
+    """Return the state without what the classes keep beside their attributes."""
     return json.dumps({key: value for key, value in state.items() if key != RUNTIME}, sort_keys=True)
 
 
 def tables(records: Sequence[Record]) -> list[Figure]:
-    """The verdict's agreement with the official score: by category, by rung and class, and the causes."""
+    """Return the verdict's agreement with the official score: by category, by rung and class, and the causes."""
     done = [record for record in records if record.done]
     return [_by_category(records), _by_rung_and_class(done), *_causes(done)]
 
@@ -159,12 +159,12 @@ def _is_accepted(record: Record) -> bool:
 
 
 def _is_plain(record: Record) -> bool:
-    """Accepted, and nothing in the plan was made up."""
+    """Return True where the turn was accepted and nothing in the plan was made up."""
     return _is_accepted(record) and not any(turn["made_up"] for turn in record.values["by_turn"])
 
 
 def _compared(records: Sequence[Record]) -> Iterator[tuple[str, JsonObject]]:
-    """The turns up to the first officially invalid one, each with its record's id."""
+    """Yield the turns up to the first officially invalid one, each with its record's id."""
     for record in records:
         for number, turn in enumerate(record.values["by_turn"], 1):
             yield f"{record.id}, turn {number}", turn
@@ -195,10 +195,10 @@ def _causes(done: Sequence[Record]) -> Iterator[Table]:
     found: dict[tuple[str, str], list[str]] = {}
     for name, turn in _compared(done):
         if turn["cause"]:
-            told = "valid, not accepted" if turn["valid"] else "accepted, not valid"
-            found.setdefault((told, turn["cause"]), []).append(name)
+            verdicts = "valid, not accepted" if turn["valid"] else "accepted, not valid"
+            found.setdefault((verdicts, turn["cause"]), []).append(name)
     if found:
         table = Table("Where they differ, by cause", ["turn", "cause", "turns", "such as"])
-        for (told, cause), names in sorted(found.items(), key=lambda each: (each[0][0], -len(each[1]))):
-            table.add(told, cause, len(names), names[0])
+        for (verdicts, cause), names in sorted(found.items(), key=lambda each: (each[0][0], -len(each[1]))):
+            table.add(verdicts, cause, len(names), names[0])
         yield table

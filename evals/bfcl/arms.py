@@ -36,22 +36,22 @@ _DONE = {"say": "Done."}
 
 
 async def by_truth(stage: Stage, options: Options) -> JsonObject:
-    """The ground truth plans; rule checks of the real end state judge; on simulated tools a model, if one is given."""
+    """Play with the ground truth as planner; rule checks judge, or on simulated tools a given model."""
     task, turns = stage.task, truth_turns(stage.task)
     player = _written(stage, turns, options, stage.truthful, lambda: _strict(task, truth_of(task)))
     if stage.acts:
         return record_of(stage, await act(stage, player))
     played = await play(task, player)
-    return {**_told(stage, played, options), "errata": list(task.errata())}
+    return {**_record(stage, played, options), "errata": list(task.errata())}
 
 
 def truth_turns(task: Task) -> list[JsonObject]:
-    """What the ground truth says, by turn."""
+    """Return the calls of the ground truth, by turn."""
     return [{"planner": [[*map(task.read, turn.truth), _DONE]]} for turn in task.turns]
 
 
 async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
-    """The ground truth plans, its first attempt at each turn spoilt, the second one right.
+    """Play with the ground truth as planner, its first attempt at each turn spoilt, the second one right.
 
     Args:
         task: The task.
@@ -62,11 +62,11 @@ async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
     turns, kinds = _sabotage(task, truth, first=first, seed=f"{options.seed}:{task.id}")
     player = Player(speaker(turns), knobs(options, 1), task.truthful, _strict(task, truth))
     played = await play(task, player)
-    return {**_told(Stage(task), played, options), "turns": _labelled(task, played, kinds)}
+    return {**_record(Stage(task), played, options), "turns": _labelled(task, played, kinds)}
 
 
 async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any], unchecked: bool = False) -> JsonObject:
-    """A recorded model plans: its calls as they were, one attempt a turn.
+    """Play with a recorded model as planner: its calls as they were, one attempt a turn.
 
     Args:
         stage: The task in the form that the model was given, and whose tools answer.
@@ -82,21 +82,21 @@ async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any], u
         stage = Stage(task.begin(len(turns)), stage.kind)
         return record_of(stage, await act(stage, player))
     played = await play(task.begin(len(turns)), player)
-    told = _told(stage, played, options)
-    return {**told, **compare(task, row, played)} if stage.kind == "real" else told
+    record = _record(stage, played, options)
+    return {**record, **compare(task, row, played)} if stage.kind == "real" else record
 
 
 async def by_model(stage: Stage, options: Options) -> JsonObject:
-    """A live model plans; who writes the checklist and judges is said by the options."""
+    """Play with a live model as planner; the options name who writes the checklist and judges."""
     context = options.context(**stage.knobs)
     player = Player(options.speakers(), context, cache(stage.toolkit), start=stage.start, after=stage.advance)
-    return _told(stage, await play(stage.task, player), options, live=True)
+    return _record(stage, await play(stage.task, player), options, live=True)
 
 
 async def by_record_first(stage: Stage, options: Options, *, row: Mapping[str, Any]) -> JsonObject:
-    """A recorded model's trajectory is the first attempt at each turn, and after feedback a live model plans.
+    """Play with a recorded model's trajectory as first attempt at each turn; after feedback a live model plans.
 
-    Nobody but the options' models judges: what the ground truth knows is asked only of the plan that came out.
+    Only the options' models judge; the ground truth is used only to check the plan that came out.
 
     Args:
         stage: The task in the form that the recorded model was given, and whose tools answer.
@@ -112,7 +112,7 @@ async def by_record_first(stage: Stage, options: Options, *, row: Mapping[str, A
     models = options.speakers(planner=planner)
     played = await play(task, Player(models, context, cache(stage.toolkit), start=stage.start, after=stage.advance))
     recorded = check(task, [turn["steps"] for turn in row["turns"]])
-    return {**_told(stage, played, options, live=True), "planned": recorded.valid}
+    return {**_record(stage, played, options, live=True), "planned": recorded.valid}
 
 
 def _written(
@@ -122,7 +122,7 @@ def _written(
     toolkit: Callable[[int], Toolkit],
     real_checks: Callable[[], Checklist],
 ) -> Player:
-    """A player whose words are written down, one attempt a turn; judged by rule where no model judges."""
+    """Return a player whose words are written down, one attempt a turn; judged by rule where no model judges."""
     models = judging(options)
     checks = None if "judge" in models else real_checks() if stage.kind == "real" else ruled(stage.task)
     context = knobs(options, 0, **stage.knobs)
@@ -130,7 +130,7 @@ def _written(
 
 
 def judging(options: Options) -> dict[Role, BaseChatModel]:
-    """The models beside a written planner: a judge without a checklist's model writes its own."""
+    """Return the models beside a written planner: a judge without a checklist's model writes its own."""
     models = options.speakers()
     models.pop("planner", None)
     if "judge" in models:
@@ -139,7 +139,7 @@ def judging(options: Options) -> dict[Role, BaseChatModel]:
 
 
 def _strict(task: Task, oracle: Truth) -> Checklist:
-    """Rule checks of the whole real end state, what the official checker does not compare included."""
+    """Return rule checks of the whole real end state, what the official checker does not compare included."""
 
     def checks(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
         return checklist(before, oracle.states[turn], oracle.answers[turn], seen=seen)
@@ -148,7 +148,7 @@ def _strict(task: Task, oracle: Truth) -> Checklist:
 
 
 def ruled_by_record(task: Task) -> Checklist:
-    """Rule checks of what the official checker looks at, and no more: it asks nothing of turns without a truth."""
+    """Return rule checks of what the official checker looks at: it asks nothing of turns without a truth."""
     oracle = truth_of(task)
 
     def checks(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
@@ -160,17 +160,17 @@ def ruled_by_record(task: Task) -> Checklist:
 
 
 def speaker(turns: Sequence[JsonObject]) -> Mapping[Role, BaseChatModel]:
-    """The planner whose words are written down, by turn."""
+    """Return the planner whose words are written down, by turn."""
     return {"planner": RecordedModel(turns=list(turns))}
 
 
 def knobs(options: Options, max_retries: int, **given: Any) -> GeckoContext:
-    """The knobs of a written planner: room for its longest turn, and no question about what its arguments mean."""
+    """Return the knobs of a written planner: room for its longest turn, and no check of what its arguments mean."""
     return options.context(max_retries=max_retries, max_steps=MOST_CALLS, semantic_validation=False, **given)
 
 
 def _sabotage(task: Task, truth: Truth, *, first: int, seed: str) -> tuple[list[JsonObject], list[str]]:
-    """What the planner says in each turn, and in which way its first attempt is spoilt; empty where it has no calls."""
+    """Return the planner's messages by turn, and how each first attempt is spoilt; empty where it has no calls."""
     turns: list[JsonObject] = []
     kinds: list[str] = []
     state = task.real.initial_state
@@ -187,7 +187,7 @@ def _sabotage(task: Task, truth: Truth, *, first: int, seed: str) -> tuple[list[
 
 
 def _labelled(task: Task, played: Sequence[Played], kinds: Sequence[str]) -> list[JsonObject]:
-    """Each spoilt turn: what the judge said of its first attempt, and what the real classes say of it."""
+    """Return each spoilt turn with the judge's verdict on its first attempt, and that of the real classes."""
     labelled = []
     plan = plan_of(played)
     for number, (each, kind) in enumerate(zip(played, kinds, strict=True)):
@@ -201,23 +201,23 @@ def _labelled(task: Task, played: Sequence[Played], kinds: Sequence[str]) -> lis
 
 
 def recorded_steps(task: Task, turn: Mapping[str, Any]) -> Calls:
-    """What a recorded model said in a turn: a message for each step, then its text."""
-    said = [{"calls": [task.read(call) for call in step]} for step in turn["steps"] if step]
+    """Return a recorded model's messages of a turn: one for each step, then its text."""
+    messages = [{"calls": [task.read(call) for call in step]} for step in turn["steps"] if step]
     text = next((each for each in reversed(turn["text"]) if each and each.strip()), "(nothing)")
-    return [*said, {"say": text}]
+    return [*messages, {"say": text}]
 
 
-def _told(stage: Stage, played: Sequence[Played], options: Options, *, live: bool = False) -> JsonObject:
-    """What every record keeps: the rehearsal, its plan in the official format, and the official verdict on it."""
+def _record(stage: Stage, played: Sequence[Played], options: Options, *, live: bool = False) -> JsonObject:
+    """Return what every record keeps: the rehearsal, its plan in the official format, and the official verdict."""
     plan = plan_of(played)
     verdict = check(stage.task, plan)
-    told = rehearsed(*(each.rehearsal for each in played))
+    record = rehearsed(*(each.rehearsal for each in played))
     if not live:
-        told["usage"].pop("planner", None)  # a planner whose words are written down costs nothing
-    if not told["usage"] or not options.model_names():
-        del told["usage"]
+        record["usage"].pop("planner", None)  # a planner whose words are written down costs nothing
+    if not record["usage"] or not options.model_names():
+        del record["usage"]
     return {
-        **told,
+        **record,
         "valid": verdict.valid,
         "official": verdict.error,
         "accepted": [each.accepted for each in played],

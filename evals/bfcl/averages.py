@@ -20,7 +20,7 @@ PAPER = {"GPT-4o": 0.7693, "GPT-4o with GATS": 0.8462, "GPT-4.1-mini": 0.6620, "
 
 
 def table_3(rates: Mapping[str, Measured], *, beside: Measured | None = None) -> Sequence[Table]:
-    """The averages of those areas of which all categories were run, and the overall one where all areas were.
+    """Return the averages of the areas of which all categories were run, and the overall one where all areas were.
 
     Args:
         rates: Accuracy by category.
@@ -49,7 +49,7 @@ def table_3(rates: Mapping[str, Measured], *, beside: Measured | None = None) ->
 
 
 def multi_turn_base(folder: Path) -> Measured:
-    """The accuracy of a finished multi-turn run on the base tasks, on simulated tools as in the paper.
+    """Return the accuracy of a finished multi-turn run on the base tasks, on simulated tools as in the paper.
 
     Raises:
         EvalError: The folder has no such run.
@@ -67,7 +67,7 @@ def multi_turn_base(folder: Path) -> Measured:
 
 
 def table_4(rates: Mapping[str, Measured]) -> Sequence[Table]:
-    """The mean of retail and airline, where both were run."""
+    """Return the mean of retail and airline, where both were run."""
     if not {"retail", "airline"} <= rates.keys():
         return ()
     note = "The plain mean of retail and airline."

@@ -11,23 +11,23 @@ from gecko_graph.state import JsonObject
 
 
 class NoCall(ValueError):
-    """A text that is no call with plain values."""
+    """A text that is not a call with plain values."""
 
 
 def read_call(text: str, *, signature: Callable[[str], inspect.Signature | None]) -> JsonObject:
-    """A call as the recorded planner says it: `{"call", "args"}`. Parsed, never evaluated.
+    """Return a call as the recorded planner writes it: `{"call", "args"}`. Parsed, never evaluated.
 
     Args:
         text: The call as Python would write it; arguments may be positional.
         signature: The parameters of a tool, None for one that there is not.
 
     Raises:
-        NoCall: It is no call of a name with literals.
+        NoCall: The text is not a call of a name with literals.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-            raise NoCall(f"no call of a tool by name: {text[:200]}")
+            raise NoCall(f"expected a call of a tool by name, got: {text[:200]}")
         positional = [ast.literal_eval(each) for each in tree.args]
         named = {str(each.arg): ast.literal_eval(each.value) for each in tree.keywords if each.arg}
     except (SyntaxError, ValueError) as error:
@@ -40,7 +40,7 @@ def read_call(text: str, *, signature: Callable[[str], inspect.Signature | None]
 
 
 def plain(value: Any) -> Any:
-    """The value with lists for tuples and sets, as JSON has it."""
+    """Return the value with lists for tuples and sets, as JSON has it."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
@@ -49,5 +49,5 @@ def plain(value: Any) -> Any:
 
 
 def write_call(name: str, args: Mapping[str, Any]) -> str:
-    """A call as the official result format has it."""
+    """Return a call as the official result format has it."""
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in args.items())})"

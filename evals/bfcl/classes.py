@@ -25,7 +25,7 @@ from .folders import read_folders, write_folders
 FILES = "GorillaFileSystem"
 RUNTIME = "runtime_state"
 
-_UNSAID = ("_api_description", "_random", "_current_dir")
+_LEFT_OUT = ("_api_description", "_random", "_current_dir")
 
 
 class Classes:
@@ -50,7 +50,7 @@ class Classes:
         self.owners = {tool: name for name in names for tool in methods(name)}
 
     def load(self) -> dict[str, Any]:
-        """Fresh instances with the task's configuration, loaded as the benchmark loads them."""
+        """Return fresh instances with the task's configuration, loaded as the benchmark loads them."""
         stateless = package.load(package.BACKENDS).STATELESS_CLASSES
         made = {name: kind() for name, kind in self._kinds.items()}
         for name, instance in made.items():
@@ -61,18 +61,18 @@ class Classes:
         return made
 
     def read(self, instances: Mapping[str, Any]) -> JsonObject:
-        """The task state of these instances, made here or by the benchmark."""
+        """Return the task state of these instances, made here or by the benchmark."""
         state: JsonObject = {}
         for name, instance in instances.items():
             self._read_one(name, instance, state)
         return state
 
     def instances(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Fresh instances in this task state."""
+        """Return fresh instances in this task state."""
         return {name: self._make(name, state) for name in self.names}
 
     def simulate(self, tool: str) -> Callable[..., Json]:
-        """`simulate(state, **args)` of a tool."""
+        """Return `simulate(state, **args)` of a tool."""
         owner = self.owners[tool]
 
         def run(state: JsonObject, /, **args: Any) -> Json:
@@ -84,7 +84,7 @@ class Classes:
         return run
 
     def real(self, tool: str, instances: Mapping[str, Any]) -> Callable[..., Json]:
-        """The tool on these instances, which it changes."""
+        """Return the tool on these instances, which it changes."""
         owner = self.owners[tool]
 
         def run(**args: Any) -> Json:
@@ -93,7 +93,7 @@ class Classes:
         return run
 
     def signature(self, tool: str) -> inspect.Signature:
-        """The parameters of a tool's method."""
+        """Return the parameters of a tool's method."""
         return inspect.signature(methods(self.owners[tool])[tool])
 
     def _make(self, name: str, state: Mapping[str, Any]) -> Any:
@@ -112,7 +112,7 @@ class Classes:
     def _read_one(self, name: str, instance: Any, state: JsonObject) -> None:
         """Write an instance's attributes into the task state; parts that did not change stay as they are."""
         kinds: Kinds = {}
-        values = {key: value for key, value in vars(instance).items() if key not in _UNSAID and key != "root"}
+        values = {key: value for key, value in vars(instance).items() if key not in _LEFT_OUT and key != "root"}
         made = encode(values, kinds)
         private = {key: made.pop(key) for key in list(made) if key.startswith("_")}
         hidden: JsonObject = {"private": private, "kinds": kinds}
@@ -130,7 +130,7 @@ class Classes:
 
 
 def told(method: Callable[..., Any], args: Mapping[str, Any]) -> Json:
-    """What a method answers, in the benchmark's words: an object stays one, the rest is text, also what it raises.
+    """Return a method's answer in the benchmark's words: an object stays one, the rest is text, also an exception.
 
     The benchmark knows no errors beside answers: a method that raises may have changed its instance, and that stays.
     """
@@ -149,7 +149,7 @@ def told(method: Callable[..., Any], args: Mapping[str, Any]) -> Json:
 
 @cache
 def methods(name: str) -> dict[str, Callable[..., Any]]:
-    """The public methods of a class, bound to an instance that was never given a scenario."""
+    """Return the public methods of a class, bound to an instance that was never given a scenario."""
     shared_defaults(name)  # seen before the first call
     found = inspect.getmembers(class_of(name)(), predicate=inspect.ismethod)
     return {key: method for key, method in found if not key.startswith("_")}
@@ -157,7 +157,7 @@ def methods(name: str) -> dict[str, Callable[..., Any]]:
 
 @cache
 def shared_defaults(name: str) -> dict[str, dict[str, Any]]:
-    """Method to its parameters with a default that can be changed, such as `tags=[]`, each as it was written.
+    """Return by method the parameters with a mutable default, such as `tags=[]`, each as it was written.
 
     Python makes such a default once: what one instance puts into it, every later one finds there. An attempt that leaks
     into another is what must not be, so each call is given a copy, and `forget` sets them back.
@@ -175,7 +175,7 @@ def shared_defaults(name: str) -> dict[str, dict[str, Any]]:
 
 
 def unshared(name: str, method: str) -> dict[str, Any]:
-    """A method's defaults that can be changed, a copy of each."""
+    """Return a method's defaults that can be changed, a copy of each."""
     return copy.deepcopy(shared_defaults(name).get(method, {}))
 
 
@@ -194,10 +194,10 @@ def forget(names: Iterable[str]) -> None:
 
 @cache
 def module_of(name: str) -> ModuleType:
-    """The module of a class."""
+    """Return the module of a class."""
     return package.load(package.load(package.BACKENDS).CLASS_FILE_PATH_MAPPING[name])
 
 
 def class_of(name: str) -> Any:
-    """A class of the benchmark by its name."""
+    """Return a class of the benchmark by its name."""
     return getattr(module_of(name), name)

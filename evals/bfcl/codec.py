@@ -1,6 +1,6 @@
 """Values of Python as JSON and back without loss: sets, tuples and numbers as keys are noted beside the JSON.
 
-A benchmark's class holds `{12345: order}` or `set()`; the task state is JSON. What JSON cannot say stands in
+A benchmark's class holds `{12345: order}` or `set()`; the task state is JSON. What JSON cannot represent stands in
 `kinds`, by JSON pointer.
 """
 
@@ -17,7 +17,7 @@ Kinds = dict[str, str]
 
 
 def encode(value: Any, kinds: Kinds, *, place: tuple[str | int, ...] = ()) -> Json:
-    """The value as JSON; what JSON cannot say is added to `kinds`.
+    """Return the value as JSON; what JSON cannot represent is added to `kinds`.
 
     Raises:
         TypeError: It holds something else than Python's own containers and scalars.
@@ -31,7 +31,7 @@ def encode(value: Any, kinds: Kinds, *, place: tuple[str | int, ...] = ()) -> Js
         return [encode(item, kinds, place=(*place, index)) for index, item in enumerate(value)]
     if value is None or type(value) in (bool, int, float, str):
         return value
-    raise TypeError(f"{type(value).__name__} at {pointer(place)} is no JSON")
+    raise TypeError(f"{type(value).__name__} at {pointer(place)} cannot be represented in JSON")
 
 
 def _encode_object(value: Mapping[Any, Any], kinds: Kinds, place: tuple[str | int, ...]) -> Json:
@@ -47,7 +47,7 @@ def _encode_object(value: Mapping[Any, Any], kinds: Kinds, place: tuple[str | in
 
 
 def decode(value: Json, kinds: Mapping[str, str], *, place: tuple[str | int, ...] = ()) -> Any:
-    """The value that `encode` was given; shares nothing with the JSON."""
+    """Return the value that `encode` was given; shares nothing with the JSON."""
     if isinstance(value, dict):
         return {
             _key(name, kinds.get(f"#{pointer((*place, name))}")): decode(item, kinds, place=(*place, name))

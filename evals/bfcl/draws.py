@@ -1,4 +1,4 @@
-"""A seeded random source whose place can be told as one number, so that it fits into a task state."""
+"""A seeded random source whose place can be given as one number, so that it fits into a task state."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class CountedRandom(random.Random):
         self.drawn = drawn
 
     def random(self) -> float:
-        """As the base class; two words."""
+        """Draw as the base class does; two words."""
         self.drawn += 2
         return super().random()
 
     def getrandbits(self, k: int, /) -> int:
-        """As the base class; a word for each 32 bits begun."""
+        """Draw as the base class does; a word for each 32 bits begun."""
         self.drawn += -(-k // 32)
         return super().getrandbits(k)
 
 
 def words_drawn(source: random.Random, start: Any) -> int:
-    """How many words a source has drawn since it stood at `start`, where it had just been seeded.
+    """Return how many words a source has drawn since it stood at `start`, where it had just been seeded.
 
     Raises:
-        ValueError: It was seeded otherwise, or has drawn more than one can tell.
+        ValueError: It was seeded otherwise, or has drawn more words than can be counted.
     """
     if isinstance(source, CountedRandom):
         return source.drawn

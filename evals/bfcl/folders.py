@@ -1,4 +1,4 @@
-"""The benchmark's file system as JSON: a readable tree and cwd, and the exact objects where they are no plain tree.
+"""The benchmark's file system as JSON: a readable tree and cwd, and the exact objects where they are not a plain tree.
 
 Copied and moved folders share files, and their children keep the old folder as parent: `cd ..` from one of them leads
 where no path leads. Such a state is written out as a graph of its objects (`links`), beside the tree.
@@ -13,7 +13,7 @@ from gecko_graph.state import JsonObject
 
 
 def read_folders(system: Any, module: ModuleType) -> tuple[JsonObject, JsonObject | None]:
-    """`{"tree", "cwd"}` of a file system, and its links where these do not say all.
+    """Return `{"tree", "cwd"}` of a file system, and its links where these do not suffice.
 
     Args:
         system: The GorillaFileSystem.
@@ -45,7 +45,7 @@ def _node(item: Any, module: ModuleType, *, above: tuple[int, ...] = ()) -> Json
     if isinstance(item, module.File):
         return {"type": "file", "content": item.content}
     if id(item.contents) in above:
-        raise ValueError(f"folder {item.name!r} holds itself: that is no tree, and the class cannot tell it either")
+        raise ValueError(f"folder {item.name!r} contains itself: expected a tree")
     path = (*above, id(item.contents))
     contents = {name: _node(each, module, above=path) for name, each in item.contents.items()}
     return {"type": "directory", "contents": contents}
@@ -61,7 +61,7 @@ def _folder(name: str, node: JsonObject, parent: Any, module: ModuleType) -> Any
 
 
 def _path(system: Any) -> list[str]:
-    """The current folder's path from the root if it can be reached on it, else the path that its parents tell."""
+    """Return the current folder's path from the root where it can be reached, else the path that its parents give."""
     found = _search(system.root, system._current_dir)
     if found is not None:
         return [system.root.name, *found]
@@ -82,7 +82,7 @@ def _search(folder: Any, wanted: Any) -> list[str] | None:
 
 
 def _links(system: Any, module: ModuleType) -> JsonObject:
-    """All objects that the root and the current folder lead to: each once, by number in the order of their finding."""
+    """Return all objects that the root and the current folder lead to: each once, numbered in the order found."""
     nodes: list[Any] = []
     shelves: list[Any] = []
     numbers: dict[int, int] = {}
@@ -99,23 +99,23 @@ def _links(system: Any, module: ModuleType) -> JsonObject:
                 places[id(item.contents)] = len(shelves)
                 shelves.append(item.contents)
             waiting += [item.parent, *item.contents.values()]
-    told = [
+    records = [
         [item.name, item.content]
         if isinstance(item, module.File)
         else [item.name, numbers.get(id(item.parent)), places[id(item.contents)]]
         for item in nodes
     ]
     contents = [{name: numbers[id(each)] for name, each in shelf.items()} for shelf in shelves]
-    return {"nodes": told, "contents": contents, "root": 0, "here": numbers[id(system._current_dir)]}
+    return {"nodes": records, "contents": contents, "root": 0, "here": numbers[id(system._current_dir)]}
 
 
 def _relink(system: Any, links: JsonObject, module: ModuleType) -> None:
     shelves: list[dict[str, Any]] = [{} for _ in links["contents"]]
     nodes = [module.File(*each) if len(each) == 2 else module.Directory(each[0]) for each in links["nodes"]]
-    for node, told in zip(nodes, links["nodes"], strict=True):
+    for node, record in zip(nodes, links["nodes"], strict=True):
         if isinstance(node, module.Directory):
-            node.parent = None if told[1] is None else nodes[told[1]]
-            node.contents = shelves[told[2]]
-    for shelf, told in zip(shelves, links["contents"], strict=True):
-        shelf.update({name: nodes[number] for name, number in told.items()})
+            node.parent = None if record[1] is None else nodes[record[1]]
+            node.contents = shelves[record[2]]
+    for shelf, members in zip(shelves, links["contents"], strict=True):
+        shelf.update({name: nodes[number] for name, number in members.items()})
     system.root, system._current_dir = nodes[links["root"]], nodes[links["here"]]

@@ -39,7 +39,7 @@ class Touched:
 
 
 def touched(real: Classes, state: JsonObject, call: Mapping[str, Any]) -> list[Touched]:
-    """The places of the state that a call reads or changes.
+    """Return the places of the state that a call reads or changes.
 
     Args:
         real: The task's classes.
@@ -77,7 +77,7 @@ class _Probe:
         self._owner = real.owners[call["call"]]
 
     def run(self, state: JsonObject) -> tuple[Json, list[Any]] | None:
-        """Answer and change; None where the class cannot be made from such a state."""
+        """Return answer and change, or None where the class cannot be made from such a state."""
         after = dict(state)
         after["runtime_state"] = copy.deepcopy(state.get("runtime_state", {}))
         try:
@@ -87,7 +87,7 @@ class _Probe:
         return answer, make_patch({self._owner: state[self._owner]}, {self._owner: after[self._owner]})
 
     def differs(self, state: JsonObject, path: Path, value: Any, usual: tuple[Json, list[Any]]) -> bool:
-        """True if the call comes to something else with this value at the place."""
+        """Return True if the call comes to something else with this value at the place."""
         altered = _altered(state, path, value)
         made = self.run(altered)
         if made is None or (json_equal(made[0], usual[0]) and self._is_same_change(altered, made[1], usual[1])):
@@ -96,7 +96,7 @@ class _Probe:
 
     @staticmethod
     def _is_same_change(state: JsonObject, one: list[Any], other: list[Any]) -> bool:
-        """True if two patches make the same of a state; one that empties a list may be written in two ways."""
+        """Return True if two patches make the same of a state; one that empties a list may be written in two ways."""
         if json_equal(one, other):
             return True
         try:
@@ -105,12 +105,12 @@ class _Probe:
             return False
 
     def _is_kept(self, state: JsonObject) -> bool:
-        """True if the class holds such a state; a word of our JSON (`type` of a folder) is nothing that it knows."""
+        """Return True if the class holds such a state; it does not know the words of our JSON (`type` of a folder)."""
         return json_equal(self._real.read(self._real.instances(state))[self._owner], state[self._owner])
 
 
 def _altered(state: Any, path: Path, value: Any) -> Any:
-    """A copy with one place altered; all else is shared."""
+    """Return a copy with one place altered; all else is shared."""
     token, *rest = path
     made: Any = dict(state) if isinstance(state, dict) else list(state)
     if rest:
@@ -130,7 +130,7 @@ def _places(value: Json, path: Path) -> Iterator[tuple[Path, Json]]:
 
 
 def _others(real: Classes, call: Mapping[str, Any]) -> list[Any]:
-    """Values that the class may compare with: the call's arguments, and the words in the code of its methods."""
+    """Return values that the class may compare with: the call's arguments, and the words in its methods' code."""
     given = list(_scalars(call["args"]))
     code = methods(real.owners[call["call"]])[call["call"]].__code__
     words = [each for each in _scalars(list(code.co_consts)) if not isinstance(each, str) or _is_word(each)]
@@ -152,7 +152,7 @@ def _scalars(value: Any) -> Iterator[Any]:
 
 
 def _alternatives(value: Json, others: Sequence[Any]) -> Iterator[Any]:
-    """Other values for a scalar, of its own kind."""
+    """Yield other values for a scalar, of its own kind."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int | float):
@@ -166,7 +166,7 @@ def _alternatives(value: Json, others: Sequence[Any]) -> Iterator[Any]:
 
 
 def _changed(owner: str, state: JsonObject, patch: Sequence[Mapping[str, Any]]) -> Iterator[Touched]:
-    """The places that a change needs to know: what it overwrites or removes, and where it adds."""
+    """Yield the places that a change needs to know: what it overwrites or removes, and where it adds."""
     now: Any = state
     for operation in patch:
         for pointer in filter(None, (operation["path"], operation.get("from"))):
@@ -177,7 +177,7 @@ def _changed(owner: str, state: JsonObject, patch: Sequence[Mapping[str, Any]]) 
 
 
 def _path(document: Any, steps: Sequence[str]) -> Path:
-    """A pointer's tokens with list indices as numbers."""
+    """Return a pointer's tokens with list indices as numbers."""
     path: list[str | int] = []
     for step in steps:
         if isinstance(document, list):
@@ -191,7 +191,7 @@ def _path(document: Any, steps: Sequence[str]) -> Path:
 
 
 def _known_before(state: Any, path: Path) -> Iterator[Touched]:
-    """What was at a path before the call, else the container on the way to it."""
+    """Yield what was at a path before the call, else the container on the way to it."""
     at: Any = state
     for depth, token in enumerate(path):
         there = token in at if isinstance(at, dict) else isinstance(token, int) and token < len(at)

@@ -10,7 +10,7 @@ from .tasks import Task
 
 
 def really_done(task: Task, plan: Plan) -> bool:
-    """True if a plan's turns are valid and leave the real classes where the ground truth leaves them.
+    """Return True if a plan's turns are valid and leave the real classes where the ground truth leaves them.
 
     The official checker does not look at private attributes: the current folder, the place of the random source. The
     next turn begins with them, so an attempt that changes them is wrong, too. Neither looks at our JSON.
@@ -27,7 +27,7 @@ def really_done(task: Task, plan: Plan) -> bool:
 
 
 def hidden(task: Task, plan: Plan) -> dict[str, Any]:
-    """The private attributes of the real classes after a plan, in a form that can be compared."""
+    """Return the private attributes of the real classes after a plan, in a form that can be compared."""
     instances: Mapping[str, Any] = {}
     with Replay(task) as real:
         for turn in plan:

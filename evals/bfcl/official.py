@@ -20,14 +20,14 @@ _ALONE = Lock()
 
 
 class Verdict(NamedTuple):
-    """What the official checker says: valid, or the kind of error."""
+    """The verdict of the official checker: valid, or the kind of error."""
 
     valid: bool
     error: str = ""
 
 
 def check(task: Task, plan: Plan, *, turns: int | None = None) -> Verdict:
-    """The official checker's word on a plan, as in a process that checks nothing else.
+    """Return the official checker's verdict on a plan, as in a process that checks nothing else.
 
     Args:
         task: The task.
@@ -41,8 +41,8 @@ def check(task: Task, plan: Plan, *, turns: int | None = None) -> Verdict:
     entry = {"id": task.id, "initial_config": task.config, "involved_classes": list(task.classes)}
     checker = package.load(package.CHECKER)
     with _private(task) as name:
-        said = checker.multi_turn_checker(decoded, truth, entry, task.category, name)
-    return Verdict(bool(said["valid"]), str(said.get("error_type", "")))
+        result = checker.multi_turn_checker(decoded, truth, entry, task.category, name)
+    return Verdict(bool(result["valid"]), str(result.get("error_type", "")))
 
 
 class Replay:
@@ -61,7 +61,7 @@ class Replay:
         self._open.__exit__(*error)
 
     def run(self, calls: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-        """Answers to these calls, and the instances by class afterwards."""
+        """Return answers to these calls, and the instances by class afterwards."""
         task, utils = self._task, package.load(package.UTILS)
         answers, instances = utils.execute_multi_turn_func_call(
             list(calls), task.config, list(task.classes), self._name, task.id, long_context=task.is_long
@@ -70,13 +70,13 @@ class Replay:
 
 
 def same_state(instances: dict[str, Any], real: dict[str, Any]) -> bool:
-    """The official comparison of two sets of instances."""
+    """Return the result of the official comparison of two sets of instances."""
     return bool(package.load(package.CHECKER).state_checker(instances, real)["valid"])
 
 
 @contextmanager
 def _private(task: Task) -> Iterator[str]:
-    """A model's name that nobody has used: the official code keeps instances by it, for ever, in its module.
+    """Yield an unused model's name: the official code keeps instances by it, for ever, in its module.
 
     One at a time: a default argument that one instance changes is changed for all.
     """

@@ -54,14 +54,14 @@ def truth_of(task: Task) -> Truth:
     states, answers = [], []
     with Replay(task) as real:
         for turn in task.turns:
-            said, instances = real.run(turn.truth)
+            replies, instances = real.run(turn.truth)
             states.append(task.real.read(instances))
-            answers.append([as_json(each) for each in said])
+            answers.append([as_json(each) for each in replies])
     return Truth(states, answers)
 
 
 def public(state: Mapping[str, Any]) -> JsonObject:
-    """What of the task state the official checker compares: public attributes, and so no current folder."""
+    """Return what of the task state the official checker compares: public attributes, and so no current folder."""
     return {
         name: {key: value for key, value in part.items() if key != "cwd"}
         for name, part in state.items()
@@ -70,7 +70,7 @@ def public(state: Mapping[str, Any]) -> JsonObject:
 
 
 def as_json(answer: str) -> Json:
-    """An official answer, which is text, as our rung gives it."""
+    """Return an official answer, which is text, as our rung gives it."""
     if answer.startswith("{"):
         try:
             return json.loads(answer)
@@ -80,7 +80,7 @@ def as_json(answer: str) -> Json:
 
 
 def is_refusal(answer: Json) -> bool:
-    """True for the benchmark's words for a call that did not work, as text or read."""
+    """Return True for the benchmark's words for a call that did not work, as text or read."""
     made = as_json(answer) if isinstance(answer, str) else answer
     return str(answer).startswith("Error during execution") or (isinstance(made, dict) and "error" in made)
 
@@ -88,7 +88,7 @@ def is_refusal(answer: Json) -> bool:
 def checklist(
     before: Mapping[str, Any], after: Mapping[str, Any], answers: Sequence[Json], *, seen: Sequence[Json]
 ) -> list[ChecklistItem]:
-    """The checks of one turn.
+    """Return the checks of one turn.
 
     Args:
         before: The task state that the turn begins with.
@@ -100,8 +100,8 @@ def checklist(
     for name, part in after.items():
         checks = list(_of_part(name, before.get(name, ABSENT), part))
         for number, check in enumerate(bundles(checks), 1):
-            told = f"{name} is in the state that the task asks for ({number})"
-            items.append({"id": f"{name}-{number}", "description": told, "check": check})
+            description = f"{name} is in the state that the task asks for ({number})"
+            items.append({"id": f"{name}-{number}", "description": description, "check": check})
     for number, check in enumerate(answered(answers, seen), 1):
         items.append({"id": f"answer-{number}", "description": "the task's information was looked up", "check": check})
     return items
@@ -116,7 +116,7 @@ def _of_part(name: str, before: Any, after: Json) -> Iterator[str]:
 
 
 def compare(place: Place, before: Json, after: Json) -> Iterator[str]:
-    """Checks that hold if, and only if, `state` has the value `after` at a place; of nothing, none holds."""
+    """Yield checks that hold if, and only if, `state` has the value `after` at a place; of nothing, none holds."""
     here = f"state{path(place)}"
     if before is not ABSENT and json_equal(before, after):
         yield f"{here} == before{path(place)}"
@@ -148,21 +148,21 @@ def _entries(value: Any) -> Iterator[tuple[str | int, Json]]:
 
 
 def answered(answers: Sequence[Json], seen: Sequence[Json]) -> Iterator[str]:
-    """Checks that each answer was got, as often as the truth gets it."""
+    """Yield checks that each answer was got, as often as the truth gets it."""
     if answers:
         yield "calls | length > 0"
-    told: list[Json] = []
+    distinct: list[Json] = []
     for answer in answers:
-        if any(json_equal(answer, each) for each in told):
+        if any(json_equal(answer, each) for each in distinct):
             continue
-        told.append(answer)
+        distinct.append(answer)
         wanted = sum(json_equal(answer, each) for each in answers) - sum(json_equal(answer, each) for each in seen)
         if wanted > 0:
             yield from (f"{each} | length >= {wanted}" for each in _got(answer))
 
 
 def _got(answer: Json) -> Iterator[str]:
-    """The calls with an answer; one that is too long for an expression is looked for in pieces of its text."""
+    """Yield the calls with an answer; one that is too long for an expression is looked for in pieces of its text."""
     if len(literal(answer)) <= _SOURCE and parts(answer) <= _MOST_VALUES:
         yield f"calls | selectattr('result', 'eq', {literal(answer)})"
         return
@@ -173,7 +173,7 @@ def _got(answer: Json) -> Iterator[str]:
 
 
 def bundles(checks: Sequence[str]) -> Iterator[str]:
-    """The checks joined with `and`, as many as one expression may hold."""
+    """Yield the checks joined with `and`, as many as one expression may hold."""
     bundle: list[str] = []
     for check in checks:
         if bundle and (len(bundle) >= 10 or sum(map(len, bundle)) + len(check) > _SOURCE):
@@ -185,18 +185,18 @@ def bundles(checks: Sequence[str]) -> Iterator[str]:
 
 
 def parts(value: Json) -> int:
-    """How many values a value holds, itself included."""
+    """Return how many values a value holds, itself included."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + sum(map(parts, inner))
 
 
 def path(place: Place) -> str:
-    """A place as subscripts in the language of checks."""
+    """Return a place as subscripts in the language of checks."""
     return "".join(f"[{literal(token)}]" for token in place)
 
 
 def literal(value: Json) -> str:
-    """A value in the language of checks."""
+    """Return a value in the language of checks."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "none"}[value]
     if isinstance(value, dict):

@@ -27,7 +27,7 @@ BACKENDS = "constants.executable_backend_config"
 
 @cache
 def version() -> str:
-    """The installed version.
+    """Return the installed version.
 
     Raises:
         EvalError: The package is missing, or of a version that was not measured.
@@ -42,7 +42,7 @@ def version() -> str:
 
 
 def load(name: str) -> ModuleType:
-    """A module of the package by its name inside it: `load("eval_checker.multi_turn_eval.multi_turn_checker")`.
+    """Load a module of the package by its name inside it: `load("eval_checker.multi_turn_eval.multi_turn_checker")`.
 
     Raises:
         EvalError: The package is missing, of another version, or lacks something that the module needs.
@@ -55,7 +55,7 @@ def load(name: str) -> ModuleType:
 
 
 def data_file(name: str) -> Path:
-    """A file of the package's data folder, such as `BFCL_v4_simple_python.json`.
+    """Return a file of the package's data folder, such as `BFCL_v4_simple_python.json`.
 
     Raises:
         EvalError: The package or the file is missing.

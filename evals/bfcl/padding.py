@@ -77,7 +77,7 @@ class Padding:
         self.state: JsonObject = {**before, **made, **{name: others[name] for name in names[1::2]}}
 
     def moved(self, path: Path) -> Path:
-        """Where a place of the state is in the padded one."""
+        """Return where a place of the state is in the padded one."""
         return tuple(
             token + self._moved.get(path[:depth], 0) if isinstance(token, int) else token
             for depth, token in enumerate(path)
@@ -89,7 +89,7 @@ class Padding:
         return {key: self._collection(value, (name, key)) for key, value in part.items()}
 
     def _collection(self, value: Json, path: Path) -> Json:
-        """A list or an object of records with more like its own; anything else as it is."""
+        """Return a list or an object of records with more like its own; anything else as it is."""
         if isinstance(value, list) and value:
             half = ALIKE // 2
             self._moved[path] = half
@@ -104,7 +104,7 @@ class Padding:
         return dict([*fresh[::2], *value.items(), *fresh[1::2]])
 
     def _like(self, value: Json) -> Json:
-        """A value of the same form with other content."""
+        """Return a value of the same form with other content."""
         if isinstance(value, dict):
             return {key: self._like(each) for key, each in value.items()}
         if isinstance(value, list):
@@ -118,7 +118,7 @@ class Padding:
         return self._name(value) if " " not in value else self._text(len(value))
 
     def _name(self, like: str) -> str:
-        """A name of the same make: digits for digits, letters for letters."""
+        """Return a name of the same make: digits for digits, letters for letters."""
         swapped = (self._swapped(each) for each in like)
         return "".join(swapped)
 
@@ -135,7 +135,7 @@ class Padding:
         return words[: max(length, 8)]
 
     def _folders(self, root: JsonObject) -> JsonObject:
-        """Folders beside the task's own, with files of the same names and other content among theirs."""
+        """Return folders beside the task's own, with files of the same names and other content among theirs."""
         own = list(_file_names(root))
         more: JsonObject = {}
         for number in range(_FOLDERS):
@@ -147,7 +147,7 @@ class Padding:
         return {**root, "contents": dict([*items[::2], *root["contents"].items(), *items[1::2]])}
 
     def _others(self, size: int) -> JsonObject:
-        """Applications that no call is about, of so many characters in all."""
+        """Return applications that no call is about, of so many characters in all."""
         made: JsonObject = {"CalendarAPI": {"owner": "usr_48213", "events": []}, "NotesAPI": {"notebooks": {}}}
         number, left = 0, size
         while left > 0:

@@ -30,7 +30,7 @@ class Checklist(Protocol):
     """What must hold at the end of a turn."""
 
     def __call__(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """The checks of a turn, from the state that it begins with and the answers of the turns before."""
+        """Return the checks of a turn, from the state that it begins with and the answers of the turns before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Player:
         models: Who speaks for which role.
         context: The knobs.
         toolkit: The tools of a turn.
-        checklist: What must hold at a turn's end; None: the checklist's model says.
+        checklist: What must hold at a turn's end; None: the checklist's model decides.
         start: The task state that the first turn begins with; None: the real classes'.
         after: Called with each turn that was played, before the next one.
     """
@@ -113,7 +113,7 @@ async def play(task: Task, player: Player) -> list[Played]:
 
 
 def unseeing(toolkit: Toolkit) -> NodeFunction:
-    """The judge without the classes' runtime state: what the evaluation keeps there is no evidence of anything."""
+    """Return the judge without the classes' runtime state, which is not evidence of anything."""
 
     def run(state: GeckoState, scope: NodeScope) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
         unjudged = state.get("unjudged") or []
@@ -132,7 +132,7 @@ def _is_runtime(path: str) -> bool:
 
 
 def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
-    """The turn that a run of the graph was."""
+    """Return the turn that a run of the graph was."""
     rehearsal: Rehearsal = run["rehearsal"]
     known = Played(rehearsal, before, before)
     after = run["task_state"] if known.accepted else states_of(before, known.chosen)[1]
@@ -140,12 +140,12 @@ def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
 
 
 def answers(attempt: Attempt) -> list[Json]:
-    """What the tools answered in an attempt."""
+    """Return what the tools answered in an attempt."""
     return [step["outcome"]["result"] for step in attempt["steps"] if "outcome" in step]
 
 
 def written(attempt: Attempt) -> list[list[str]]:
-    """An attempt's calls that ran as one turn of the official result format: steps of calls, each a step of its own."""
+    """Return an attempt's calls that ran as one turn of the official result format: steps of one call each."""
     return [
         [write_call(step["call"]["name"], step["call"]["args"])]
         for step in attempt["steps"]
@@ -154,5 +154,5 @@ def written(attempt: Attempt) -> list[list[str]]:
 
 
 def plan_of(played: Sequence[Played]) -> Plan:
-    """The plan of a whole task in the official result format."""
+    """Return the plan of a whole task in the official result format."""
     return [[[write_call(call["name"], call["args"])] for call in each.rehearsal["plan"]] for each in played]

@@ -19,7 +19,7 @@ UNEXPLAINED = "unexplained"
 
 
 def compare(task: Task, row: Mapping[str, Any], played: Sequence[Played]) -> JsonObject:
-    """States and verdicts of a replay beside the real ones.
+    """Return states and verdicts of a replay beside the real ones.
 
     Returns:
         `same` and `turns` (turns after which our state is the real one, and all), `state_cause` (why not), `ours`,
@@ -27,7 +27,7 @@ def compare(task: Task, row: Mapping[str, Any], played: Sequence[Played]) -> Jso
         `verdict_cause` and `recorded_cause`.
     """
     recorded: Plan = [turn["steps"] for turn in row["turns"]]
-    told: Plan = [written(each.chosen) for each in played]
+    plan: Plan = [written(each.chosen) for each in played]
     same = matches(task, recorded, played)
     today, ours = check(task, recorded), our_verdict(task, played)
     was = row["official"]["valid"] if row["task_matches_v4"] else row["recorded_valid"]
@@ -35,18 +35,18 @@ def compare(task: Task, row: Mapping[str, Any], played: Sequence[Played]) -> Jso
         "turns": len(played),
         "same": sum(same),
         "first_difference": same.index(False) + 1 if False in same else 0,
-        "state_cause": "" if all(same) else state_cause(task, told, played),
+        "state_cause": "" if all(same) else state_cause(task, plan, played),
         "refused": refused(played),
         "ours": ours,
         "today": today.valid,
         "recorded": was,
-        "verdict_cause": "" if ours == today.valid else verdict_cause(task, told, ours, today),
+        "verdict_cause": "" if ours == today.valid else verdict_cause(task, plan, ours, today),
         "recorded_cause": "" if today.valid == was else recorded_cause(task, row),
     }
 
 
 def matches(task: Task, plan: Plan, played: Sequence[Played]) -> list[bool]:
-    """Whether our state after each turn is the one that the real classes reach with a plan, by the official comparison.
+    """Return whether our state after each turn is the one that the real classes reach with a plan.
 
     Args:
         task: The task.
@@ -67,25 +67,25 @@ def _same_folder(ours: Mapping[str, Any], real: Mapping[str, Any]) -> bool:
     return all(mine.pwd() == theirs.pwd() for mine, theirs in pairs)
 
 
-def state_cause(task: Task, told: Plan, played: Sequence[Played]) -> str:
-    """Why our states differ: whether they are the real ones once the real classes are given the same calls."""
-    return REFUSED if all(matches(task, told, played)) else UNEXPLAINED
+def state_cause(task: Task, plan: Plan, played: Sequence[Played]) -> str:
+    """Return why our states differ: whether they are the real ones once the real classes get the same calls."""
+    return REFUSED if all(matches(task, plan, played)) else UNEXPLAINED
 
 
 def our_verdict(task: Task, played: Sequence[Played]) -> bool:
-    """True if every turn of the task was played and accepted."""
+    """Return True if every turn of the task was played and accepted."""
     return len(played) >= len(task.turns) and all(each.accepted for each in played)
 
 
-def verdict_cause(task: Task, told: Plan, ours: bool, today: Verdict) -> str:
-    """Why our verdict is another than the official one on the recorded calls."""
-    if check(task, told).valid != ours:
+def verdict_cause(task: Task, plan: Plan, ours: bool, today: Verdict) -> str:
+    """Return why our verdict is another than the official one on the recorded calls."""
+    if check(task, plan).valid != ours:
         return UNEXPLAINED
     return REFUSED if task.playable else GONE
 
 
 def refused(played: Sequence[Played]) -> list[str]:
-    """Tools whose calls the validator refused, with the turn."""
+    """Return tools whose calls the validator refused, with the turn."""
     return [
         f"{number}: {step['call']['name']} {step['complaints'][0]['path']}"
         for number, each in enumerate(played, 1)
@@ -95,7 +95,7 @@ def refused(played: Sequence[Played]) -> list[str]:
 
 
 def recorded_cause(task: Task, row: Mapping[str, Any]) -> str:
-    """Why today's official verdict is another than the recorded one."""
+    """Return why today's official verdict is another than the recorded one."""
     with Replay(task) as real:
         for number, turn in enumerate(row["turns"], 1):
             for calls, results in zip(turn["steps"], turn["tool_results"], strict=False):

@@ -14,7 +14,7 @@ from gecko_graph.task_state.patch import json_equal
 from .tasks import Task
 
 Calls = list[JsonObject]
-"""Calls as the recorded planner says them: `{"call", "args"}`."""
+"""Calls as the recorded planner writes them: `{"call", "args"}`."""
 
 Spoil = Callable[[Calls, Random, "Scene"], Calls | None]
 """Makes other calls of a turn's right ones; None where it cannot."""
@@ -34,7 +34,7 @@ class Scene:
         self.tools = task.truthful(turn)
 
     def reads(self) -> list[str]:
-        """Tools without arguments that leave the state as it is now: tried on the real classes."""
+        """Return tools without arguments that leave the state as it is now: tried on the real classes."""
         found = []
         for tool in self.tools:
             if tool.parameters.get("required") or tool.simulate is None:
@@ -47,19 +47,19 @@ class Scene:
 
 
 def dropped(calls: Calls, dice: Random, scene: Scene) -> Calls:
-    """One call is missing."""
+    """Drop one call."""
     gone = dice.randrange(len(calls))
     return [call for number, call in enumerate(calls) if number != gone]
 
 
 def doubled(calls: Calls, dice: Random, scene: Scene) -> Calls:
-    """One call is made twice."""
+    """Make one call twice."""
     twice = dice.randrange(len(calls))
     return [call for number, call in enumerate(calls) for _ in range(2 if number == twice else 1)]
 
 
 def disordered(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
-    """Two different calls change places."""
+    """Let two different calls change places."""
     pairs = [(i, j) for i in range(len(calls)) for j in range(i) if calls[i] != calls[j]]
     if not pairs:
         return None
@@ -70,17 +70,17 @@ def disordered(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
 
 
 def another_value(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
-    """One argument has another value of its type."""
+    """Give one argument another value of its type."""
     return _changed(calls, dice, scene, other, fits=True)
 
 
 def another_type(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
-    """One argument has a value of a type that its rule forbids."""
+    """Give one argument a value of a type that its rule forbids."""
     return _changed(calls, dice, scene, mistyped, fits=False)
 
 
 def unknown(calls: Calls, dice: Random, scene: Scene) -> Calls:
-    """One call names a tool that there is not."""
+    """Let one call name an unknown tool."""
     made = list(calls)
     wrong = dice.randrange(len(calls))
     made[wrong] = {**calls[wrong], "call": f"{calls[wrong]['call']}_all"}
@@ -88,12 +88,12 @@ def unknown(calls: Calls, dice: Random, scene: Scene) -> Calls:
 
 
 def whole(calls: Calls, dice: Random, scene: Scene) -> Calls:
-    """Nothing is spoilt."""
+    """Return the calls as they are."""
     return list(calls)
 
 
 def extra_read(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
-    """A read comes first that nobody asked for."""
+    """Put a read first that was not asked for."""
     reads = scene.reads()
     return [{"call": dice.choice(reads), "args": {}}, *calls] if reads else None
 
@@ -145,7 +145,7 @@ def _changed(
 
 
 def other(value: Any, rule: Mapping[str, Any]) -> Any:
-    """Another value of the same type, one that the rule's enum lists where it has one."""
+    """Return another value of the same type, one that the rule's enum lists where it has one."""
     if rule.get("enum"):
         return next((each for each in rule["enum"] if each != value), value)
     if isinstance(value, bool):
@@ -158,7 +158,7 @@ def other(value: Any, rule: Mapping[str, Any]) -> Any:
 
 
 def mistyped(value: Any, rule: Mapping[str, Any]) -> Any:
-    """A value of another type."""
+    """Return a value of another type."""
     if isinstance(value, str):
         return 7
     return [value] if isinstance(value, list | dict) else str(value)

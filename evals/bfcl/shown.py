@@ -1,4 +1,4 @@
-"""Reads a view of a task state back: what it shows, and which names it tells of what it does not show.
+"""Reads a view of a task state back: what it shows, and which names it gives of what it does not show.
 
 A place counts as shown only where it can be read from the view's text alone: marks of things left out show nothing.
 """
@@ -37,10 +37,10 @@ CUT = _Cut()
 
 
 def read(text: str) -> Any:
-    """What a view shows: scalars, `CUT` for a text that is not whole, `Shown` for containers.
+    """Return what a view shows: scalars, `CUT` for a text that is not whole, `Shown` for containers.
 
     Raises:
-        ValueError: It is no view.
+        ValueError: The text is not a view.
     """
     reader = _Reader(text)
     value = reader.value()
@@ -50,7 +50,7 @@ def read(text: str) -> Any:
 
 
 def holds(shown: Any, path: Sequence[str | int], *, value: Any) -> bool:
-    """True if the view shows the value at a path, a scalar whole, a container opened."""
+    """Return True if the view shows the value at a path, a scalar whole, a container opened."""
     for token in path:
         if not isinstance(shown, Shown) or token not in shown.entries:
             return False
@@ -61,7 +61,7 @@ def holds(shown: Any, path: Sequence[str | int], *, value: Any) -> bool:
 
 
 def names(shown: Any, path: Sequence[str | int]) -> bool:
-    """True if the view tells that there is something at a path, shown or only named."""
+    """Return True if the view shows or names something at a path."""
     *above, last = path
     for token in above:
         if not isinstance(shown, Shown) or token not in shown.entries:
@@ -128,7 +128,7 @@ class _Reader:
         return shown
 
     def _names(self, shown: Shown, *, listed: bool) -> None:
-        """Keys that a mark names; those of a folded list's first item are no keys of the list."""
+        """Add the keys that a mark names; those of a folded list's first item are not keys of the list."""
         first = self._take(_FIRST)
         while (listed or first) and not self.skip("…"):
             name = self._string()

@@ -96,7 +96,7 @@ class Stage:
         return self.kind.startswith("agent")
 
     def layout(self, state: JsonObject) -> JsonObject:
-        """A task state of the real classes as this stage's tools are given it."""
+        """Return a task state of the real classes as this stage's tools are given it."""
         if self.kind == "real":
             return state
         hidden = {name: part for name, part in state[RUNTIME].items() if name != FILES and self.acts}
@@ -108,19 +108,19 @@ class Stage:
         return {"ladder": LADDERS[self.kind], "reads": "real" if self.kind == "hybrid" else "simulated"}
 
     def toolkit(self, turn: int) -> Toolkit:
-        """The tools of a turn."""
+        """Return the tools of a turn."""
         if self.kind == "real":
             return self.task.toolkit(turn)
         return Toolkit(map(self._spec, (spec.name for spec in self.task.specs(turn))))
 
     def truthful(self, turn: int) -> Toolkit:
-        """The tools of a turn for the ground truth, which may do what the documents do not say."""
+        """Return the tools of a turn for the ground truth, which may do what the documents do not mention."""
         if self.kind == "real":
             return self.task.truthful(turn)
         return for_truth(self.task, turn, self.toolkit(turn), self._spec)
 
     def _spec(self, name: str) -> ToolSpec:
-        """A tool as documented; with its contract, or a copy of its class, where this stage has them."""
+        """Return a tool as documented; with its contract, or a copy of its class, where this stage has them."""
         real, is_ruled = self.task.real, self.kind in ("contract", "hybrid") or self.acts
         known = contracted() if is_ruled and real.owners[name] == FILES else {}
         spec = known.get(name) or documents(real.owners[name])[name]
@@ -129,7 +129,7 @@ class Stage:
         return replace(spec, simulate=real.simulate(name), result=None) if self.acts and name not in known else spec
 
     def _opened(self, spec: ToolSpec) -> ToolSpec:
-        """The tool with its effect, and a read with its real function; results of the classes are right unchecked."""
+        """Return the tool with its effect, and a read with its real function; the classes' results need no check."""
         if not READS.match(spec.name) and self.task.real.owners[spec.name] != "MathAPI":
             return replace(spec, effect="write", stated=True)
 
@@ -148,19 +148,19 @@ class Stage:
 
 @cache
 def contracted() -> dict[str, ToolSpec]:
-    """The file system's tools with their contracts, by name."""
+    """Return the file system's tools with their contracts, by name."""
     return {tool.name: tool for tool in Toolkit.from_openapi(CONTRACTS)}
 
 
 def laid_out(state: Mapping[str, Json]) -> JsonObject:
-    """A task state of the real classes as simulated tools are given it."""
+    """Return a task state of the real classes as simulated tools are given it."""
     parts = {name: part for name, part in state.items() if name not in (FILES, RUNTIME)}
     files = state.get(FILES)
     return {**(files if isinstance(files, dict) else {}), **parts, RUNTIME: {}}
 
 
 def checks_of(truth: Truth, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-    """The oracle's checks of what the official checker compares, in that layout."""
+    """Return the oracle's checks of what the official checker compares, in that layout."""
     after = laid_out(public(truth.states[turn]))
     del after[RUNTIME]
     answers = [None if answer == "None" else answer for answer in truth.answers[turn]]
@@ -168,7 +168,7 @@ def checks_of(truth: Truth, turn: int, before: JsonObject, seen: Sequence[Json])
 
 
 def ruled(task: Task) -> Checklist:
-    """Those checks; the official checker asks nothing of turns without a truth."""
+    """Return those checks; the official checker asks nothing of turns without a truth."""
     return partial(_ruled, task, truth_of(task))
 
 

@@ -34,7 +34,7 @@ class Checked:
     Args:
         valid: Whether it is right.
         error_type: The evaluator's name for what is wrong; empty where nothing is.
-        error: What it says of it.
+        error: Its messages.
     """
 
     valid: bool
@@ -44,7 +44,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What an official score file says of one category."""
+    """What an official score file holds for one category."""
 
     correct: int
     total: int
@@ -70,14 +70,14 @@ class Checker:
             raise EvalError(f"--official-python: there is no file {python}")
 
     def check(self, category: str, task: str, result: Json) -> Checked:
-        """The verdict on one result, as it stands in a result file.
+        """Return the verdict on one result, as it stands in a result file.
 
         Raises:
             EvalError: The evaluator cannot be started.
             CheckerFailed: It raised.
         """
-        said = self._ask(do="check", category=category, id=task, result=result)
-        return Checked(said["valid"], said["error_type"] or "" if not said["valid"] else "", said["error"])
+        reply = self._ask(do="check", category=category, id=task, result=result)
+        return Checked(reply["valid"], reply["error_type"] or "" if not reply["valid"] else "", reply["error"])
 
     def score(self, model: str, categories: Sequence[str], *, results: Path, scores: Path) -> dict[str, Scored]:
         """Let the evaluator score a model's result files and write its score files.
@@ -87,10 +87,10 @@ class Checker:
             CheckerFailed: It raised.
         """
         places = {"results": str(results.resolve()), "scores": str(scores.resolve())}
-        said = self._ask(do="score", model=model, categories=list(categories), **places)
+        reply = self._ask(do="score", model=model, categories=list(categories), **places)
         return {
             category: Scored(head["correct_count"], head["total_count"], frozenset(head["invalid"]))
-            for category, head in said.items()
+            for category, head in reply.items()
         }
 
     def _ask(self, **request: Any) -> Any:
@@ -102,7 +102,7 @@ class Checker:
         return reply["said"]
 
     def _start(self) -> subprocess.Popen[str]:
-        root = tempfile.mkdtemp(prefix="bfcl-")  # the package makes folders where it is told its project is
+        root = tempfile.mkdtemp(prefix="bfcl-")  # the package makes folders in the project folder that it is given
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         process = subprocess.Popen(
             [str(self._python or sys.executable), str(WORKER), *(["--whole"] if self._python else [])],

@@ -12,6 +12,6 @@ NOTHING_MORE = "There is nothing more to call."
 
 
 def written(calls: Sequence[JsonObject], *, text: str) -> RecordedModel:
-    """A planner that makes these calls in one message and then is done; without calls it says the text."""
-    said: list[JsonObject] = [{"calls": list(calls)}, {"say": NOTHING_MORE}] if calls else [{"say": text}]
-    return RecordedModel(turns=[{"planner": [said]}])
+    """Return a planner that makes these calls in one message and then is done; without calls it gives the text."""
+    messages: list[JsonObject] = [{"calls": list(calls)}, {"say": NOTHING_MORE}] if calls else [{"say": text}]
+    return RecordedModel(turns=[{"planner": [messages]}])

@@ -13,18 +13,18 @@ OURS = "gecko-graph"
 
 
 def official_result(calls: Iterable[tuple[str, JsonObject]], *, text: str) -> Json:
-    """What a model in function-calling mode leaves behind: each call's name with its arguments as JSON, or its text."""
+    """Return a function-calling model's result: each call's name with its arguments as JSON, or its text."""
     made = [{name: json.dumps(arguments, ensure_ascii=False)} for name, arguments in calls]
     return made or text
 
 
 def of_plan(plan: Sequence[Call], *, answer: str) -> Json:
-    """A rehearsal's plan, with the tools' names as the benchmark writes them; without calls its answer."""
+    """Return a rehearsal's plan, with the tools' names as the benchmark writes them; without calls its answer."""
     return official_result(((call["name"], call["args"]) for call in plan), text=answer)
 
 
 def folder_name(*parts: str) -> str:
-    """A model's name that is safe in paths, and that the evaluator reads back as it is: it takes `_` for `/`."""
+    """Return a model's name that is safe in paths, and that the evaluator reads back as it is: it takes `_` for `/`."""
     return re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(part for part in parts if part)).strip("-")
 
 

@@ -1,4 +1,4 @@
-"""What a run of single-turn tasks came to: official scores, what rehearsal changed, what the score files say."""
+"""What a run of single-turn tasks came to: official scores, what rehearsal changed, what the score files hold."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Agreement:
 
 
 def summary_of(records: Sequence[Record], *, options: Options, checker: Checker) -> Summary:
-    """Tables, plot and expectations."""
+    """Return tables, plot and expectations."""
     done = [record for record in records if record.done]
     kind = options.planner.kind
     agreed = agreement(done, options=options, checker=checker)
@@ -55,12 +55,12 @@ def summary_of(records: Sequence[Record], *, options: Options, checker: Checker)
 
 
 def is_valid(record: Record) -> bool:
-    """True if the official evaluator takes the rehearsed plan."""
+    """Return True if the official evaluator takes the rehearsed plan."""
     return bool(record.values["valid"])
 
 
 def was_valid(record: Record) -> bool:
-    """True if it takes what was planned as it stood."""
+    """Return True if the evaluator takes what was planned as it stood."""
     return bool(record.values["planned"])
 
 
@@ -76,13 +76,13 @@ def _at_first(records: Sequence[Record]) -> Measured | None:
 
 
 def categories(records: Sequence[Record]) -> Table:
-    """Official validity by category."""
+    """Return official validity by category."""
     table = Table(
         "BFCL single-turn: valid by the official evaluator",
         ["category", "rehearsed", "first attempt", "as planned", "with refused calls", "judged by a model"],
         note="First attempt: its plan, before any feedback; empty where no task was tried again. As planned: "
         "the words that were written down, scored without a rehearsal. With refused calls: answers of which the "
-        "validator refused a call. Judged by a model: else nobody judged, and the only attempt's plan is the answer.",
+        "validator refused a call. Judged by a model: else without a judge, and the only attempt's plan is the answer.",
     )
     for name, some in [*by_group(records).items(), ("all", records)]:
         done = [record for record in some if record.done]
@@ -93,7 +93,7 @@ def categories(records: Sequence[Record]) -> Table:
 
 
 def bars(records: Sequence[Record]) -> Bars:
-    """The same as a plot."""
+    """Return the same as a plot."""
     groups = by_group(records)
     series = {"rehearsed": [rate(some, is_valid) for some in groups.values()]}
     planned = [_as_planned(some) for some in groups.values()]
@@ -101,7 +101,7 @@ def bars(records: Sequence[Record]) -> Bars:
 
 
 def by_model(records: Sequence[Record]) -> Iterator[Table]:
-    """With recorded calls: the same by model, and whether the verdict is the one that was recorded."""
+    """Yield, with recorded calls, the same by model, and whether the verdict is the one that was recorded."""
     if not records or "model" not in records[0].facts:
         return
     table = Table(
@@ -118,7 +118,7 @@ def by_model(records: Sequence[Record]) -> Iterator[Table]:
 
 
 def judges(done: Sequence[Record]) -> Iterator[Table]:
-    """Where somebody judged: what was said, and how much of it is officially valid."""
+    """Yield, where a judge was used, its verdicts and how much of them is officially valid."""
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in done:
         groups[record.values["judged"], record.values.get("verdict", "-")].append(record)
@@ -131,7 +131,7 @@ def judges(done: Sequence[Record]) -> Iterator[Table]:
 
 
 def errors(done: Sequence[Record]) -> Iterator[Table]:
-    """What the official evaluator calls wrong."""
+    """Yield what the official evaluator calls wrong."""
     counts = Counter(record.values["error_type"] for record in done if not is_valid(record))
     if not counts:
         return
@@ -143,7 +143,7 @@ def errors(done: Sequence[Record]) -> Iterator[Table]:
 
 
 def lost(done: Sequence[Record]) -> Table:
-    """Answers that were valid as planned and are not as rehearsed, with the complaint that did it."""
+    """Yield answers that were valid as planned and are not as rehearsed, with the complaint that did it."""
     groups: dict[tuple[str, str], int] = Counter()
     for record in filter(_is_lost, done):
         why = next(iter(record.values["refused"]), "no call was refused")
@@ -193,12 +193,12 @@ def _by_name(done: Sequence[Record], options: Options) -> dict[str, list[Record]
 
 
 def notes(records: Sequence[Record], options: Options) -> Iterator[str]:
-    """What the tables do not say."""
+    """Yield what the tables do not show."""
     done = [record for record in records if record.done]
     yield f"result and score files in the official format: {options.out / 'official'}"
     if _count(done, lambda record: record.values["judged"] == "nobody"):
         yield (
-            "where nobody judged, no model was given for checklist and judge: the verdict is failed, there is no "
+            "where no judge was used, no model was given for checklist and judge: the verdict is failed, there is no "
             "retry, and the attempt's plan is scored as it is"
         )
     if without := _count(done, lambda record: bool(record.values.get("without_tools"))):
@@ -211,7 +211,7 @@ def notes(records: Sequence[Record], options: Options) -> Iterator[str]:
 
 
 def was_valid_if_known(record: Record) -> bool:
-    """True if the words were valid as planned, False too where they were not written down."""
+    """Return True if the words were valid as planned, False too where they were not written down."""
     return bool(record.values.get("planned"))
 
 

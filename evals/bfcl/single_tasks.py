@@ -56,12 +56,12 @@ class Task:
 
 
 def category_of(task: str) -> str:
-    """The category that a task's id names."""
+    """Return the category that a task's id names."""
     return task.rpartition("_")[0]
 
 
 def chosen(text: str) -> tuple[str, ...]:
-    """The categories that a list names, in the official order.
+    """Return the categories that a list names, in the official order.
 
     Raises:
         EvalError: One is unknown.
@@ -76,7 +76,7 @@ def chosen(text: str) -> tuple[str, ...]:
 
 
 def tasks_of(category: str) -> Iterator[Task]:
-    """All tasks of a category, in the official order.
+    """Yield all tasks of a category, in the official order.
 
     Raises:
         EvalError: The official package is missing.
@@ -91,7 +91,7 @@ def tasks_of(category: str) -> Iterator[Task]:
 
 
 def right_calls(task: Task) -> list[JsonObject]:
-    """The right calls of a task, as a planner would make them: `{"call", "args"}`.
+    """Return the right calls of a task, as a planner would make them: `{"call", "args"}`.
 
     Of an argument's right values the first is taken that the tool's own schema allows.
     """
@@ -117,7 +117,7 @@ def _right_arguments(schema: JsonObject, values: Mapping[str, Sequence[Json]]) -
 
 
 def _plain(value: Json) -> Json:
-    """One value out of a right one: an object's members, and those of an array's objects, are lists of right values."""
+    """Return one value out of a right one: members of objects, also of an array's, are lists of right values."""
     if isinstance(value, dict):
         firsts = {key: next((each for each in options if each != LEFT_OUT), LEFT_OUT) for key, options in value.items()}
         return {key: one for key, one in firsts.items() if one != LEFT_OUT}

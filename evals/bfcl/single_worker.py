@@ -50,7 +50,7 @@ class Handler:
     """Decodes what a model in function-calling mode left behind: for each call its name and arguments as JSON text."""
 
     def decode_ast(self, result: Any, language: Any = None, has_tool_call_tag: bool = False) -> list[dict[str, Any]]:
-        """The calls by name; raises where the result is a plain text, as the evaluator expects."""
+        """Return the calls by name; raises where the result is a plain text, as the evaluator expects."""
         return [{name: json.loads(arguments) for name, arguments in list(call.items())[:1]} for call in result]
 
 
@@ -63,7 +63,7 @@ def stand_in() -> None:
 
 
 def official_handler() -> Any:
-    """The real handler's decoding of function calls, without its client."""
+    """Return the real handler's decoding of function calls, without its client."""
     module = import_module("bfcl_eval.model_handler.api_inference.openai_completion")
     handler = SimpleNamespace(is_fc_model=True)
     handler.decode_ast = partial(module.OpenAICompletionsHandler.decode_ast, handler)
@@ -87,14 +87,14 @@ class Evaluator:
         self._entries = cache(self._load)
 
     def check(self, *, category: str, id: str, result: Any) -> dict[str, Any]:
-        """The verdict on one result."""
+        """Return the verdict on one result."""
         entry, answer = self._entries(category)[id]
         model = self._register("checked")
         if answer is None:
-            said = self._runner._evaluate_single_relevance_entry(self._handler, id, result, entry, model, category)
+            verdict = self._runner._evaluate_single_relevance_entry(self._handler, id, result, entry, model, category)
         else:
             enums = import_module("bfcl_eval.constants.enums")
-            said = self._runner._evaluate_single_ast_entry(
+            verdict = self._runner._evaluate_single_ast_entry(
                 self._handler,
                 id,
                 result,
@@ -105,12 +105,12 @@ class Evaluator:
                 language=enums.Language.PYTHON,
                 return_format=enums.ReturnFormat.PYTHON,
             )
-        told = [str(line) for line in said.get("error", ())]
-        return {"valid": bool(said["valid"]), "error_type": said.get("error_type"), "error": told}
+        errors = [str(line) for line in verdict.get("error", ())]
+        return {"valid": bool(verdict["valid"]), "error_type": verdict.get("error_type"), "error": errors}
 
     def score(self, *, model: str, categories: list[str], results: str, scores: str) -> dict[str, Any]:
-        """Score a model's result files; the evaluator writes its score files, and this is what they say."""
-        told = {}
+        """Score a model's result files and return what the evaluator's score files hold."""
+        heads = {}
         for category in categories:
             group = self._utils.get_directory_structure_by_category(category)
             name = self._utils.get_file_name_by_category(category, is_result_file=True)
@@ -120,8 +120,8 @@ class Evaluator:
             )
             score = self._utils.get_file_name_by_category(category, is_score_file=True)
             head, *invalid = self._utils.load_file(Path(scores) / model / group / score)
-            told[category] = {**head, "invalid": [each["id"] for each in invalid]}
-        return told
+            heads[category] = {**head, "invalid": [each["id"] for each in invalid]}
+        return heads
 
     def _register(self, model: str) -> str:
         config = SimpleNamespace(model_name=model, is_fc_model=True, underscore_to_dot=False)
@@ -146,7 +146,7 @@ def main() -> None:
             request = json.loads(line)
             try:
                 reply = {"said": getattr(evaluator, request.pop("do"))(**request)}
-            except Exception as error:  # noqa: BLE001 - the boundary: whatever the evaluator raises is told to who asked
+            except Exception as error:  # noqa: BLE001 - the boundary: every error of the evaluator goes into the reply
                 reply = {"failed": f"{type(error).__name__}: {error}"}
             print(json.dumps(reply), file=reply_to, flush=True)
 

@@ -28,7 +28,7 @@ class Turn:
     """One turn of a task.
 
     Args:
-        messages: What the user says; empty where tools that were missing arrive.
+        messages: The user's messages; empty where tools that were missing arrive.
         truth: The ground truth's calls; empty where nothing can be done.
         arriving: Tools that are there from this turn on.
     """
@@ -82,7 +82,7 @@ class Task:
         return all(self.read(call)["call"] in self.real.owners for turn in self.turns for call in turn.truth)
 
     def begin(self, turns: int) -> Task:
-        """The task's first turns."""
+        """Return the task's first turns."""
         return replace(self, turns=self.turns[:turns])
 
     @cached_property
@@ -90,23 +90,23 @@ class Task:
         return {}
 
     def toolkit(self, turn: int) -> Toolkit:
-        """The tools of a turn, answered by the real classes: their results are right by definition, so unchecked."""
+        """Return the tools of a turn, answered by the real classes: right by definition, so unchecked."""
         names = tuple(spec.name for spec in self.specs(turn))
         if names not in self._toolkits:
             self._toolkits[names] = Toolkit(map(self._spec, names))
         return self._toolkits[names]
 
     def unchecked(self, turn: int) -> Toolkit:
-        """All tools of the classes at any turn, any arguments: the classes say themselves what they cannot take."""
+        """Return all tools of the classes at any turn, any arguments: the classes refuse what they cannot take."""
         anything = {"type": "object", "additionalProperties": True}
         return Toolkit(replace(self._spec(name), parameters=anything) for name in self.real.owners)
 
     def truthful(self, turn: int) -> Toolkit:
-        """The tools of a turn for the ground truth, which may do what the documents do not say: see `errata`."""
+        """Return the tools of a turn for the ground truth, which may go beyond the documents: see `errata`."""
         return for_truth(self, turn, self.toolkit(turn), self._spec)
 
     def errata(self) -> Iterator[str]:
-        """Where the ground truth breaks the documents: a tool that is not offered, an argument of another type."""
+        """Yield where the ground truth breaks the documents: a tool not offered, an argument of another type."""
         for number, turn in enumerate(self.turns):
             toolkit = self.toolkit(number)
             for text in turn.truth:
@@ -124,13 +124,13 @@ class Task:
         return replace(documents(self.real.owners[name])[name], simulate=self.real.simulate(name), result=None)
 
     def specs(self, turn: int) -> list[ToolSpec]:
-        """The tools of a turn as they are documented."""
+        """Return the tools of a turn as they are documented."""
         arrived = [name for each in self.turns[: turn + 1] for name in each.arriving]
         documented = {name: spec for each in self.classes for name, spec in documents(each).items()}
         return [documented[name] for name in [*self.tools, *arrived]]
 
     def read(self, call: str) -> JsonObject:
-        """A call as the recorded planner says it; one that cannot be read has its text for arguments."""
+        """Return a call as the recorded planner writes it; one that cannot be read has its text for arguments."""
         try:
             return read_call(call, signature=self._signature)
         except NoCall:
@@ -141,7 +141,7 @@ class Task:
 
 
 def for_truth(task: Task, turn: int, toolkit: Toolkit, spec_of: Callable[[str], ToolSpec]) -> Toolkit:
-    """A turn's tools with those that the ground truth calls all the same, each with the arguments that it gives."""
+    """Return a turn's tools with those that the ground truth calls all the same, each with the given arguments."""
     calls = [task.read(each) for each in task.turns[turn].truth]
     withheld = [call["call"] for call in calls if call["call"] not in toolkit]
     given = [*toolkit, *map(spec_of, dict.fromkeys(withheld))]
@@ -150,7 +150,7 @@ def for_truth(task: Task, turn: int, toolkit: Toolkit, spec_of: Callable[[str], 
 
 
 def widened(spec: ToolSpec, given: Sequence[JsonObject]) -> ToolSpec:
-    """The tool with any value allowed for those arguments whose rule some given arguments break."""
+    """Return the tool with any value allowed for those arguments whose rule some given arguments break."""
     wrong = {each["path"].removeprefix("$.") for args in given for each in find_complaints(spec, args)}
     if not wrong:
         return spec
@@ -160,14 +160,14 @@ def widened(spec: ToolSpec, given: Sequence[JsonObject]) -> ToolSpec:
 
 @cache
 def documents(name: str) -> dict[str, ToolSpec]:
-    """The documented tools of a class, by name."""
+    """Return the documented tools of a class, by name."""
     file = package.load(package.BACKENDS).MULTI_TURN_FUNC_DOC_FILE_MAPPING[name]
     lines = package.data_file(f"multi_turn_func_doc/{file}").read_text(encoding="utf-8").splitlines()
     return {tool.name: tool for tool in Toolkit.from_tools([json.loads(line) for line in lines if line.strip()])}
 
 
 def read_tasks(folder: Path, categories: Sequence[str]) -> Iterator[Task]:
-    """The tasks of some categories, in the file's order; those with a long context are in the package alone.
+    """Return the tasks of some categories, in the file's order; those with a long context are in the package alone.
 
     Raises:
         EvalError: A file is not there.
@@ -181,7 +181,7 @@ def read_tasks(folder: Path, categories: Sequence[str]) -> Iterator[Task]:
 
 
 def packaged(category: str) -> Iterator[JsonObject]:
-    """The tasks of a category as rows like the shared file's, from the official package.
+    """Yield the tasks of a category as rows like the shared file's, from the official package.
 
     Raises:
         EvalError: The package, or its file of tasks or of their ground truth, is missing.
@@ -197,12 +197,12 @@ def packaged(category: str) -> Iterator[JsonObject]:
             "category": category.removeprefix("multi_turn_"),
             "tool_names": [tool for each in row["involved_classes"] for tool in documents(each)],
             "missed_function": row.get("missed_function"),
-            "turns": [{"user": said, "ground_truth": truth} for said, truth in pairs],
+            "turns": [{"user": question, "ground_truth": truth} for question, truth in pairs],
         }
 
 
 def task_of(row: Mapping[str, Any], *, other: Mapping[str, Any] | None = None) -> Task:
-    """The task of a row.
+    """Return the task of a row.
 
     Args:
         row: A row of the shared file.
@@ -213,10 +213,10 @@ def task_of(row: Mapping[str, Any], *, other: Mapping[str, Any] | None = None) -
         pairs = [(turn["user"], turn["ground_truth"]) for turn in row["turns"]]
         config = row["initial_config"]
     else:
-        # a task of that version has more turns in its truth than its user says: nobody can play it to the end
+        # a task of that version has more turns of truth than of user messages: it cannot be played to the end
         pairs = list(zip_longest(other["question"], other["ground_truth"], fillvalue=[]))
         config = other["initial_config"]
-    turns = [Turn(said, truth, arriving.get(str(number), [])) for number, (said, truth) in enumerate(pairs)]
+    turns = [Turn(question, truth, arriving.get(str(number), [])) for number, (question, truth) in enumerate(pairs)]
     return Task(
         id=row["id"],
         category=f"multi_turn_{row['category']}",

@@ -19,13 +19,13 @@ _FREE = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
 
 
 class WrittenFirst(BaseChatModel):
-    """Says what was written at the beginning of a first attempt; from then on a live model speaks.
+    """Answer with what was written at the beginning of a first attempt; from then on a live model speaks.
 
     So what a model once answered goes through the rehearsal: what comes after complaints and feedback is another's.
 
     Args:
-        first: Says what was written down; its words cost nothing.
-        then: Says all others.
+        first: Gives what was written down; its words cost nothing.
+        then: Gives all others.
         messages: Messages of the first attempt that were written down; None: all of it.
         turns: Turns of the thread whose first attempt was written down; None: every one.
     """
@@ -46,7 +46,7 @@ class WrittenFirst(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Bind tools; they reach whichever of the two speaks."""
+        """Bind tools for both speakers."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
     def _generate(
@@ -56,8 +56,8 @@ class WrittenFirst(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        told = _place(run_manager)
-        return self._result(told, self._bound(told, kwargs).invoke(messages, {"metadata": told}, stop=stop))
+        metadata = _metadata(run_manager)
+        return self._result(metadata, self._bound(metadata, kwargs).invoke(messages, {"metadata": metadata}, stop=stop))
 
     async def _agenerate(
         self,
@@ -66,26 +66,28 @@ class WrittenFirst(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        told = _place(run_manager)
-        return self._result(told, await self._bound(told, kwargs).ainvoke(messages, {"metadata": told}, stop=stop))
+        metadata = _metadata(run_manager)
+        return self._result(
+            metadata, await self._bound(metadata, kwargs).ainvoke(messages, {"metadata": metadata}, stop=stop)
+        )
 
-    def _bound(self, told: dict[str, Any], kwargs: dict[str, Any]) -> Runnable[LanguageModelInput, AIMessage]:
-        speaker: BaseChatModel = self.first if self._is_written(told) else self.then
+    def _bound(self, metadata: dict[str, Any], kwargs: dict[str, Any]) -> Runnable[LanguageModelInput, AIMessage]:
+        speaker: BaseChatModel = self.first if self._is_written(metadata) else self.then
         tools = kwargs.get("tools")
         return speaker.bind_tools(tools) if tools else speaker
 
-    def _is_written(self, told: dict[str, Any]) -> bool:
+    def _is_written(self, metadata: dict[str, Any]) -> bool:
         turn, attempt, question = (
-            int(told.get(f"gecko_{key}", least)) for key, least in (("turn", 0), ("attempt", 1), ("question", 0))
+            int(metadata.get(f"gecko_{key}", least)) for key, least in (("turn", 0), ("attempt", 1), ("question", 0))
         )
         known = (self.turns is None or turn < self.turns) and (self.messages is None or question < self.messages)
         return attempt == 1 and known
 
-    def _result(self, told: dict[str, Any], message: AIMessage) -> ChatResult:
-        if self._is_written(told):
+    def _result(self, metadata: dict[str, Any], message: AIMessage) -> ChatResult:
+        if self._is_written(metadata):
             message = message.model_copy(update={"usage_metadata": dict(_FREE)})
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-def _place(run_manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None) -> dict[str, Any]:
+def _metadata(run_manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None) -> dict[str, Any]:
     return dict((run_manager.metadata if run_manager else None) or {})
