@@ -112,7 +112,8 @@ def list_examples(schema: JsonObject) -> list[Json]:
     """Return a schema's examples and default."""
     shown = schema.get("examples")
     found = list(shown) if isinstance(shown, list) else []
-    return [*found, *(schema[key] for key in ("example", "default") if schema.get(key) is not None)]
+    # an empty default ("" for every text, in Kubernetes' documents) says that a member may be left out
+    return [*found, *(schema[key] for key in ("example", "default") if schema.get(key) not in (None, "", {}, []))]
 
 
 def _read(text: str, form: str) -> datetime | None:
