@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
@@ -239,3 +240,20 @@ def test_what_failed_first_and_was_done_then_is_not_called_undone(shop):
     out = agent.invoke(TASK, thread())
     assert [call["status"] for call in out["execution"]["calls"]] == ["error", "ok", "ok", "ok"]
     assert "Not done" not in out["messages"][-1].text
+
+
+@pytest.mark.parametrize(("status", "tries"), [(429, 2), (503, 1)])
+def test_a_write_is_made_again_only_where_the_service_did_not_take_it(shop, status, tries):
+    made, order = [], shop.order
+
+    def busy(item: str, quantity: int) -> dict:
+        """Order an item."""
+        made.append(item)
+        if len(made) > 1:
+            return order(item, quantity)
+        http = {"http_status": status}
+        return ToolMessage("busy", tool_call_id="", status="error", additional_kwargs={"http": http})
+
+    busy.__name__, shop.order = "order", busy
+    agent_of(shop, PLAN[2:], review="none").invoke(TASK, thread())
+    assert len(made) == tries

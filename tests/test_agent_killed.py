@@ -5,25 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import threading
-import time
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
+from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoError, RehearsalState, create_gecko_agent
 from gecko_graph.execution import journal
 from gecko_graph.testing import recorded
 
 from .test_agent import PLAN, TASK, Shop, thread
-
-
-class Killed(BaseException):
-    """The process is gone: nothing catches this."""
-
 
 DEAD = (Killed, GeckoError)
 """A dead process makes no call either where its thread lives on: it waits in vain for its mark to be in the saver."""
@@ -32,40 +25,6 @@ DEAD = (Killed, GeckoError)
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     monkeypatch.setattr(journal, "WAIT_S", 1.0)
-
-
-class Fate:
-    """When the process ends: at which write to the saver, before or after it."""
-
-    def __init__(self, kill_at: int = 0, *, after: bool = False, slow_s: float = 0.0) -> None:
-        self.kill_at, self.after, self.slow_s, self.count = kill_at, after, slow_s, 0
-        self.lock = threading.Lock()
-
-    def write(self, write: Any, *args: Any, **kwargs: Any) -> Any:
-        with self.lock:
-            self.count += 1
-            number = self.count
-        time.sleep(self.slow_s)
-        if self.kill_at and number > self.kill_at:  # the process is gone: nothing is written any more
-            raise Killed
-        result = write(*args, **kwargs) if number != self.kill_at or self.after else None
-        if number == self.kill_at:
-            raise Killed
-        return result
-
-
-class KillingSaver(InMemorySaver):
-    """Keeps what was written, until the process ends; LangGraph makes copies of it, which share all."""
-
-    def __init__(self, fate: Fate) -> None:
-        super().__init__()
-        self.fate = fate
-
-    def put(self, *args: Any, **kwargs: Any) -> Any:
-        return self.fate.write(super().put, *args, **kwargs)
-
-    def put_writes(self, *args: Any, **kwargs: Any) -> Any:
-        return self.fate.write(super().put_writes, *args, **kwargs)
 
 
 class Service(Shop):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -17,7 +17,8 @@ from ..state import CallStatus, Json, JsonObject, Patch
 from ..task_state.digest import clone
 from .spec import ToolSpec
 
-TRY_AGAIN = frozenset((429, 500, 502, 503, 504))
+TOO_MANY = 429
+TRY_AGAIN = frozenset((TOO_MANY, 500, 502, 503, 504))
 """HTTP status of a call that was not done for now. (A write's 5xx is in doubt: it raises.)"""
 
 
@@ -33,6 +34,8 @@ class Answer:
     result: Json
     patch: Patch | None = None
     retry_after: float | None = None
+    is_refused: bool = False
+    """True for a call that a service had no time for (429): it did nothing."""
     more: JsonObject = field(default_factory=dict)
 
 
@@ -69,7 +72,9 @@ def run_real(
         message = f"the real function {reply.failure}" if reply.late else reply.failure
         return Answer("error", message, []), reply.late or reply.in_doubt
     answer: Answer = reply.value
-    return answer, False
+    # what may have changed something is made again only where the service says that it did not take the call
+    again = answer.retry_after if tool.trusted or answer.is_refused else None
+    return replace(answer, retry_after=again), False
 
 
 def as_answer(value: Any) -> Answer:
@@ -84,15 +89,18 @@ def as_answer(value: Any) -> Answer:
     if not is_error:
         return answer
     result = mask(answer.result) if isinstance(answer.result, str) else answer.result
-    return Answer("error", result, [], retry_after_of(value))
+    return Answer("error", result, [], retry_after_of(value), status_of(value) == TOO_MANY)
 
 
 def retry_after_of(message: ToolMessage) -> float | None:
     """Return the seconds after which an HTTP tool may be called again; None where that is of no use."""
+    return float(message.additional_kwargs["http"].get("retry_after") or 0) if status_of(message) in TRY_AGAIN else None
+
+
+def status_of(message: ToolMessage) -> Any:
+    """Return the HTTP status in a message's metadata; None where there is none."""
     http = message.additional_kwargs.get("http")
-    if not isinstance(http, Mapping) or http.get("http_status") not in TRY_AGAIN:
-        return None
-    return float(http.get("retry_after") or 0)
+    return http.get("http_status") if isinstance(http, Mapping) else None
 
 
 def message_value(message: ToolMessage) -> Any:
