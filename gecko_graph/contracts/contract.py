@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..errors import ContractError, EvaluationFailed
 from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Patch
+from ..task_state.patch import pointer
 from .clauses import Change, Clause, Effect, load_effects, load_list
 from .foreseen import foresee
 from .language.expression import Expression, Missing, Scope
@@ -24,7 +25,7 @@ from .lets import LazyLets, Lets, find_used_lets, load_lets
 BASE = frozenset(("args", "call", "before", "now", "state"))
 """Names available to every expression of a contract."""
 
-_FIELDS = ("let", "requires", "effects", "returns", "ensures", "observes")
+_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes")
 
 
 class Refusal(NamedTuple):
@@ -65,7 +66,8 @@ class Contract:
         """Check a contract and everything in it.
 
         Args:
-            data: `let`, `requires`, `effects`, `returns`, `ensures`, `observes`; all optional.
+            data: `let`, `requires`, `effects`, `returns`, `ensures`, `observes`; all optional. With `at`, keys of the
+                task state, `state` is what stands there.
             lets: The document's `x-contract-let`.
             where: Document and tool, for messages: `files.openapi.yaml: tool mkdir`.
 
@@ -75,6 +77,7 @@ class Contract:
         parts = _Parts(data, lets or {}, where)
         expressions = list(parts.needed_expressions())
         keys = frozenset(key for expression in expressions for key in expression.state_keys) | parts.roots
+        keys = frozenset(parts.at[:1]) or keys
         arguments = frozenset(name for expression in expressions for name in expression.arguments)
         paths = frozenset(name for expression in expressions for name in expression.paths)
         return cls(dict(data), dict(lets or {}), keys, arguments, paths, parts)
@@ -136,13 +139,9 @@ class Contract:
         clock = (
             Missing("now (the state has no clock: a text under `now` or `runtime_state.now`)") if now is None else now
         )
-        values = {
-            "args": {**_defaults(parameters), **args},
-            "call": call,
-            "before": state,
-            "now": clock,
-            "state": state,
-        }
+        here = part_of(state, self._parts.at)
+        arguments = {**_defaults(parameters), **args}
+        values = {"args": arguments, "call": call, "before": here, "now": clock, "state": here}
         return ContractRun(self._parts, Scope(values, seed=seed, call_id=lambda: _identity(call)))
 
 
@@ -164,6 +163,7 @@ class _Parts:
     def __init__(self, data: Mapping[str, Any], shared: Mapping[str, Any], where: str) -> None:
         Location(where, frozenset()).check_fields(data, (), _FIELDS)
         self.where = where
+        self.at = read_mount(data.get("at"), Location(f"{where}: at", frozenset()))
         self.lets: Lets = load_lets(data.get("let", {}), shared, where=where, base=BASE)
         names = BASE | frozenset(self.lets)
         self.requires = [
@@ -242,7 +242,7 @@ class ContractRun:
         error: Json = "a condition of this tool does not hold"
         try:
             error = clause.error(scope)
-            return Refusal(error, self._change(clause.effects).patch)
+            return Refusal(error, self._change(clause.effects))
         except EvaluationFailed as failure:
             self._note(failure)
             return Refusal(error, [])
@@ -256,8 +256,8 @@ class ContractRun:
         if not self._parts.answers:
             return None
         self._begin(self._before)
-        change = self._change(self._parts.effects)
-        return ContractAnswer(self._parts.returns.fill(self._scope), change.patch)
+        patch = self._change(self._parts.effects)
+        return ContractAnswer(self._parts.returns.fill(self._scope), patch)
 
     def violated_postcondition(self, result: Json, after: Json) -> str | None:
         """Return the first violated postcondition of `ensures` (ToolGate, section 3.2), as text.
@@ -269,7 +269,7 @@ class ContractRun:
         Raises:
             EvaluationFailed: They cannot be evaluated on this state.
         """
-        scope = self._begin(after, result=result)
+        scope = self._begin(part_of(after, self._parts.at), result=result)
         for clause in self._parts.ensures:
             if clause.fails(scope):
                 return clause.error_text(scope)
@@ -284,18 +284,35 @@ class ContractRun:
             EvaluationFailed: It cannot be evaluated on this state, or the patch does not apply to it.
         """
         self._begin(self._before, result=result)
-        return self._change(self._parts.observes).patch
+        return self._change(self._parts.observes)
 
     def _begin(self, state: Json, **more: Json) -> Scope:
         self._scope.start()
         self._scope.values = self._lets.names(state=state, **more)
         return self._scope
 
-    def _change(self, effects: list[Effect]) -> Change:
-        change = Change(self._scope, self._before)
+    def _change(self, effects: list[Effect]) -> Patch:
+        change, above = Change(self._scope, self._before), pointer(self._parts.at)
         for effect in effects:
             effect.apply(change)
-        return change
+        if not above:
+            return change.patch
+        return [{**one, **{key: above + one[key] for key in ("path", "from") if key in one}} for one in change.patch]
+
+
+def read_mount(at: Any, place: Location) -> tuple[str, ...]:
+    """Return the keys of `at`: a key of the task state, or a list of keys from its root. Raises ContractError."""
+    keys = (at,) if isinstance(at, str) else tuple(at or ()) if isinstance(at, list | tuple | None) else None
+    if keys is None or not all(isinstance(key, str) and key for key in keys):
+        raise place.error(f"expected a key of the task state, or a list of keys, got {at!r}")
+    return keys
+
+
+def part_of(state: Json, at: tuple[str, ...]) -> Json:
+    """Return what stands below these keys of the task state; an empty object where there is nothing."""
+    for key in at:
+        state = state.get(key, {}) if isinstance(state, dict) else {}
+    return state
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -305,29 +322,32 @@ class Invariant:
     data: JsonObject
     _clause: Clause = field(compare=False)
     _lets: Lets = field(compare=False)
+    _at: tuple[str, ...] = field(compare=False, default=())
 
     @classmethod
     def load(cls, data: Mapping[str, Any], *, lets: Mapping[str, Any] | None = None, where: str) -> Invariant:
         """Check an invariant.
 
         Args:
-            data: `check` and `error`, optionally `when`.
+            data: `check` and `error`, optionally `when`, `at` (as a contract's) and `let`, in the place of `lets`.
             lets: The document's `x-contract-let`; one that needs more than the state cannot be used here.
             where: Document and place, for messages.
 
         Raises:
             ContractError: Names document, place and reason.
         """
-        shared = dict(lets or {})
+        Location(where, frozenset()).check_fields(data, ("check", "error"), ("when", "at", "let"))
+        shared = dict(data.get("let", lets) or {})
         names = frozenset(("state", "before", *shared))
-        clause = Clause(data, Location(where, names))
+        at = read_mount(data.get("at"), Location(f"{where}: at", frozenset()))
+        clause = Clause({key: data[key] for key in data if key not in ("at", "let")}, Location(where, names))
         loaded = load_lets({}, shared, where=where, base=BASE)
         needed = {name: loaded[name] for name in find_used_lets(clause.expressions, loaded)}
         for name, let in needed.items():
             beyond = sorted({used for source in let.expressions for used in source.names} - names)
             if beyond:
                 raise ContractError(f"{where}: the let {name!r} uses {beyond[0]!r}, not available in an invariant")
-        return cls(dict(data), clause, needed)
+        return cls(dict(data), clause, needed, at)
 
     def __repr__(self) -> str:
         return f"Invariant({self.data.get('check')})"
@@ -338,7 +358,7 @@ class Invariant:
         Raises:
             EvaluationFailed: It cannot be evaluated on this state.
         """
-        scope = Scope({"state": after, "before": before})
+        scope = Scope({"state": part_of(after, self._at), "before": part_of(before, self._at)})
         LazyLets(self._lets, scope)
         return self._clause.error_text(scope) if self._clause.fails(scope) else None
 

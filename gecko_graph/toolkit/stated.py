@@ -1,13 +1,30 @@
-"""What a user states of single tools: effects, examples, idempotency keys, and that they may be opened."""
+"""What a user states of single tools: names, effects, examples, idempotency keys, and that they may be opened."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..errors import ToolkitError, did_you_mean
+from .names import format_names
 from .spec import Effect, ToolExample, ToolSpec
+
+
+def by_name(tools: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
+    """Return the tools of a toolkit by name. Raises ToolkitError."""
+    found: dict[str, ToolSpec] = {}
+    for tool in tools:
+        if not isinstance(tool, ToolSpec):
+            raise ToolkitError(f"expected a ToolSpec, got {type(tool).__name__}; Toolkit.from_tools takes others")
+        if not tool.name.strip():
+            raise ToolkitError("a tool has no name")
+        if tool.name in found:
+            raise ToolkitError(f"two tools are called {tool.name!r}; rename one of them")
+        if tool.opened:
+            check_openable(tool)
+        found[tool.name] = tool
+    return found
 
 
 def with_key(tool: ToolSpec, key: str) -> ToolSpec:
@@ -21,6 +38,20 @@ def with_key(tool: ToolSpec, key: str) -> ToolSpec:
     if "required" in parameters:
         parameters["required"] = [name for name in parameters["required"] if name not in taken]
     return replace(tool, idempotency=key, parameters=parameters)
+
+
+def with_keys(tools: Sequence[ToolSpec], keys: Mapping[str, str] | None) -> list[ToolSpec]:
+    """Return the tools with idempotency keys: tool name to argument. Raises ToolkitError."""
+    for name in keys or {}:
+        check_known(name, by_name(tools), "idempotency")
+    return [with_key(tool, keys[tool.name]) if keys and tool.name in keys else tool for tool in tools]
+
+
+def check_known(name: str, known: Collection[str], action: str) -> None:
+    """Raise ToolkitError where there is no tool of that name."""
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; known tools: {format_names(list(known))}"
+        raise ToolkitError(f"{action}: unknown tool {name!r}{hint}")
 
 
 def check_openable(tool: ToolSpec) -> None:

@@ -9,16 +9,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..contracts.contract import Contract, Invariant
-from ..errors import ToolkitError, did_you_mean
+from ..contracts.contract import Invariant
+from ..errors import ToolkitError
 from ..state import JsonObject
 from .check import Rejection, check_call, read_call
 from .mcp import load_reader
 from .names import format_names, provider_names
+from .parts import Parts, join, read_contracts
 from .problems import Problem, find_problems
 from .selection import find_size_problems, select_tools
 from .spec import Effect, ToolExample, ToolSpec
-from .stated import check_effect, check_openable, read_examples, stated_effects, with_key
+from .stated import by_name, check_known, check_openable, with_keys
 
 if TYPE_CHECKING:
     import httpx
@@ -48,18 +49,7 @@ class Toolkit:
         title: str = "",
         broken: Iterable[Problem] = (),
     ) -> None:
-        by_name: dict[str, ToolSpec] = {}
-        for tool in tools:
-            if not isinstance(tool, ToolSpec):
-                raise ToolkitError(f"expected a ToolSpec, got {type(tool).__name__}; Toolkit.from_tools takes others")
-            if not tool.name.strip():
-                raise ToolkitError("a tool has no name")
-            if tool.name in by_name:
-                raise ToolkitError(f"two tools are called {tool.name!r}; rename one of them")
-            if tool.opened:
-                check_openable(tool)
-            by_name[tool.name] = tool
-        self._tools = MappingProxyType(by_name)
+        self._tools = MappingProxyType(by_name(tools))
         self.lets: JsonObject = dict(lets or {})
         self.invariants = tuple(invariants)
         self.title = title
@@ -105,7 +95,7 @@ class Toolkit:
         from .openapi.importer import read_openapi
 
         read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
-        plain = cls(read.tools)._with_keys(idempotency)
+        plain = cls(with_keys(read.tools, idempotency))
         tools = add_functions(plain, server=server, auth=auth, client=client)
         return cls(tools, lets=read.lets, invariants=read.invariants, title=read.title, broken=read.problems)
 
@@ -187,44 +177,12 @@ class Toolkit:
         Raises:
             ToolkitError: Something is not a tool, cannot be read, or names a tool that does not exist.
         """
-        from .functions import check_simulation, specs_of
+        from .given import read_parts
 
-        plain = cls(specs_of(tools))._with_keys(idempotency)
-        by_name: dict[str, Any] = {"contracts": contracts, "simulate": simulate, "effects": effects}
-        by_name |= {"examples": examples, "results": results}
-        for key, given in by_name.items():
-            if given is not None and not isinstance(given, Mapping):
-                raise ToolkitError(f"{key}: expected {{'tool name': ...}}, got {type(given).__name__}")
-        fields: dict[str, Mapping[str, Any]] = {
-            "contract": {
-                name: Contract.load(one, lets=lets, where=f"contract of {name}")
-                for name, one in (contracts or {}).items()
-            },
-            "simulate": simulate or {},
-            "result": results or {},
-            "effect": {name: check_effect(name, one) for name, one in (effects or {}).items()},
-            "stated": dict.fromkeys(plain.names if trust_hints else stated_effects(effects, contracts), True),
-            "examples": {name: read_examples(name, given) for name, given in (examples or {}).items()},
-        }
-        loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]
-        toolkit = cls(plain._with_fields(fields), lets=lets, invariants=loaded, title=title)
-        for name, function in fields["simulate"].items():
-            check_simulation(function, toolkit[name])
-        return toolkit
-
-    def _with_fields(self, fields: Mapping[str, Mapping[str, Any]]) -> list[ToolSpec]:
-        """Return the tools with other fields: field of a spec to tool name to value. Raises ToolkitError."""
-        for key, of in fields.items():
-            for name in of:
-                self._check_known(name, key)
-        for name, contract in fields["contract"].items():
-            contract.fit(self[name].parameters, where=f"contract of {name}")
-        return [replace(tool, **{key: of[tool.name] for key, of in fields.items() if tool.name in of}) for tool in self]
-
-    def _with_keys(self, keys: Mapping[str, str] | None) -> Toolkit:
-        for name in keys or {}:
-            self._check_known(name, "idempotency")
-        return self.replace(*(with_key(self[name], key) for name, key in (keys or {}).items()))
+        fields = {"contracts": contracts, "simulate": simulate, "effects": effects, "examples": examples}
+        more = {"results": results, "idempotency": idempotency, "trust_hints": trust_hints}
+        parts = read_parts(tools, {**fields, **more}, lets=lets, invariants=invariants)
+        return cls(parts.tools, lets=parts.lets, invariants=parts.invariants, title=title)
 
     def __getitem__(self, name: str) -> ToolSpec:
         return self._tools[name]
@@ -244,11 +202,6 @@ class Toolkit:
 
     def __repr__(self) -> str:
         return f"Toolkit({f'{self.title!r}: ' if self.title else ''}{format_names(self.names)})"
-
-    def _check_known(self, name: str, action: str) -> None:
-        if name not in self:
-            hint = did_you_mean(name, self.names) or f"; known tools: {format_names(self.names)}"
-            raise ToolkitError(f"{action}: unknown tool {name!r}{hint}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -275,7 +228,7 @@ class Toolkit:
         for name in names:
             if not isinstance(name, str):
                 raise ToolkitError(f"open: expected tool names, open('a', 'b'), got {type(name).__name__}")
-            self._check_known(name, "cannot open")
+            check_known(name, self._tools, "cannot open")
             check_openable(self[name])
         return self.replace(*(replace(self[name], opened=True) for name in names))
 
@@ -303,16 +256,53 @@ class Toolkit:
         patterns = {"names": names, "match": match, "tags": tags, "paths": paths}
         chosen = select_tools(list(self), patterns, self.broken)
         kept = {tool.name for tool in chosen}
-        broken = [problem for problem in self.broken if problem.tool in kept]
-        return Toolkit(chosen, lets=self.lets, invariants=self.invariants, title=self.title, broken=broken)
+        return self._of(self._parts()._replace(tools=chosen), [each for each in self.broken if each.tool in kept])
+
+    def _parts(self) -> Parts:
+        return Parts(list(self), self.lets, self.invariants)
+
+    def _of(self, parts: Parts, broken: Iterable[Problem] | None = None) -> Toolkit:
+        known = self.broken if broken is None else broken
+        return Toolkit(parts.tools, lets=parts.lets, invariants=parts.invariants, title=self.title, broken=known)
 
     def replace(self, *specs: ToolSpec) -> Toolkit:
         """Return the toolkit with these tools in place of those of the same names. Raises ToolkitError for others."""
         changed = {spec.name: spec for spec in specs}
         for name in changed:
-            self._check_known(name, "cannot replace")
-        tools = [changed.get(tool.name, tool) for tool in self]
-        return Toolkit(tools, lets=self.lets, invariants=self.invariants, title=self.title, broken=self.broken)
+            check_known(name, self._tools, "cannot replace")
+        return self._of(self._parts()._replace(tools=[changed.get(tool.name, tool) for tool in self]))
+
+    def with_contracts(
+        self, source: str | Path | Mapping[str, Any], *, at: str | Sequence[str] | None = None
+    ) -> Toolkit:
+        """Return the toolkit with the contracts of a file, whatever its tools were read from.
+
+        Args:
+            source: A YAML or JSON file, or its content: `contracts` (tool name to contract) and, shared by them, `let`
+                and `invariants`; `at` as below.
+            at: A key of the task state, or a list of keys: the contracts' `state` is what stands there.
+
+        Raises:
+            ToolkitError: The file cannot be read, or names a tool that does not exist.
+            ContractError: A contract or an invariant is wrong.
+        """
+        return self._of(join([self._parts()._replace(tools=()), read_contracts(list(self), source, at=at)]))
+
+    def mount(self, at: str | Sequence[str]) -> Toolkit:
+        """Return the toolkit with its contracts and invariants below a key of the task state, or a list of keys."""
+        return self._of(join([self._parts()], at=at))
+
+    def merge(self, *others: Toolkit) -> Toolkit:
+        """Return one toolkit of this one and others, on one task state; also as `a + b`.
+
+        Raises:
+            ToolkitError: Two tools have one name.
+        """
+        broken = [problem for one in (self, *others) for problem in one.broken]
+        return self._of(join([one._parts() for one in (self, *others)]), broken)
+
+    def __add__(self, other: Toolkit) -> Toolkit:
+        return self.merge(other)
 
     def close(self) -> None:
         """End the connections of the tools' real functions (`from_mcp`), also for toolkits made from this one."""

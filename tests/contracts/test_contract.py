@@ -318,7 +318,7 @@ def test_what_a_contract_needs_of_state_and_arguments():
         ("let: {here: 1}", "let.here: the name is already used in x-contract-let"),
         ("let: {a: '{{ item }}'}", "let.a: unknown name 'item'"),
         ("let: {a: '{{ result }}'}", "let.a: unknown name 'result'"),
-        ("[]", "expected an object with let, requires"),
+        ("[]", "expected an object with at, let, requires"),
     ],
 )  # fmt: skip
 def test_an_error_at_load_names_file_tool_and_place(text, why):

@@ -1,0 +1,47 @@
+"""What is given by keyword beside a source of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..contracts.contract import Contract, Invariant
+from ..errors import ToolkitError
+from .functions import check_simulation, specs_of
+from .parts import Parts, with_fields
+from .stated import by_name, check_effect, read_examples, stated_effects, with_keys
+
+
+def read_parts(
+    tools: Iterable[Any],
+    given: Mapping[str, Any],
+    *,
+    lets: Mapping[str, Any] | None,
+    invariants: Sequence[Mapping[str, Any]],
+) -> Parts:
+    """Return tools with what `Toolkit.from_tools` is given of them. Raises ToolkitError, ContractError."""
+    plain = with_keys(specs_of(tools), given["idempotency"])
+    named = {key: _named(key, given[key]) for key in ("contracts", "simulate", "effects", "examples", "results")}
+    stated = by_name(plain) if given["trust_hints"] else stated_effects(named["effects"], named["contracts"])
+    fields: dict[str, Mapping[str, Any]] = {
+        "contract": {
+            name: Contract.load(one, lets=lets, where=f"contract of {name}") for name, one in named["contracts"].items()
+        },
+        "simulate": named["simulate"],
+        "result": named["results"],
+        "effect": {name: check_effect(name, one) for name, one in named["effects"].items()},
+        "stated": dict.fromkeys(stated, True),
+        "examples": {name: read_examples(name, some) for name, some in named["examples"].items()},
+    }
+    loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]
+    made = with_fields(plain, fields)
+    for tool in made:
+        if tool.name in named["simulate"]:
+            check_simulation(named["simulate"][tool.name], tool)
+    return Parts(made, lets or {}, loaded)
+
+
+def _named(key: str, given: Any) -> Mapping[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ToolkitError(f"{key}: expected {{'tool name': ...}}, got {type(given).__name__}")
+    return given or {}

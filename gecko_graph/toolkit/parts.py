@@ -1,0 +1,85 @@
+"""What toolkits are joined from: contracts of a file, below a key of the task state, beside any source of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..contracts.contract import Contract, Invariant
+from ..contracts.language.location import Location
+from ..documents import read_document
+from ..errors import ToolkitError
+from .spec import ToolSpec
+from .stated import by_name, check_known, stated_effects
+
+Mount = str | Sequence[str]
+
+
+class Parts(NamedTuple):
+    """What a toolkit is made of."""
+
+    tools: Sequence[ToolSpec]
+    lets: Mapping[str, Any]
+    invariants: Sequence[Invariant]
+
+
+def read_contracts(tools: Sequence[ToolSpec], source: str | Path | Mapping[str, Any], *, at: Mount | None) -> Parts:
+    """Return the tools with the contracts of a file, and what else it holds. Raises ToolkitError, ContractError."""
+    where = "contracts" if isinstance(source, Mapping) else str(source)
+    document = source if isinstance(source, Mapping) else read_document(source)
+    data = Location(where, frozenset()).check_fields(document, ("contracts",), ("at", "let", "invariants"))
+    for key, kind in (("contracts", Mapping), ("let", Mapping), ("invariants", list)):
+        if key in data and not isinstance(data[key], kind):
+            raise ToolkitError(f"{where}: {key}: expected {'a list' if kind is list else 'an object'}")
+    lets, place, contracts = data.get("let", {}), data.get("at") if at is None else at, data["contracts"]
+    loaded = {
+        name: Contract.load(_mounted(one, place), lets=lets, where=f"{where}: contract of {name}")
+        for name, one in contracts.items()
+    }
+    stated = dict.fromkeys(stated_effects(None, contracts), True)
+    made = with_fields(tools, {"contract": loaded, "stated": stated}, where=f"{where}: ")
+    places = [f"{where}: invariants[{index}]" for index in range(len(data.get("invariants", [])))]
+    pairs = zip(data.get("invariants", []), places, strict=True)
+    return Parts(made, lets, [Invariant.load(_mounted(one, place), lets=lets, where=here) for one, here in pairs])
+
+
+def join(parts: Sequence[Parts], *, at: Mount | None = None) -> Parts:
+    """Return all parts as one, below some keys of the task state. Raises ContractError."""
+    invariants = [
+        Invariant.load({**({"let": one.lets} if one.lets else {}), **_mounted(each.data, at)}, where="invariants")
+        for one in parts
+        for each in one.invariants
+    ]
+    lets = {name: let for one in reversed(parts) for name, let in one.lets.items()}
+    return Parts([_below(tool, at) for one in parts for tool in one.tools], lets, invariants)
+
+
+def with_fields(
+    tools: Sequence[ToolSpec], fields: Mapping[str, Mapping[str, Any]], *, where: str = ""
+) -> list[ToolSpec]:
+    """Return the tools with other fields: field of a spec to tool name to value. Raises ToolkitError."""
+    known = by_name(tools)
+    for key, of in fields.items():
+        for name in of:
+            check_known(name, known, f"{where}{key}")
+    for name, contract in fields["contract"].items():
+        contract.fit(known[name].parameters, where=f"{where}contract of {name}")
+    return [replace(tool, **{key: of[tool.name] for key, of in fields.items() if tool.name in of}) for tool in tools]
+
+
+def _below(tool: ToolSpec, at: Mount | None) -> ToolSpec:
+    contract = tool.contract
+    if contract is None or at is None:
+        return tool
+    where = f"contract of {tool.name}"
+    return replace(tool, contract=Contract.load(_mounted(contract.data, at), lets=contract.lets, where=where))
+
+
+def _mounted(data: Any, at: Mount | None) -> Any:
+    """Return a contract or an invariant below some keys; what is no object is left to be refused."""
+    if at is None or not isinstance(data, Mapping):
+        return data
+    outer, inner = ([one] if isinstance(one, str) else one for one in (at, data.get("at", [])))
+    return {**data, "at": [*outer, *inner]}
