@@ -36,6 +36,11 @@ class GeckoContext(BaseModel):
         default="tools",
         description="What the planner sees: what real tools would show, or a summary of the task state as well.",
     )
+    gate: Literal["note", "mask", "strict"] = Field(
+        default="note",
+        description="Tools that the task state does not admit, whatever their arguments: noted for the planner, "
+        "left out of its tools, or also left out and refused where that cannot be evaluated.",
+    )
     ladder: tuple[str, ...] = Field(
         default=LADDER, min_length=1, description="Names of the rungs that may answer a call, best first."
     )

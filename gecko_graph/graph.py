@@ -45,6 +45,7 @@ from .nodes.rounds import decide, finish, start_round
 from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
 from .nodes.validator import validator
+from .simulation.contract import find_gated
 from .simulation.ladder import check_rungs, ladder_of, rungs_of
 from .simulation.rung import Rung
 from .state import Role
@@ -159,7 +160,8 @@ def create_attempt(
     tools, resolve = toolkit.as_openai(), toolkit.resolve
     builder = StateGraph(AttemptState, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=by_name)))
-    builder.add_node("planner", node(partial(planner, tools=tools, resolve=resolve, prompts=models.prompts)))
+    asking = partial(planner, tools=tools, resolve=resolve, prompts=models.prompts, gated=find_gated(toolkit))
+    builder.add_node("planner", node(asking))
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
     builder.add_node("simulator", node(partial(simulator, toolkit=toolkit, rungs=by_name)))
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))

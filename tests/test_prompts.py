@@ -33,10 +33,11 @@ TOOLS = "mkdir: Make a folder\nmv: Move a file"
 POLICY = "You act for the user ann. Never remove a file."
 CONVERSATION = "user: What is in documents?\nassistant: final_report.pdf"
 NO_CONTRACTS = {"contracts": "", "previous": "", "problems": ""}
+NO_NOTE = dict.fromkeys(variables_of("planner"), "")
 NO_DIGEST = {"conversation": "", "results": "", "now": ""}
 
 CASES = {
-    "planner-first": ("planner", {"feedback": "", "attempt_log": "", "summary": "", "outcome": ""}),
+    "planner-first": ("planner", NO_NOTE),
     "planner-retry": (
         "planner",
         {
@@ -44,9 +45,11 @@ CASES = {
             "attempt_log": '1. mkdir({"name": "temp"}) -> ok: null\n2. mv({"source": "a"}) -> error: "?"\nanswer: OK.',
             "summary": "",
             "outcome": "",
+            "gated": "",
         },
     ),
-    "planner-summary": ("planner", {"feedback": "", "attempt_log": "", "summary": STATE, "outcome": ""}),
+    "planner-summary": ("planner", {**NO_NOTE, "summary": STATE}),
+    "planner-gated": ("planner", {**NO_NOTE, "gated": "rm, mv: the disk is read-only"}),
     "validator": (
         "validator",
         {"tool": MKDIR, "arguments": '{"name": "temp"}', "undecided": "$.name", "task": TASK, **NO_DIGEST},
@@ -177,7 +180,7 @@ def test_the_system_part_never_changes_and_is_short(role):
 
 
 def test_a_first_attempts_planner_is_told_nothing_more():
-    assert render("planner", dict.fromkeys(("feedback", "attempt_log", "summary", "outcome"), "")).user == ""
+    assert render("planner", NO_NOTE).user == ""
 
 
 @pytest.mark.parametrize("wants", ["effect", "response"])
@@ -278,7 +281,7 @@ def test_a_prompt_of_ones_own_takes_the_place_of_its_role_s_alone(tmp_path):
     (tmp_path / "planner.md").write_text("Plan.\n<!-- user -->\n{{ feedback }}", encoding="utf-8")
     (tmp_path / ".hidden").write_text("x", encoding="utf-8")
     own = Prompts(tmp_path)
-    given = {"feedback": "again", "attempt_log": "a", "summary": "b", "outcome": ""}
+    given = {**NO_NOTE, "feedback": "again", "attempt_log": "a", "summary": "b"}
     assert own.render("planner", given) == Prompt("Plan.", "again")
     assert own.render("converter", {"tool": "x"}) == render("converter", {"tool": "x"})
     assert render("planner", given).system != "Plan."

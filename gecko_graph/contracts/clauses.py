@@ -172,8 +172,12 @@ class Clause:
         self._when = place.at("when").compile(data["when"]) if "when" in data else None
         self._error = Template.load(data["error"], place.at("error"))
         self.effects = load_effects(data.get("effects", []), place.at("effects"))
-        own = (self._check, *([self._when] if self._when else []), *self._error.expressions)
-        self.expressions = (*own, *_expressions(self.effects))
+        self.expressions = (*self.condition, *self._error.expressions, *_expressions(self.effects))
+
+    @property
+    def condition(self) -> list[Expression]:
+        """The expressions that decide whether it fails."""
+        return [self._check, *([self._when] if self._when else [])]
 
     @property
     def constant(self) -> str | None:

@@ -15,6 +15,7 @@ from ..errors import ContractError, EvaluationFailed
 from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Patch
 from ..task_state.patch import pointer
+from .admissible import FAILED, Admissibility, find_free, judge_clauses, refuse_identity
 from .clauses import Change, Clause, Effect, load_effects, load_list
 from .foreseen import foresee
 from .language.expression import Expression, Missing, Scope
@@ -136,13 +137,32 @@ class Contract:
             now: The state's clock, if it has one.
             seed: Seed of `new_id`.
         """
-        clock = (
-            Missing("now (the state has no clock: a text under `now` or `runtime_state.now`)") if now is None else now
-        )
-        here = part_of(state, self._parts.at)
-        arguments = {**_defaults(parameters), **args}
-        values = {"args": arguments, "call": call, "before": here, "now": clock, "state": here}
+        values = {"args": {**_defaults(parameters), **args}, "call": call, **self._names(state, now)}
         return ContractRun(self._parts, Scope(values, seed=seed, call_id=lambda: _identity(call)))
+
+    @property
+    def is_gated(self) -> bool:
+        """True if it has requirements that need no arguments."""
+        return bool(self._parts.free)
+
+    def admissible(self, state: Json, *, now: str | None, seed: int = 0) -> Admissibility:
+        """Return whether the requirements that need neither arguments nor call hold in a state.
+
+        Args:
+            state: The task state; it is not changed.
+            now: The state's clock, if it has one.
+            seed: As for `open`.
+        """
+        if not self._parts.free:
+            return Admissibility("yes")
+        run = ContractRun(self._parts, Scope(self._names(state, now), seed=seed, call_id=refuse_identity))
+        return judge_clauses(self._parts.free, run.begin, where=self._parts.where)
+
+    def _names(self, state: Json, now: str | None) -> JsonObject:
+        """Return the names that do not depend on the call, with their values."""
+        no_clock = "now (the state has no clock: a text under `now` or `runtime_state.now`)"
+        here = part_of(state, self._parts.at)
+        return {"before": here, "now": Missing(no_clock) if now is None else now, "state": here}
 
 
 def _defaults(parameters: JsonObject) -> JsonObject:
@@ -178,6 +198,7 @@ class _Parts:
         ]
         self.observes = load_effects(data.get("observes", []), Location(f"{where}: observes", names | {"result"}))
         self.answers = "effects" in data or "returns" in data
+        self.free = find_free(self.requires, self.lets)
 
     @property
     def roots(self) -> frozenset[str]:
@@ -239,7 +260,7 @@ class ContractRun:
 
     def _build_refusal(self, clause: Clause, scope: Scope) -> Refusal:
         """Build the refusal of a failed clause, even if its error or effects cannot be evaluated."""
-        error: Json = "a condition of this tool does not hold"
+        error: Json = FAILED
         try:
             error = clause.error(scope)
             return Refusal(error, self._change(clause.effects))
@@ -285,6 +306,10 @@ class ContractRun:
         """
         self._begin(self._before, result=result)
         return self._change(self._parts.observes)
+
+    def begin(self) -> Scope:
+        """Return the names before the call, with budgets of their own."""
+        return self._begin(self._before)
 
     def _begin(self, state: Json, **more: Json) -> Scope:
         self._scope.start()

@@ -15,7 +15,7 @@ from ..models.conversation import build_call_messages, build_conversation, merge
 from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
 from ..models.node import NodeScope
-from ..models.prompts import Prompts
+from ..models.prompts import Prompts, variables_of
 from ..state import VERSION, Call
 from ..turn import task_of
 
@@ -51,7 +51,7 @@ def answer(
 def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Sequence[str]) -> PlannerAsk:
     """Return the request for the answer: the conversation, the real calls with their results, what is not done."""
     budget, task = scope.context.view_chars, task_of(state["messages"])
-    note = {"feedback": "", "attempt_log": "", "summary": "", "outcome": "\n".join(facts) or "All is done."}
+    note = dict.fromkeys(variables_of("planner"), "") | {"outcome": "\n".join(facts) or "All is done."}
     prompt = prompts.render("planner", note)
     conversation = recall_calls(state["messages"])
     seen = build_conversation(prompt.system, conversation, budget=CONVERSATION_VIEWS * budget)

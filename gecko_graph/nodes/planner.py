@@ -6,7 +6,7 @@ also the failed attempt's calls and the judge's feedback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -14,17 +14,20 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from ..channels import AttemptState, find
 from ..context import GeckoContext
+from ..contracts.admissible import Admissibility
 from ..errors import ModelError
 from ..events import event
 from ..models.ask import PlannerAsk, Reply, Where
 from ..models.conversation import build_conversation, merge_neighbours, replace_calls
-from ..models.formatting import cut, text_of
+from ..models.formatting import cut, join_lines, one_line, text_of
 from ..models.node import NodeScope
-from ..models.prompts import Prompts, fence
+from ..models.prompts import Prompts, fence, variables_of
+from ..simulation.contract import find_closed
 from ..state import Call, JsonObject, Step, Stop, StopCode
 from ..task_state.clock import clock
 from ..toolkit.check import LONGEST_ID, LONGEST_NAME
 from ..toolkit.names import valid_name
+from ..toolkit.spec import ToolSpec
 from ..turn import spent_budget
 from ..view.view import focus_words, view
 
@@ -35,6 +38,7 @@ MOST_REFUSED = 3
 """How often in a row the same call may be refused before the attempt ends."""
 
 NOW_CHARS = 80
+REASON_CHARS = 300
 
 
 def planner(
@@ -44,6 +48,7 @@ def planner(
     tools: Sequence[JsonObject],
     resolve: Callable[[str], str],
     prompts: Prompts,
+    gated: Sequence[ToolSpec] = (),
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
     """Ask for the next calls, or end the attempt with its reason.
 
@@ -55,6 +60,7 @@ def planner(
         tools: The toolkit as function dicts, for the model.
         resolve: From the name that the model was shown to the tool's own.
         prompts: The prompts, one of them the planner's.
+        gated: The tools that a task state may not admit, whatever their arguments.
 
     Raises:
         ModelError: The planner has no model.
@@ -70,8 +76,11 @@ def planner(
     # beside one message a step, the trace holds the planner's own, and one with what was done before the attempt
     step = len(trace) - len(steps) - bool(state.get("replayed"))
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
-    messages = build_messages(state, scope.context, prompts)
-    (reply,) = yield [PlannerAsk(messages=messages, tools=list(tools), where=where)]
+    closed = find_closed(gated, state["task_state"], seed=scope.context.seed) if gated else {}
+    masked = {name for name, found in closed.items() if is_masked(found, scope.context)}
+    bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
+    messages = build_messages(state, scope.context, prompts, format_closed(closed, masked, scope.context))
+    (reply,) = yield [PlannerAsk(messages=messages, tools=bound, where=where)]
     if not isinstance(reply.value, AIMessage):
         return stop("planner_failed", f"the planner did not answer: {reply.failure}")
     message, calls = read_calls(reply.value, taken=TakenIds(state["conversation"], steps))
@@ -88,14 +97,32 @@ def planner(
     return {"trace": [replace_calls(message, message.tool_calls[:room])], "pending": pending}
 
 
+def is_masked(found: Admissibility, context: GeckoContext) -> bool:
+    """Return whether a tool is not bound for the planner's next message."""
+    return context.gate == "strict" or (context.gate == "mask" and found.word == "no")
+
+
+def format_closed(closed: Mapping[str, Admissibility], masked: Collection[str], context: GeckoContext) -> str:
+    """Return which of the bound tools the state does not admit, a line for each reason; empty where it admits all."""
+    reasons: dict[str, list[str]] = {}
+    for name, found in closed.items():
+        if found.word == "no" and name not in masked:
+            reasons.setdefault(one_line(found.reason), []).append(name)
+    lines = (f"{', '.join(names)}: {cut(reason, budget=REASON_CHARS)}" for reason, names in reasons.items())
+    return join_lines(lines, budget=context.view_chars // 2)
+
+
 def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:
     """Return the update that ends an attempt."""
     ended: Stop = {"code": code, "message": message}
     return {"pending": [], "answer": answer, "stop_reason": message, "stop": ended}
 
 
-def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts) -> list[BaseMessage]:
-    """Build everything that the planner sees, what never changes first: providers cache prefixes."""
+def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts, gated: str = "") -> list[BaseMessage]:
+    """Build everything that the planner sees, what never changes first: providers cache prefixes.
+
+    What the task state does not admit changes from step to step, so it stands last and not beside the tools.
+    """
     lesson, now = state.get("lesson"), clock(state.get("before"))
     taught = {"feedback": lesson["feedback"], "attempt_log": lesson["attempt_log"]} if lesson else {}
     instructions, note = render_prompt(prompts, **taught)
@@ -104,19 +131,17 @@ def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts)
     budget = CONVERSATION_VIEWS * context.view_chars
     messages = [*build_conversation(instructions, state["conversation"], budget=budget), *note]
     seen = [*merge_neighbours(messages), *collapse_refused(state.get("trace", []))]
+    summary = ""
     if context.planner_view == "summary":
         summary = view(state["task_state"], focus=focus_words(state["task"]), budget=context.view_chars)
-        seen = merge_neighbours([*seen, *render_prompt(prompts, summary=summary)[1]])
+    if summary or gated:
+        seen = merge_neighbours([*seen, *render_prompt(prompts, summary=summary, gated=gated)[1]])
     return seen
 
 
-def render_prompt(
-    prompts: Prompts, feedback: str = "", attempt_log: str = "", summary: str = ""
-) -> tuple[str, list[BaseMessage]]:
+def render_prompt(prompts: Prompts, **given: str) -> tuple[str, list[BaseMessage]]:
     """Return our instructions, and a note with the rest where there is any."""
-    prompt = prompts.render(
-        "planner", {"feedback": feedback, "attempt_log": attempt_log, "summary": summary, "outcome": ""}
-    )
+    prompt = prompts.render("planner", {**dict.fromkeys(variables_of("planner"), ""), **given})
     return prompt.system, [HumanMessage(prompt.user)] if prompt.user else []
 
 

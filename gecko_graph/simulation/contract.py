@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ..contracts.admissible import Admissibility
 from ..contracts.contract import Contract, ContractRun
 from ..errors import EvaluationFailed
-from .rung import Answer, Pass, RungRequest, RungResult, clock
+from ..state import JsonObject
+from ..task_state.clock import clock
+from ..toolkit.spec import ToolSpec
+from .rung import Answer, Pass, RungRequest, RungResult
+
+
+def find_gated(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
+    """Return the tools whose contracts have requirements that need no arguments."""
+    return tuple(tool for tool in tools if tool.contract is not None and tool.contract.is_gated)
+
+
+def find_closed(gated: Iterable[ToolSpec], state: JsonObject, *, seed: int = 0) -> dict[str, Admissibility]:
+    """Return the tools that are not known to be admissible in a task state, by name (ToolGate, equation 9).
+
+    Args:
+        gated: What `find_gated` returned: no other tool needs a look.
+        state: The task state.
+        seed: As for `Contract.open`.
+    """
+    now = clock(state)
+    judged = {tool.name: tool.contract.admissible(state, now=now, seed=seed) for tool in gated if tool.contract}
+    return {name: found for name, found in judged.items() if found.word != "yes"}
 
 
 def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
     """Return the request with its contract opened, and the error of a call that must not run.
 
     A broken precondition is the tool's own error, on every rung. One that cannot be evaluated refuses the call only
-    under `GeckoContext(unclear="refuse")`; else it goes with the request, and the rung that answers decides.
+    under `unclear="refuse"` or `gate="strict"`; else it goes with the request, and the rung that answers decides.
     """
     if request.tool.contract is None:
         return request, None
@@ -23,7 +45,7 @@ def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
     request = replace(request, contract=run, unclear=tuple(run.unclear))
     if refusal is not None:
         return request, Answer("error", refusal.error, refusal.patch)
-    if run.unclear and request.context.unclear == "refuse":
+    if run.unclear and (request.context.unclear == "refuse" or request.context.gate == "strict"):
         return request, unchecked(run.unclear)
     return request, None
 
