@@ -35,6 +35,7 @@ SUITES = {
             ("view", "what a prompt's view of a padded state still holds of what the real tools touch"),
             ("misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
             ("reality", "an agent on a real service with faults, killed at random: is all done, and done once?"),
+            ("fidelity", "BFCL's recorded calls by contract beside the real classes, call by call"),
             ("contracts", "recorded calls of BFCL's file system against the example's contracts"),
             ("plausibility", "what a person notices in answers made up for real OpenAPI documents"),
         )

@@ -1,0 +1,44 @@
+"""The eight multi-turn classes by contract: each class's tools, their state below the class's name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from gecko_graph import Toolkit
+
+from ..harness.datasets import ROOT
+from .tasks import documents
+
+FILES = ROOT / "examples" / "files" / "files.openapi.yaml"
+FOLDER = Path(__file__).parent / "contracts"
+CLASSES = (
+    "GorillaFileSystem",
+    "MathAPI",
+    "MessageAPI",
+    "TicketAPI",
+    "TradingBot",
+    "TravelAPI",
+    "TwitterAPI",
+    "VehicleControlAPI",
+)
+
+
+@cache
+def class_toolkit(name: str) -> Toolkit:
+    """Return the tools of a class as they are documented, with contracts; mathematics is computed.
+
+    The file system's are those of `examples/files`. A class without a file of contracts has none.
+    """
+    if name == "GorillaFileSystem":
+        return Toolkit.from_openapi(FILES).mount(name)
+    plain = Toolkit.from_tools(documents(name).values(), title=name)
+    file = FOLDER / f"{name}.yaml"
+    return plain.with_contracts(file, at=name) if file.is_file() else plain
+
+
+def classes_toolkit(names: Sequence[str]) -> Toolkit:
+    """Return the tools of several classes on one state."""
+    first, *others = map(class_toolkit, names)
+    return first.merge(*others)

@@ -1,0 +1,99 @@
+"""Values that a class draws at random: compared as placeholders, where they stand and by their shape."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gecko_graph.state import Json
+from gecko_graph.task_state.patch import json_equal
+
+Place = tuple[str, ...]
+
+
+class Drawn(NamedTuple):
+    """A place where a drawn value stands, and its shape.
+
+    Args:
+        place: Below `result`, or below `state` and the class; `*` is any key, `-` any item of a list.
+        shape: A regular expression of the value as JSON, or the least and the greatest number.
+    """
+
+    place: str
+    shape: str | tuple[float, float]
+
+    def fits(self, value: Json) -> bool:
+        """Return whether a value has the shape."""
+        if isinstance(self.shape, str):
+            return re.fullmatch(self.shape, json.dumps(value)) is not None
+        return isinstance(value, float) and self.shape[0] <= value <= self.shape[1]
+
+
+DRAWN: Mapping[str, Sequence[Drawn]] = {
+    "send_message": (
+        Drawn("result/message_id/new_id", r"[1-9]\d{4}"),
+        Drawn("state/MessageAPI/generated_ids/-", r"[1-9]\d{4}"),
+    ),
+}
+"""Method to the places of what it draws. Each method's name is unique among the classes."""
+
+SETS = ("generated_ids",)
+"""Attributes that are sets: their order means nothing. A recording has them as Python prints them."""
+
+
+def placeholders(tool: str, result: Json, state: Json, before: Json) -> Json:
+    """Return `{result, state}` with the same words in the place of values that a call has drawn.
+
+    A value counts as drawn where it stands in one of the tool's places, was not there before, and has the shape. The
+    same value elsewhere is replaced too, so that a result must name what the state holds.
+    """
+    whole, old = {"result": result, "state": state}, {"result": None, "state": before}
+    words: dict[str, str] = {}
+    for number, drawn in enumerate(DRAWN.get(tool, ())):
+        for value, was in _at(whole, old, tuple(drawn.place.split("/"))):
+            if not json_equal(value, was) and drawn.fits(value):
+                words.setdefault(json.dumps(value), f"<drawn {number}>")
+    return _unordered(_replaced(whole, words) if words else whole)
+
+
+def normal(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recorded state with lists for sets, which a recording has as text."""
+    return {name: {key: _listed(key, value) for key, value in part.items()} for name, part in state.items()}
+
+
+def _listed(key: str, value: Any) -> Any:
+    return [int(one) for one in re.findall(r"\d+", value)] if key in SETS and isinstance(value, str) else value
+
+
+def _unordered(whole: Any) -> Json:
+    state = {
+        name: {key: sorted(value, key=str) if key in SETS else value for key, value in part.items()}
+        if isinstance(part, dict)
+        else part
+        for name, part in whole["state"].items()
+    }
+    return {**whole, "state": state}
+
+
+def _at(value: Json, old: Json, place: Place) -> Iterator[tuple[Json, Json]]:
+    """Yield the values at a place, each with what stood there before; of a list, what was not in it."""
+    if not place:
+        yield value, old
+    elif isinstance(value, list) and place[0] == "-":
+        known = old if isinstance(old, list) else []
+        for item in value:
+            if not any(json_equal(item, one) for one in known):
+                yield from _at(item, None, place[1:])
+    elif isinstance(value, dict):
+        for key in value if place[0] == "*" else [place[0]] if place[0] in value else []:
+            yield from _at(value[key], old.get(key) if isinstance(old, dict) else None, place[1:])
+
+
+def _replaced(value: Json, words: Mapping[str, str]) -> Json:
+    if isinstance(value, dict):
+        return {words.get(json.dumps(key), key): _replaced(item, words) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, words) for item in value]
+    return words.get(json.dumps(value), value)
