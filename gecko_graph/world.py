@@ -123,7 +123,8 @@ class World:
         """Return LangChain tool calls as `call_all` takes them: tools' own names, and no id that is taken."""
         given = [{"name": self._toolkit.resolve(each["name"]), "args": each["args"]} for each in calls]
         ids = [each.get("id") for each in calls]
-        free = [each not in self._taken and 0 < len(each or "") <= LONGEST_ID for each in ids]
+        taken = [self._taken.union(ids[:at]) for at in range(len(ids))]
+        free = [each not in known and 0 < len(each or "") <= LONGEST_ID for each, known in zip(ids, taken, strict=True)]
         return [{**one, "id": id_} if ok else one for one, id_, ok in zip(given, ids, free, strict=True)]
 
     def record(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import reduce
 from itertools import takewhile
 from threading import Lock
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, get_args
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
@@ -22,30 +22,40 @@ from langchain.agents.middleware.types import (
     PrivateStateAttr,
 )
 from langchain_core.messages import ToolCall, ToolMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from ..context import GeckoContext
 from ..errors import GeckoError, StateError
 from ..events import event
-from ..execution.decisions import Decision, ask_person
+from ..execution.decisions import ask_person
 from ..execution.policy import ReviewPolicy
 from ..execution.preview import describe_calls
 from ..execution.records import ExecutedCall
-from ..models.conversation import build_complaint_message
 from ..models.factory import ModelLike
 from ..models.usage import add_usage
+from ..models.work import Done, Work, aperform, perform
 from ..simulation.rung import Rung
 from ..state import VERSION, Call, JsonObject, Role, Step, Usage
 from ..task_state.difference import json_equal
 from ..task_state.digest import check_json
 from ..toolkit import Toolkit
-from ..toolkit.as_tools import format_content
-from ..toolkit.check import Rejection
 from ..waiting import WaitingLine
 from ..world import World, check_setup
 from .driving import AT_ONCE, AWAITED, Driver, finish
-from .messages import add_marks, build_message, check_names, find_pending, is_same, read_result
+from .messages import (
+    NOT_APPROVED,
+    add_marks,
+    answer_as_decided,
+    build_message,
+    check_names,
+    find_pending,
+    is_same,
+    read_result,
+    refuse,
+    reject,
+)
 from .pending import build_preview, set_id
 
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard", "off"]
@@ -53,13 +63,11 @@ SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "pr
 
 MOST_LIVE = 256
 """Messages whose real calls are under way in this process, over all threads."""
-NOT_APPROVED = "{name} was not carried out: this call was not approved as it is now."
-REJECTED = "{name} was not carried out: the user rejected it{reason}. Do not make the same call again."
 VIOLATED = "{name} was carried out, but its result is not what it must be: {why}\nIts result: {result}"
 
 
 def merge_done(old: JsonObject | None, new: JsonObject | None) -> JsonObject:
-    """Reducer of what became of a message's calls, by the model's ids; None clears it."""
+    """Reducer of what became of a message's calls, by their numbers in the world's log; None clears it."""
     return {**(old or {}), **new} if new is not None else {}
 
 
@@ -175,18 +183,6 @@ class GeckoMiddleware(AgentMiddleware):
         """Book what no model call has followed."""
         return self.before_model(state, runtime)
 
-    async def abefore_agent(self, state: Any, runtime: Any) -> JsonObject | None:
-        """As `before_agent`."""
-        return self.before_agent(state, runtime)
-
-    async def abefore_model(self, state: Any, runtime: Any) -> JsonObject | None:
-        """As `before_model`."""
-        return self.before_model(state, runtime)
-
-    async def aafter_agent(self, state: Any, runtime: Any) -> JsonObject | None:
-        """As `after_agent`."""
-        return self.before_model(state, runtime)
-
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
         """Have the model speak, and rehearse the calls that it makes."""
         return finish(self._rehearse(request, handler, AT_ONCE))
@@ -228,16 +224,12 @@ class GeckoMiddleware(AgentMiddleware):
         for planned in known:
             call, decision = planned["call"], decided.get(planned["call"]["id"], {"type": "approve"})
             if planned["review"] == "refuse":
-                messages.append(_reject(call, f": {planned['reason']}"))
+                messages.append(reject(call, f": {planned['reason']}"))
             elif decision["type"] in ("reject", "respond"):
-                messages.append(_answer(call, decision))
+                messages.append(answer_as_decided(call, decision))
             elif sum(each["id"] == call["id"] for each in calls) == 1:
                 approved[call["id"]] = decision.get("edited_action") or {"name": call["name"], "args": call["args"]}
         return {"messages": messages, "gecko_batch": {**state["gecko_batch"], "approved": approved}}
-
-    async def aafter_model(self, state: Any, runtime: Any) -> JsonObject | None:
-        """As `after_model`."""
-        return self.after_model(state, runtime)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Answer a simulated call from the store; make a real one where it may be made, and book it."""
@@ -248,18 +240,19 @@ class GeckoMiddleware(AgentMiddleware):
         return await (handler(request) if self._is_untouched(request) else self._answer(request, handler, AWAITED))
 
     async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
+        request = _as_edited(request)
         if self._mode in SIMULATED:
             record = self._stored(request) or await self._simulate_alone(request, driver)
             return self._simulated(request, record)
         request, refused = self._admit(request)
         if refused is not None:
             return refused
-        live, call = self._find_live(request), self._call_of(request)
+        live, call = await self._find_live(request, driver), self._call_of(request)
         # a call that changes something waits for the others of its message: its precondition is about what they leave
         is_serial = self._mode in GATED and not self._toolkit[call["name"]].reads
         async with driver.turn(live.line if is_serial else None):
             if self._mode in GATED and (rejection := live.world.check(call)):
-                return _refuse(call, rejection)
+                return refuse(call, rejection)
             result = await driver.do(handler, handler, request)
             given = call, read_result(result), self._predicted(request)
             entry = await driver.do(live.world.record, live.world.arecord, *given)
@@ -278,9 +271,9 @@ class GeckoMiddleware(AgentMiddleware):
         for answer in batch["answers"] if batch else ():
             if not any(call["id"] == answer["call"]["id"] and is_same(call, answer["call"]) for call in left):
                 return None
-            if answer["call"]["id"] == request.tool_call["id"]:
+            if answer["call"]["id"] == request.tool_call["id"] and is_same(answer["call"], request.tool_call):
                 record: JsonObject = answer["record"]
-                return record if is_same(answer["call"], request.tool_call) else None
+                return record
         return None
 
     async def _simulate_alone(self, request: Any, driver: Driver) -> JsonObject:
@@ -298,13 +291,13 @@ class GeckoMiddleware(AgentMiddleware):
             fields = {key: step["outcome"][key] for key in ("status", "result", "rung", "simulated", "passed", "patch")}
             request.runtime.stream_writer(event("gecko.result", attempt=0, call=step["call"], **fields))
         message = build_message(request.tool_call, step)
-        return Command(update={"messages": [message], "gecko_done": {request.tool_call["id"]: record}})
+        return Command(update={"messages": [message], "gecko_done": {str(record["at"]): record}})
 
     def _admit(self, request: Any) -> tuple[Any, ToolMessage | None]:
         """Return the request as it was approved, or why it may not be made at all: the same on every re-entry."""
         call = self._call_of(request)
         if call["name"] not in self._toolkit:
-            return request, _refuse(call, self._toolkit.check(call, {}) or {})
+            return request, refuse(call, self._toolkit.check(call, {}) or {})
         if self._mode != "preview":
             return request, None
         step, batch = _rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
@@ -313,27 +306,31 @@ class GeckoMiddleware(AgentMiddleware):
         approved = batch["approved"].get(call["id"]) if batch and step else None
         tools = {self._toolkit.resolve(tool.name): tool for tool in [request.tool, *request.runtime.tools] if tool}
         if approved is None or approved["name"] not in tools:
-            return request, _reject(call, "", NOT_APPROVED)
+            return request, reject(call, "", NOT_APPROVED)
         tool = tools[approved["name"]]
         made = {**request.tool_call, "name": tool.name, "args": approved["args"]}
         return request.override(tool_call=made, tool=tool), None
 
-    def _find_live(self, request: Any) -> _Live:
+    async def _find_live(self, request: Any, driver: Driver) -> _Live:
         """Return the world of this message's real calls; its calls run in tasks of their own, which share it.
 
         Known by thread and message, so that it lives through an interrupt; without a thread by the snapshot itself.
+        In a process that goes on with a message, it begins with the calls that another one has made of it.
         """
-        snapshot = request.state["gecko"]
-        thread = (request.runtime.config or {}).get("configurable", {}).get("thread_id")
-        message = find_pending(request.state["messages"])[0]
+        snapshot, known = request.state["gecko"], (request.runtime.config or {}).get("configurable", {})
+        thread, message = known.get("thread_id"), find_pending(request.state["messages"])[0]
         key: Any = (thread, message) if thread and message else id(snapshot)
-        with self._mutex:
-            live = self._live.get(key)
-            if live is None or (live.snapshot is not snapshot and live.first != len(snapshot["log"])):
-                live = self._live[key] = _Live(self._fork(request.state), len(snapshot["log"]), WaitingLine(), snapshot)
-            while len(self._live) > MOST_LIVE:
-                self._live.popitem(last=False)
+        first, live = len(snapshot["log"]), self._live.get(key)
+        if _is_current(live, snapshot, first):
             return live
+        made = await _read_made(known, driver)
+        with self._mutex:
+            if not _is_current(live := self._live.get(key), snapshot, first):
+                live = self._live[key] = _Live(self._fork(request.state), first, WaitingLine(), snapshot)
+                live.world.replay(made)
+                while len(self._live) > MOST_LIVE:
+                    self._live.popitem(last=False)
+        return live
 
     def _predicted(self, request: Any) -> Any:
         """Return what was simulated of a real call, in `shadow`."""
@@ -352,7 +349,7 @@ class GeckoMiddleware(AgentMiddleware):
         request.runtime.stream_writer(
             event("gecko.change", attempt=0, call=entry["call"], patch=record["step"]["outcome"]["patch"], **marks)
         )
-        update = {"gecko_done": {request.tool_call["id"]: record}, "gecko_journal": [entry]}
+        update = {"gecko_done": {str(record["at"]): record}, "gecko_journal": [entry]}
         if isinstance(result, Command):
             given = result.update if isinstance(result.update, dict) else None
             return result if given is None else Command(update={**given, **update}, goto=result.goto)
@@ -364,13 +361,30 @@ class GeckoMiddleware(AgentMiddleware):
         return Command(update={"messages": [message], **update})
 
 
-def _refuse(call: Call, rejection: Rejection) -> ToolMessage:
-    if complaints := rejection.get("complaints"):
-        message = build_complaint_message(call, complaints)
-    else:
-        content = format_content(rejection.get("error"))
-        message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
-    return add_marks(message, {"simulated": False, "rung": "contract", "made_up": False, "refused": True})
+def _as_edited(request: Any) -> Any:
+    """Return the request as LangChain's `HumanInTheLoopMiddleware`, where it is listed behind, will make it."""
+    call, edits = request.tool_call, request.state.get("hitl_edited_tool_calls") or {}
+    return request.override(tool_call={**call, **edits[call["id"]]}) if call["id"] in edits else request
+
+
+def _is_current(live: _Live | None, snapshot: JsonObject, first: int) -> TypeGuard[_Live]:
+    return live is not None and (live.snapshot is snapshot or live.first == first)
+
+
+async def _read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject]:
+    """Return the message's calls that a run before has made: its other tasks' writes, which no state shows yet."""
+    saver, namespace = known.get("__pregel_checkpointer"), str(known.get("checkpoint_ns", "")).rpartition("|")[0]
+    own = (known.get("checkpoint_map") or {}).get(namespace)
+    if not isinstance(saver, BaseCheckpointSaver) or not own:
+        return []
+    config = {"thread_id": known["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": own}
+    work = Work(function=saver.get_tuple, args=({"configurable": config},))
+    done: Done = await driver.do(perform, aperform, work)
+    if done.failure:
+        raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")
+    writes = done.value.pending_writes if done.value else None
+    made = [record for _, key, value in writes or () if key == "gecko_done" for record in (value or {}).values()]
+    return sorted(made, key=lambda record: int(record["at"]))
 
 
 def _rehearsed(state: Any, call: ToolCall) -> Step | None:
@@ -384,14 +398,3 @@ def _rehearsed(state: Any, call: ToolCall) -> Step | None:
 
 def _number(records: Sequence[JsonObject], first: int) -> list[JsonObject]:
     return [{**record, "at": at, "usage": {}} for at, record in enumerate(records, first)]
-
-
-def _answer(call: Call, decision: Decision) -> ToolMessage:
-    if decision["type"] == "respond":
-        return ToolMessage(decision["message"], tool_call_id=call["id"], name=call["name"])
-    return _reject(call, f": {decision['message']}" if decision.get("message") else "")
-
-
-def _reject(call: Call, reason: str, words: str = REJECTED) -> ToolMessage:
-    content = words.format(name=call["name"], reason=reason)
-    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")

@@ -10,12 +10,17 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langgraph.types import Command
 
 from ..errors import GeckoError
+from ..execution.decisions import Decision
 from ..models.conversation import build_complaint_message, build_result_message
 from ..state import Call, JsonObject, Step
+from ..toolkit.as_tools import format_content
+from ..toolkit.check import Rejection
 from ..toolkit.real import Answer, as_answer, block_value
 
 WHOLE = 10**9
 """Characters of a result that the agent is shown: all, as by the real tool."""
+NOT_APPROVED = "{name} was not carried out: this call was not approved as it is now."
+REJECTED = "{name} was not carried out: the user rejected it{reason}. Do not make the same call again."
 
 
 def find_pending(messages: Sequence[AnyMessage], untouched: Collection[str] = ()) -> tuple[str | None, list[ToolCall]]:
@@ -76,3 +81,26 @@ def read_result(result: ToolMessage | Command[Any]) -> Answer:
     if isinstance(answer.result, str):
         return replace(answer, result=block_value({"type": "text", "text": answer.result}))
     return answer
+
+
+def refuse(call: Call, rejection: Rejection) -> ToolMessage:
+    """Return the answer to a call that must not be made."""
+    if complaints := rejection.get("complaints"):
+        message = build_complaint_message(call, complaints)
+    else:
+        content = format_content(rejection.get("error"))
+        message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
+    return add_marks(message, {"simulated": False, "rung": "contract", "made_up": False, "refused": True})
+
+
+def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
+    """Return the answer to a call that a person has rejected, or responded to in the tool's place."""
+    if decision["type"] == "respond":
+        return ToolMessage(decision["message"], tool_call_id=call["id"], name=call["name"])
+    return reject(call, f": {decision['message']}" if decision.get("message") else "")
+
+
+def reject(call: Call, reason: str, words: str = REJECTED) -> ToolMessage:
+    """Return the answer to a call that was not made."""
+    content = words.format(name=call["name"], reason=reason)
+    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")

@@ -11,10 +11,11 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from ..errors import StateError
 from ..masking import mask
 from ..models.ask import Reply, Work
 from ..state import CallStatus, Json, JsonObject, Patch
-from ..task_state.digest import clone
+from ..task_state.digest import check_json, clone
 from .spec import ToolSpec
 
 TOO_MANY = 429
@@ -36,6 +37,8 @@ class Answer:
     retry_after: float | None = None
     is_refused: bool = False
     """True for a call that a service had no time for (429): it did nothing."""
+    is_unread: bool = False
+    """True where a call was made whose result no checkpoint can store: the result says why."""
     more: JsonObject = field(default_factory=dict)
 
 
@@ -55,7 +58,7 @@ class Pass:
 def run_real(
     tool: ToolSpec, args: JsonObject, timeout_s: float, *, key: str | None = None
 ) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
-    """Run a tool's real function; return its answer, and whether it is open if the call took effect.
+    """Run a tool's real function; return its answer, and whether it is open if, or how, the call took effect.
 
     Args:
         tool: A tool with a real function.
@@ -74,7 +77,7 @@ def run_real(
     answer: Answer = reply.value
     # what may have changed something is made again only where the service says that it did not take the call
     again = answer.retry_after if tool.trusted or answer.is_refused else None
-    return replace(answer, retry_after=again), False
+    return replace(answer, retry_after=again), answer.is_unread
 
 
 def as_answer(value: Any) -> Answer:
@@ -84,8 +87,9 @@ def as_answer(value: Any) -> Answer:
         value = next((each for each in update.get("messages", ()) if isinstance(each, ToolMessage)), None)
     is_error = isinstance(value, ToolMessage) and value.status == "error"
     answer = as_json(message_value(value) if isinstance(value, ToolMessage) else value)
-    if isinstance(answer, Pass):
-        return Answer("error", answer.reason, [])
+    if unread := answer.reason if isinstance(answer, Pass) else find_fault(answer.result):
+        return Answer("error", unread, [], is_unread=True)
+    assert isinstance(answer, Answer)
     if not is_error:
         return answer
     result = mask(answer.result) if isinstance(answer.result, str) else answer.result
@@ -122,9 +126,19 @@ def block_value(block: Any) -> Json:
     if block.get("type") != "text" or not isinstance(text, str):
         return {key: value for key, value in block.items() if key != "id" or not str(value).startswith("lc_")}
     try:
-        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
+        parsed = json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
     except (ValueError, RecursionError):
         return text
+    return text if find_fault(parsed) else parsed
+
+
+def find_fault(result: Json) -> str | None:
+    """Return why no checkpoint can store a result: numbers and texts that JSON does not have, too many levels."""
+    try:
+        check_json(result, what="the result")
+    except StateError as error:
+        return str(error)
+    return None
 
 
 def as_json(value: Any) -> Answer | Pass:

@@ -248,26 +248,50 @@ def test_a_person_between_by_langchains_own_middleware(run):
 @pytest.mark.skipif(
     "interrupt_mode" not in signature(HumanInTheLoopMiddleware).parameters, reason="an older LangChain asks per message"
 )
-def test_a_call_that_waits_for_a_person_is_made_once_and_checked_in_the_state_of_its_siblings(run):
+@pytest.mark.parametrize("is_new_process", [False, True])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_call_that_waits_for_a_person_is_made_once_and_checked_in_the_state_of_its_siblings(
+    run, is_first, is_new_process
+):
     bank, saver = Bank(), InMemorySaver()
     person = HumanInTheLoopMiddleware(
         {"transfer": {"allowed_decisions": ["approve"], "when": lambda request: request.tool_call["id"] == "b"}},
         interrupt_mode="per_call",
     )
-    toolkit = bank.toolkit()
-    gecko = GeckoMiddleware(toolkit, mode="guard")
-    agent = create_agent(
-        chat(calls(pay("a", 80), pay("b", 80))),
-        tools=toolkit.as_tools(),
-        middleware=[gecko, person],
-        checkpointer=saver,
-    )
-    run(agent, task(), THREAD)
+
+    def agent(*said):
+        gecko = GeckoMiddleware(bank.toolkit(), mode="guard")
+        order = [person, gecko] if is_first else [gecko, person]
+        return create_agent(chat(*said), tools=bank.toolkit().as_tools(), middleware=order, checkpointer=saver)
+
+    first = agent(calls(pay("a", 80), pay("b", 80)))
+    run(first, task(), THREAD)
     assert bank.calls == [("transfer", "ann", 80)]
-    out = run(agent, Command(resume={"type": "approve"}), THREAD)
+    out = run(agent() if is_new_process else first, Command(resume={"type": "approve"}), THREAD)
     assert bank.calls == [("transfer", "ann", 80)]
     assert "only 20 left" in answers(out)[1].content
     assert out["gecko"]["state"]["balance"] == 20
+
+
+@pytest.mark.parametrize("mode", ["guard", "shadow", "simulate"])
+def test_an_edit_by_langchains_middleware_listed_behind_is_what_is_checked_and_booked(run, mode):
+    bank, saver = Bank(), InMemorySaver()
+    gecko = GeckoMiddleware(bank.toolkit(), mode=mode)
+    person = HumanInTheLoopMiddleware({"transfer": True})
+    made = chat(calls(pay("a", 30), pay("b", 65)))
+    agent = create_agent(made, tools=bank.toolkit().as_tools(), middleware=[gecko, person], checkpointer=saver)
+    run(agent, task(), THREAD)
+    edit = {"type": "edit", "edited_action": {"name": "transfer", "args": {"to": "bob", "amount": 200}}}
+    out = run(agent, Command(resume={"decisions": [edit, {"type": "reject"}]}), THREAD)
+    assert out["gecko"]["state"]["balance"] == (100 if mode != "shadow" else STATE["balance"])
+    assert bank.calls == ([("transfer", "bob", 200)] if mode == "shadow" else [])
+
+
+@pytest.mark.parametrize("mode", ["simulate", "guard"])
+def test_two_calls_under_one_id_are_both_booked(run, mode):
+    out = run(agent_of(Bank(), calls(pay("a", 30), pay("a", 50)), mode=mode), task())
+    assert out["gecko"]["state"]["balance"] == 20
+    assert sorted(out["gecko"]["state"]["transfers"].values()) == [30, 50]
 
 
 def test_untouched_tools_run_in_every_mode(run):

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from langchain_core.messages import ToolMessage
 
-from gecko_graph.errors import InDoubt
+from gecko_graph.errors import InDoubt, ToolkitError
 from gecko_graph.models.work import Work, aperform, perform
 from gecko_graph.simulation.real import as_answer
 from gecko_graph.toolkit import Toolkit
@@ -93,6 +93,8 @@ def test_the_sync_and_the_async_driver_run_the_same_function(here, drive):
         ({"content-type": "application/json"}, b"<html>", {"content_type": "application/json", "bytes": 6}),
         ({"content-type": "application/json"}, b"[NaN]", {"content_type": "application/json", "bytes": 5}),
         ({"content-type": "text/plain; charset=nonsense"}, b"abc", {"content_type": "text/plain", "bytes": 3}),
+        ({"content-type": "text/plain; charset=Punycode"}, b"a-b", {"content_type": "text/plain", "bytes": 3}),
+        ({"content-type": "application/json"}, b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
         ({"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b"[2]", mtime=0), [2]),
         ({"content-type": "application/json", "content-encoding": "deflate"}, zlib.compress(b"[3]"), [3]),
         ({"content-type": "application/json"}, b"", None),
@@ -271,3 +273,16 @@ def test_no_proxy_and_no_cookie_of_an_earlier_answer(here, monkeypatch):
         assert proxy.asked == []
     client_module.default_client.cache_clear()
     assert [asked.header("cookie") for asked in here.asked] == [None, None]
+
+
+def test_headers_of_the_users_client_are_sent_and_every_call_names_a_user_agent(here):
+    shop(here, client=httpx.Client(headers={"X-Tenant": "7", "accept": "text/csv"}))["show"].real(id=1)
+    shop(here)["show"].real(id=1)
+    first, second = here.asked
+    assert (first.header("x-tenant"), first.header("accept")) == ("7", "application/json, */*;q=0.5")
+    assert second.header("user-agent") == "gecko-graph"
+
+
+def test_a_client_of_another_kind_is_refused():
+    with pytest.raises(ToolkitError, match=r"client: expected an httpx.Client, got AsyncClient"):
+        Toolkit.from_openapi(document(PATHS), server="https://example.com", client=httpx.AsyncClient())

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import time
 import zlib
@@ -19,8 +20,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import httpx
 from langchain_core.messages import ToolMessage
 
 from ...errors import InDoubt, ToolkitError
@@ -29,20 +31,21 @@ from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
 from .request import build_request
 
-if TYPE_CHECKING:
-    import httpx
-
 TIMEOUT_S = 30.0
 MAX_BYTES = 5_000_000
 MAX_REDIRECTS = 5
+_SLOW_CHARSETS = ("idna", "punycode")  # decoders that take minutes for a few megabytes
+_UNSENT = (
+    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol,
+    httpx.LocalProtocolError,
+)  # fmt: skip
 
 
 @cache
 def default_client() -> httpx.Client:
     """Return the client of all tools that were given none: it keeps no connections and reads no environment."""
-    import httpx
-
-    return httpx.Client(trust_env=False, timeout=TIMEOUT_S, limits=httpx.Limits(max_keepalive_connections=0))
+    limits, headers = httpx.Limits(max_keepalive_connections=0), {"user-agent": "gecko-graph"}
+    return httpx.Client(trust_env=False, timeout=TIMEOUT_S, limits=limits, headers=headers)
 
 
 class _Failed(Exception):
@@ -111,6 +114,8 @@ class HttpFunction:
         timeout_s = client.timeout.read or TIMEOUT_S
         deadline = time.monotonic() + timeout_s
         method = request.method
+        for name, value in client.headers.items():
+            request.headers.setdefault(name, value)
         for _ in range(MAX_REDIRECTS + 1):
             secrets.apply(request)
             request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), timeout_s)
@@ -129,6 +134,8 @@ def add_functions(
 ) -> list[ToolSpec]:
     """Return the tools with their real functions, where a server is known. Raises ToolkitError."""
     given = list(tools)
+    if client is not None and not isinstance(client, httpx.Client):
+        raise ToolkitError(f"client: expected an httpx.Client, got {type(client).__name__}")
     variables = {name for tool in given if tool.binding for name in (tool.binding.server or {}).get("variables", {})}
     if isinstance(server, Mapping) and (unknown := {*server} - variables):
         raise ToolkitError(f"server: unknown variables {sorted(unknown)}; the document has {sorted(variables)}")
@@ -141,15 +148,12 @@ def add_functions(
 
 
 def _send(client: httpx.Client, request: httpx.Request, deadline: float) -> _Answer:
-    import httpx
-
-    unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
     try:
         with closing(client.send(request, stream=True, follow_redirects=False)) as response:
             return _Answer(response.status_code, response.headers, _read_content(response, deadline))
     except _Failed:
         raise
-    except (*unsent, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:
+    except _UNSENT as error:
         failed = _Failed(f"cannot reach the server ({type(error).__name__})", sent=False)
     except httpx.TimeoutException:
         failed = _Failed("no answer in time")
@@ -180,8 +184,6 @@ def _read_content(response: httpx.Response, deadline: float) -> bytes:
 
 def _follow_redirect(request: httpx.Request, answer: _Answer) -> httpx.Request | None:
     """Return the request that a redirect asks for; None where there is none, or it leads elsewhere."""
-    import httpx
-
     is_read = request.method in ("GET", "HEAD")
     if answer.status not in ((301, 302, 303, 307, 308) if is_read else (303, 307, 308)):
         return None
@@ -203,9 +205,12 @@ def _read_value(answer: _Answer) -> Json:
         return None
     media, _, options = answer.headers.get("content-type", "").partition(";")
     media = media.strip().lower()
-    charset = options.lower().partition("charset=")[2].partition(";")[0].strip(' "') or "utf-8"
+    charset = options.lower().partition("charset=")[2].partition(";")[0].strip(' "')
     try:
-        text = answer.content.decode(charset)
+        charset = codecs.lookup(charset).name if charset else "utf-8"
+        if charset in _SLOW_CHARSETS:
+            raise LookupError(charset)
+        text = answer.content.decode(charset).removeprefix("\ufeff")
         if media.endswith("json") or not media:
             return json.loads(text, parse_constant=_refuse_constant)
     except (LookupError, ValueError, RecursionError):

@@ -12,17 +12,16 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote_plus, urljoin, urlsplit
+
+import httpx
 
 from ...contracts.language.syntax import did_you_mean
 from ...errors import GeckoError, ToolkitError
 from ...masking import MASK
 from ...state import Json, JsonObject
 from ..spec import ToolSpec
-
-if TYPE_CHECKING:
-    import httpx
 
 Credential = str | Callable[[], str]
 Auth = Mapping[str, Credential] | str
@@ -32,6 +31,15 @@ _VARIABLE = re.compile(r"\{([^{}]+)\}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SHORTEST = 6
 """Characters of a credential that is removed from answers: shorter ones are part of too many words."""
+
+
+class _QuietURL(httpx.URL):
+    """An address with a key in its query: httpx's log and whoever shows it are given it without."""
+
+    def __str__(self) -> str:
+        return str(self.copy_with(query=None))
+
+    __repr__ = __str__
 
 
 class Secrets:
@@ -46,10 +54,8 @@ class Secrets:
         for scheme, value in self._chosen:
             where, name = scheme.get("in"), str(scheme.get("name"))
             if where == "query":
-                # not in the URL, which httpx writes to its log
-                path, _, query = request.extensions.get("target", request.url.raw_path).decode().partition("?")
-                pairs = [*_others(query, "&", name), f"{_quote(name)}={_quote(value)}"]
-                request.extensions["target"] = f"{path}?{'&'.join(pairs)}".encode()
+                pairs = [*_others(request.url.query.decode(), "&", name), f"{_quote(name)}={_quote(value)}"]
+                request.url = _QuietURL(request.url, query="&".join(pairs).encode())
             elif where == "cookie":
                 kept = _others(request.headers.get("cookie", ""), "; ", name)
                 request.headers["cookie"] = "; ".join([*kept, f"{name}={value}"])

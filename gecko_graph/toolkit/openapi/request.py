@@ -18,15 +18,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
+
+import httpx
 
 from ...state import Json, JsonObject
 from ..spec import HttpBinding, ToolSpec
 from .simplify import PREFIX
-
-if TYPE_CHECKING:
-    import httpx
 
 PATH_STYLES = {"simple": ("", ",", False), "label": (".", ".", False), "matrix": (";", ";", True)}
 """What an expansion begins with, what separates exploded values, whether each has its name before it (RFC 6570)."""
@@ -62,8 +61,6 @@ def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: 
     Raises:
         CannotSend: An argument is missing or cannot travel where it must.
     """
-    import httpx
-
     binding = tool.binding or HttpBinding("post", "/")
     path, _, fixed = binding.path.partition("#")[0].partition("?")
     values = {name: (*binding.places.get(name, ("body", name)), value) for name, value in args.items()}
