@@ -10,6 +10,7 @@ from .contracts.language.reads import Reads, StatePath, reads_of
 from .errors import EvaluationFailed
 from .models.formatting import format_single_change
 from .provenance import INVENTING
+from .simulation.rung import answered_calls
 from .state import ChecklistItem, Json, JsonObject, Step
 from .task_state.changes import net_changes
 from .task_state.patch import tokens
@@ -38,15 +39,6 @@ def judge_by_rule(
         except EvaluationFailed as error:
             ruled[item["id"]] = (False, f"its check cannot be evaluated: {error}")
     return ruled
-
-
-def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
-    """Return the calls that ran, as checks see them: name, args, status, result."""
-    ran = ((step["call"], step["outcome"]) for step in steps if "outcome" in step)
-    return [
-        {"name": call["name"], "args": call["args"], "status": outcome["status"], "result": outcome["result"]}
-        for call, outcome in ran
-    ]
 
 
 def unasked_changes(

@@ -15,6 +15,8 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.executed` | `call`, `status`, `result` | it was answered; `in_doubt` where it is open if it took effect |
 | `gecko.sync` | `call`, `patch`, `drift` | the task state follows; what differed from the prediction |
 | `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has given its verdict |
+
+A result whose call breaks clauses of contracts, and a change that is refused for them, also have `violations`.
 """
 
 from __future__ import annotations

@@ -65,6 +65,17 @@ class PassedRung(TypedDict):
     reason: str
 
 
+class Violation(TypedDict):
+    """A clause that a call breaks."""
+
+    clause: str
+    """The clause's `id`; without one its place, `requires[2]`."""
+    kind: str
+    """`policy`, `tool` or `sense`."""
+    part: Literal["requires", "ensures", "invariant", "state"]
+    error: Json
+
+
 class Outcome(TypedDict):
     """The outcome of a call."""
 
@@ -81,6 +92,8 @@ class Outcome(TypedDict):
     """Conditions of the tool's contract that could not be evaluated, each with the reason."""
     refused: NotRequired[str]
     """Why the state updater did not commit the result."""
+    violations: NotRequired[list[Violation]]
+    """All clauses that the call breaks; the first one's error is the call's."""
     race: NotRequired[list[str]]
     """Calls of the same planner message whose changes overlap with this one's."""
     observed: NotRequired[Patch]

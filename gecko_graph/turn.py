@@ -146,6 +146,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         facts=state.get("facts", {}),
         context=scope.context,
         where=Where(turn=state["turn"], attempt=state["number"]),
+        steps=state.get("steps", ()),
         has_simulator=scope.has_model("simulator"),
         reality=reality_of(state["before"], state.get("steps", []), lambda name: toolkit[name].reads)
         if is_real

@@ -28,7 +28,7 @@ from .nodes.sync import book_call
 from .nodes.validator import validator
 from .schemas.findings import excerpt
 from .simulation.ladder import Rungs, ladder_of, rungs_of
-from .simulation.rung import Answer, Rung
+from .simulation.rung import Answer, Rung, answered_calls
 from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Usage
 from .task_state.digest import check_json, clone, digest
 from .task_state.patch import booked_patch
@@ -179,7 +179,8 @@ class World:
 
     def check(self, call: Mapping[str, Any]) -> Rejection | None:
         """Return why a call must not be made for real in this state, as `Toolkit.check`; None where it may."""
-        return self._toolkit.check(call, self._now.values["task_state"], unclear=self._scope.context.unclear or "pass")
+        now, unclear = self._now.values, self._scope.context.unclear or "pass"
+        return self._toolkit.check(call, now["task_state"], unclear=unclear, calls=answered_calls(now["steps"]))
 
     @property
     def toolkit(self) -> Toolkit:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import EvaluationFailed, PatchConflict
-from ..state import Json, Operation, Patch
+from ..state import Json, Operation, Patch, Violation
 from ..task_state.patch import apply_patch, pointer
 from .language.expression import Expression, Scope
 from .language.functions import splice
@@ -24,6 +24,11 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "test": ("path", "value"),
 }
 """Operations of a JSON Patch with their required fields."""
+
+KINDS = ("policy", "tool", "sense")
+"""What a clause is: a rule of the house, of the tool itself, or of common sense."""
+
+Part = Literal["requires", "ensures", "invariant"]
 
 _GUARDS = ("when", "for_each", "as")
 
@@ -162,12 +167,24 @@ def load_effects(data: Any, place: Location) -> list[Effect]:
 
 
 class Clause:
-    """`{check, when, error}`: a requirement, postcondition or invariant. A requirement's error may have effects."""
+    """`{check, when, error, id, kind}`: a requirement, postcondition or invariant.
 
-    __slots__ = ("_check", "_error", "_when", "effects", "expressions")
+    A requirement's error may have effects.
+    """
 
-    def __init__(self, data: Any, place: Location, *, more: tuple[str, ...] = ()) -> None:
-        place.check_fields(data, ("check", "error"), ("when", *more))
+    __slots__ = ("_check", "_error", "_kind", "_name", "_part", "_when", "effects", "expressions")
+
+    def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
+        place.check_fields(data, ("check", "error"), ("when", "id", "kind", *more))
+        self._part, self._name, self._kind = (
+            part,
+            data.get("id", _name_by_place(part, place.where)),
+            data.get("kind", "tool"),
+        )
+        if not isinstance(self._name, str) or not self._name:
+            raise place.at("id").error(f"expected a text, got {self._name!r:.40}")
+        if self._kind not in KINDS:
+            raise place.at("kind").error(f"expected one of {', '.join(KINDS)}, got {self._kind!r:.40}")
         self._check = place.at("check").compile(data["check"])
         self._when = place.at("when").compile(data["when"]) if "when" in data else None
         self._error = Template.load(data["error"], place.at("error"))
@@ -196,6 +213,15 @@ class Clause:
         """Return the error as text. Raises EvaluationFailed."""
         error = self.error(scope)
         return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+
+    def violation(self, error: Json) -> Violation:
+        """Return the record of a call that breaks the clause with this error."""
+        return {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
+
+
+def _name_by_place(part: Part, where: str) -> str:
+    number = where.rstrip("]").rpartition("[" if where.endswith("]") else "/")[2]
+    return f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]"
 
 
 def _expressions(effects: Iterable[Effect]) -> Iterator[Expression]:

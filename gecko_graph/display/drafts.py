@@ -91,6 +91,7 @@ def list_events(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         answer = {key: outcome[key] for key in ANSWER_KEYS}
         answer |= {"unclear": outcome.get("unclear", []), "stale": outcome.get("stale", False)}
+        answer |= {"violations": outcome["violations"]} if "violations" in outcome else {}
         yield events.event("gecko.result", attempt=number, call=call, **answer)
         if outcome["patch"] or "refused" in outcome or "observed" in outcome:
             change = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
@@ -111,10 +112,10 @@ def _update(draft: Draft, event: Mapping[str, Any]) -> None:
         case "gecko.complaint":
             _step(draft, event)["complaints"] = event["complaints"]
         case "gecko.result":
-            marks = {key: event[key] for key in ("unclear", "stale") if event.get(key)}
+            marks = {key: event[key] for key in ("unclear", "stale", "violations") if event.get(key)}
             _step(draft, event)["outcome"] = {**{key: event[key] for key in ANSWER_KEYS}, "patch": [], **marks}
         case "gecko.change":
-            marks = {key: event[key] for key in ("refused", "race", "observed") if event.get(key)}
+            marks = {key: event[key] for key in ("refused", "race", "observed", "violations") if event.get(key)}
             _step(draft, event).setdefault("outcome", {}).update({"patch": event["patch"] or [], **marks})
         case "gecko.verdict":
             draft.update({key: event[key] for key in VERDICT_KEYS if key in event})

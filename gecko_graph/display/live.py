@@ -227,6 +227,8 @@ def _result(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield event["status"], f"{name}: {words.format_result(event['result'])} ({words.format_source(event)})"
     for reason in words.format_passed(event["passed"]):
         yield "note", f"{name}: {reason}"
+    for text in words.format_violations(event.get("violations", ())):
+        yield "broken", f"{name}: {text}"
     for why in event.get("unclear", ()):
         yield "unclear", f"{name}: {why}"
 
@@ -235,6 +237,8 @@ def _change(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     name = event["call"]["name"]
     if event["refused"]:
         yield "refused", f"{name}: the change was not made: {event['refused']}"
+    for text in words.format_violations(event.get("violations", ())):
+        yield "broken", f"{name}: {text}"
     for mark in words.format_patch(event["patch"] or []):
         yield "change", f"{name}: {mark.sign} {mark.place} {mark.value}".rstrip()
     for mark in words.format_patch(event.get("observed") or []):

@@ -18,7 +18,7 @@ STYLES = {
     "needs_user": "bold yellow", "success": "green", "unknown": "yellow", "not_asked_for": "dim", "dim": "dim",
     "made up": "bold yellow", "unclear": "yellow", "unasked": "bold yellow", "supposed": "yellow",
     "in doubt": "bold yellow", "started": "yellow", "skipped": "yellow", "departed": "bold red", "drift": "bold yellow",
-    "left": "yellow", "stale": "yellow", "observed": "cyan",
+    "left": "yellow", "broken": "yellow", "stale": "yellow", "observed": "cyan",
     "+": "cyan", "-": "magenta", "~": "cyan", ">": "cyan", "=": "cyan", "?": "dim", "…": "dim",
 }  # fmt: skip
 STATUS_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "not_asked_for": "~"}
@@ -82,6 +82,7 @@ def answer_rows(step: words.Record) -> list[Row]:
     if "status" in outcome:
         rows.append((_word(outcome["status"]), Text(words.format_result(outcome["result"]))))
         rows += [(Text(""), Text(reason, "dim")) for reason in words.format_passed(outcome["passed"])]
+    rows += [_row("broken", text) for text in words.format_violations(outcome.get("violations", ()))]
     return rows + [_row("unclear", words.prose(why)) for why in outcome.get("unclear", [])]
 
 

@@ -175,6 +175,15 @@ def format_passed(passed: Sequence[Record]) -> list[str]:
     return [f"not by {clean(each['rung'])}: {prose(each['reason'])}" for each in passed if ":" in each["reason"]]
 
 
+def format_violations(violations: Sequence[Record]) -> list[str]:
+    """Format the broken clauses of a call: the first one's error is the call's; none where that is all to say."""
+    named = [f"{clean(each['clause'])} ({clean(each['kind'])})" for each in violations]
+    if len(named) == 1 and named[0].endswith("] (tool)"):
+        return []
+    others = zip(named[1:], violations[1:], strict=True)
+    return [*named[:1], *(f"{name}: {format_result(each['error'])}" for name, each in others)]
+
+
 def format_patch(patch: Sequence[Record], *, room: int = VALUE_CHARS, most: int = OPERATIONS_SHOWN) -> list[Mark]:
     """Format a patch: `+ /cwd ["documents"]`; after `most` operations only their number."""
     return _at_most([_mark(operation, room) for operation in patch], most)

@@ -37,6 +37,7 @@ def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Tool
         facts={},
         context=scope.context,
         where=Where(turn=state["turn"] - 1, question=state["ledger"]["asked"].get("state_updater", 0)),
+        steps=state["steps"],
     )
 
 

@@ -67,7 +67,7 @@ def marks_of(step: Step) -> JsonObject:
         return {"simulated": True, "rung": "validator", "made_up": False}
     outcome = step["outcome"]
     marks = {"simulated": outcome["simulated"], "rung": outcome["rung"], "made_up": bool(outcome.get("invented"))}
-    return {**marks, **{key: outcome[key] for key in ("unclear", "refused") if outcome.get(key)}}
+    return {**marks, **{key: outcome[key] for key in ("unclear", "refused", "violations") if outcome.get(key)}}
 
 
 def add_marks(message: ToolMessage, marks: JsonObject) -> ToolMessage:

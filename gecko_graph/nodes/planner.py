@@ -76,7 +76,8 @@ def planner(
     # beside one message a step, the trace holds the planner's own, and one with what was done before the attempt
     step = len(trace) - len(steps) - bool(state.get("replayed"))
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
-    closed = find_closed(gated, state["task_state"], seed=scope.context.seed) if gated else {}
+    seed, steps = scope.context.seed, state.get("steps", [])
+    closed = find_closed(gated, state["task_state"], seed=seed, steps=steps) if gated else {}
     masked = {name for name, found in closed.items() if is_masked(found, scope.context)}
     bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
     messages = build_messages(state, scope.context, prompts, format_closed(closed, masked, scope.context))

@@ -47,8 +47,9 @@ def simulator(
     for call, key in zip(calls, keys, strict=True):
         outcome = outcomes[key]
         proposals.append({"call": call, "outcome": outcome})
-        fields = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
+        fields: dict[str, Any] = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
         marks = {"unclear": outcome.get("unclear", []), "stale": outcome.get("stale", False)}
+        fields |= {"violations": outcome["violations"]} if "violations" in outcome else {}
         scope.emit(event("gecko.result", attempt=state["number"], call=call, **fields, **marks))
     return {"pending": pending[len(calls) :], "proposals": proposals}
 

@@ -51,8 +51,13 @@ def emit_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
     """Stream what was committed or why it was not, and the calls of the same message that it meets."""
     outcome = booked["outcome"]
     if booked_patch(outcome) or "refused" in outcome:
-        fields = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
+        fields: dict[str, Any] = {
+            "patch": outcome["patch"],
+            "refused": outcome.get("refused"),
+            "race": outcome.get("race", []),
+        }
         fields |= {"observed": outcome["observed"]} if "observed" in outcome else {}
+        fields |= {"violations": outcome["violations"]} if {"refused", "violations"} <= outcome.keys() else {}
         scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **fields))
 
 

@@ -20,13 +20,13 @@ from typing import Any, TypeAlias
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from ..checks import answered_calls
 from ..contracts.language.expression import Expression, Scope
 from ..errors import ContractError, EvaluationFailed
 from ..models.formatting import text_of
 from ..models.memory import recall_calls, rung_of
 from ..models.node import NODE_STATE
 from ..provenance import scalars
+from ..simulation.rung import answered_calls
 from ..state import Json, JsonObject
 
 NAMES = frozenset({"calls", "turns"})

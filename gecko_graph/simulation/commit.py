@@ -9,7 +9,7 @@ from typing import cast
 
 from ..contracts.contract import Invariant
 from ..errors import EvaluationFailed, PatchConflict, StateError
-from ..state import Call, JsonObject, Outcome, Patch, SupposedFact
+from ..state import Call, JsonObject, Outcome, Patch, SupposedFact, Violation
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, make_patch, overlap
 from ..toolkit.spec import ToolSpec
@@ -58,9 +58,9 @@ def commit(
             raise PatchConflict("the change replaces the task state with a value that is not an object")
     except (PatchConflict, StateError) as conflict:
         return Commit(state, refuse(outcome, f"the change does not apply: {conflict}"))
-    broken = violated_postcondition(request, outcome, alone) or violated_invariant(invariants, state, after)
+    broken = [*violated_postconditions(request, outcome, alone), *violated_invariants(invariants, state, after)]
     if broken:
-        return Commit(state, refuse(outcome, broken))
+        return Commit(state, {**refuse(outcome, broken[0]["error"]), "violations": broken})
     booked: Outcome = {**outcome, "patch": patch}
     if refused:
         booked["refused"] = refused
@@ -84,8 +84,9 @@ def book_observed(
     if overlap(shifted, outcome["observed"], document=state):
         return state, {**rest, "stale": True}
     seen = apply_patch(state, outcome["observed"])
-    if broken := violated_invariant(invariants, state, seen):
-        return state, {**rest, "unclear": [*outcome.get("unclear", []), f"what it shows is not booked: {broken}"]}
+    if broken := violated_invariants(invariants, state, seen):
+        why = f"what it shows is not booked: {broken[0]['error']}"
+        return state, {**rest, "unclear": [*outcome.get("unclear", []), why]}
     return seen, outcome
 
 
@@ -103,33 +104,31 @@ def refuse(outcome: Outcome, reason: str) -> Outcome:
     return {**kept, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
 
 
-def violated_postcondition(request: RungRequest, outcome: Outcome, after: JsonObject) -> str | None:
-    """Return the postcondition that a successful result breaks; one that cannot be evaluated counts as broken."""
+def violated_postconditions(request: RungRequest, outcome: Outcome, after: JsonObject) -> list[Violation]:
+    """Return the postconditions that a successful result breaks; one that cannot be evaluated counts as broken."""
     contract = request.tool.contract
     if outcome["status"] == "error" or contract is None or not contract.data.get("ensures"):
-        return None
-    run = open_contract(request, contract)
-    try:
-        return run.violated_postcondition(outcome["result"], after)
-    except EvaluationFailed as failure:
-        return f"a postcondition cannot be evaluated: {failure}"
+        return []
+    return open_contract(request, contract).violations(outcome["result"], after)
 
 
-def violated_invariant(invariants: Sequence[Invariant], before: JsonObject, after: JsonObject) -> str | None:
-    """Return the first invariant that the new state breaks and the one before did not."""
+def violated_invariants(invariants: Sequence[Invariant], before: JsonObject, after: JsonObject) -> list[Violation]:
+    """Return the invariants that the new state breaks and the one before did not."""
+    found: list[Violation] = []
     if after is before:
-        return None
+        return found
     started = thread_time()
     for number, invariant in enumerate(invariants):
         if thread_time() - started > INVARIANT_SECONDS:
-            return f"the invariants take too long: {len(invariants) - number} of {len(invariants)} were not checked"
+            why = f"the invariants take too long: {len(invariants) - number} of {len(invariants)} were not checked"
+            return [*found, invariant.record(why)]
         try:
             broken = invariant.violation(before, after)
+            broken = None if broken and is_broken_already(invariant, before) else broken
         except EvaluationFailed as failure:
-            return f"an invariant cannot be evaluated: {failure}"
-        if broken and not is_broken_already(invariant, before):
-            return broken
-    return None
+            broken = f"an invariant cannot be evaluated: {failure}"
+        found += [invariant.record(broken)] if broken else []
+    return found
 
 
 def is_broken_already(invariant: Invariant, before: JsonObject) -> bool:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..contracts.admissible import Admissibility
-from ..contracts.contract import Contract, ContractRun
+from ..contracts.contract import Contract
+from ..contracts.run import ContractRun
 from ..errors import EvaluationFailed
-from ..state import JsonObject
+from ..state import JsonObject, Step
 from ..task_state.clock import clock
 from ..toolkit.spec import ToolSpec
-from .rung import Answer, Pass, RungRequest, RungResult
+from .rung import Answer, Pass, RungRequest, RungResult, answered_calls
 
 
 def find_gated(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
@@ -19,16 +20,20 @@ def find_gated(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
     return tuple(tool for tool in tools if tool.contract is not None and tool.contract.is_gated)
 
 
-def find_closed(gated: Iterable[ToolSpec], state: JsonObject, *, seed: int = 0) -> dict[str, Admissibility]:
+def find_closed(
+    gated: Iterable[ToolSpec], state: JsonObject, *, seed: int = 0, steps: Sequence[Step] = ()
+) -> dict[str, Admissibility]:
     """Return the tools that are not known to be admissible in a task state, by name (ToolGate, equation 9).
 
     Args:
         gated: What `find_gated` returned: no other tool needs a look.
         state: The task state.
         seed: As for `Contract.open`.
+        steps: The turn's steps so far.
     """
-    now = clock(state)
-    judged = {tool.name: tool.contract.admissible(state, now=now, seed=seed) for tool in gated if tool.contract}
+    now, calls = clock(state), answered_calls(steps)
+    contracts = {tool.name: tool.contract for tool in gated if tool.contract}
+    judged = {name: one.admissible(state, now=now, seed=seed, calls=calls) for name, one in contracts.items()}
     return {name: found for name, found in judged.items() if found.word != "yes"}
 
 
@@ -44,7 +49,7 @@ def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
     refusal = run.refusal()
     request = replace(request, contract=run, unclear=tuple(run.unclear))
     if refusal is not None:
-        return request, Answer("error", refusal.error, refusal.patch)
+        return request, Answer("error", refusal.error, refusal.patch, more={"violations": [*refusal.violations]})
     if run.unclear and (request.context.unclear == "refuse" or request.context.gate == "strict"):
         return request, unchecked(run.unclear)
     return request, None
@@ -85,4 +90,5 @@ def open_contract(request: RungRequest, contract: Contract) -> ContractRun:
         call=request.call,
         now=clock(request.state),
         seed=request.context.seed,
+        calls=answered_calls(request.steps) if contract.reads_calls else (),
     )

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..context import GeckoContext
-from ..contracts.contract import ContractRun
+from ..contracts.run import ContractRun
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
-from ..state import Call, JsonObject, SupposedFact
+from ..state import Call, JsonObject, Step, SupposedFact
 from ..task_state.clock import clock
+from ..task_state.digest import clone
 from ..toolkit.real import Answer, Pass
 from ..toolkit.spec import ToolSpec
 
@@ -45,6 +46,7 @@ class RungRequest:
         contract: The tool's contract on this call, with its preconditions met or unclear; None where it has none.
         unclear: Preconditions that could not be evaluated, each with the reason.
         reality: Of a read that runs for real, what is known without the attempt's own changes; None where it has none.
+        steps: The turn's steps before the call.
     """
 
     tool: ToolSpec
@@ -57,6 +59,21 @@ class RungRequest:
     contract: ContractRun | None = None
     unclear: tuple[str, ...] = ()
     reality: Reality | None = None
+    steps: Sequence[Step] = ()
+
+    @property
+    def calls(self) -> list[JsonObject]:
+        """The turn's calls before this one that ran, oldest first, each `{"name", "args", "status", "result"}`."""
+        return clone(answered_calls(self.steps))
+
+
+def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
+    """Return the calls that ran, as checks and contracts see them: name, args, status, result."""
+    ran = ((step["call"], step["outcome"]) for step in steps if "outcome" in step)
+    return [
+        {"name": call["name"], "args": call["args"], "status": outcome["status"], "result": outcome["result"]}
+        for call, outcome in ran
+    ]
 
 
 NO_ANSWER = "the simulated tool gave no usable answer"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..contracts.contract import Contract, ContractRun
+from ..contracts.contract import Contract
+from ..contracts.run import ContractRun
 from ..errors import EvaluationFailed, RunFailure
 from ..generator.maker import make_value
 from ..schemas.rules import accepts, rules_of

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NotRequired, TypeGuard
+from collections.abc import Collection, Sequence
+from typing import Literal, NotRequired, TypeAlias, TypeGuard
 
 from typing_extensions import TypedDict
 
 from ..errors import StateError
 from ..schemas.complaints import about, find_complaints, malformed, unknown_tool
 from ..schemas.findings import excerpt
-from ..state import Call, Complaint, Json, JsonObject
+from ..state import Call, Complaint, Json, JsonObject, Violation
 from ..task_state.clock import clock
 from ..task_state.digest import check_json, clone
 from .spec import ToolSpec
+
+Calls: TypeAlias = Sequence[JsonObject]
+Unclear: TypeAlias = Literal["pass", "refuse"]
 
 LONGEST_ID = 100
 LONGEST_NAME = 200
@@ -24,6 +27,8 @@ class Rejection(TypedDict):
 
     complaints: NotRequired[list[Complaint]]
     error: NotRequired[Json]
+    violations: NotRequired[list[Violation]]
+    """All preconditions that are broken; the first one's error is `error`."""
 
 
 def check_by_rule(call: Call, tool: ToolSpec | None) -> list[Complaint]:
@@ -33,17 +38,19 @@ def check_by_rule(call: Call, tool: ToolSpec | None) -> list[Complaint]:
     return [malformed(call)] if "malformed" in call else find_complaints(tool, call["args"])
 
 
-def check_call(call: Call, state: JsonObject, tool: ToolSpec | None, *, unclear: str) -> Rejection | None:
+def check_call(
+    call: Call, state: JsonObject, tool: ToolSpec | None, *, unclear: Unclear, calls: Calls
+) -> Rejection | None:
     """Return why a call must not be made; see `Toolkit.check`."""
     if complaints := check_by_rule(call, tool):
         return {"complaints": complaints}
     if tool is None or tool.contract is None:
         return None
     run = tool.contract.open(
-        args=call["args"], parameters=tool.parameters, state=state, call=call, now=clock(state), seed=0
+        args=call["args"], parameters=tool.parameters, state=state, call=call, now=clock(state), seed=0, calls=calls
     )
     if refusal := run.refusal():
-        return {"error": refusal.error}
+        return {"error": refusal.error, "violations": [*refusal.violations]}
     if run.unclear and unclear == "refuse":
         return {"error": f"it cannot be checked: {'; '.join(run.unclear[:3])}"}
     return None

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ..contracts.contract import Invariant
 from ..errors import ToolkitError
 from ..state import JsonObject
-from .check import Rejection, check_call, read_call
+from .check import Calls, Rejection, Unclear, check_call, read_call
 from .mcp import load_reader
 from .names import format_names, provider_names
 from .parts import Parts, join, read_contracts
@@ -253,8 +253,7 @@ class Toolkit:
         Raises:
             ToolkitError: A pattern matches nothing, or no tool matches all kinds; near names are in the message.
         """
-        patterns = {"names": names, "match": match, "tags": tags, "paths": paths}
-        chosen = select_tools(list(self), patterns, self.broken)
+        chosen = select_tools(list(self), {"names": names, "match": match, "tags": tags, "paths": paths}, self.broken)
         kept = {tool.name for tool in chosen}
         return self._of(self._parts()._replace(tools=chosen), [each for each in self.broken if each.tool in kept])
 
@@ -347,7 +346,7 @@ class Toolkit:
         return self._own_names.get(provider_name, provider_name)
 
     def check(
-        self, call: Mapping[str, Any], state: JsonObject, *, unclear: Literal["pass", "refuse"] = "pass"
+        self, call: Mapping[str, Any], state: JsonObject, *, unclear: Unclear = "pass", calls: Calls = ()
     ) -> Rejection | None:
         """Check a call before it is made for real: its arguments, and its contract's precondition in a task state.
 
@@ -357,16 +356,17 @@ class Toolkit:
             call: `{"name", "args"}`, such as a LangChain tool call; the name may be one of `as_openai`.
             state: The task state before the call.
             unclear: What becomes of a call whose condition cannot be evaluated in this state.
+            calls: The turn's calls before it, for contracts that name `calls`: `{"name", "args", "status", "result"}`.
 
         Returns:
-            None where the call may be made; else `{"complaints": [...]}` about its form, or `{"error": ...}`, the
-            tool's own error in this state.
+            None where the call may be made; else `{"complaints": [...]}` about its form, or the tool's own error in
+            this state with all broken preconditions, `{"error": ..., "violations": [...]}`.
         """
         own, complaint = read_call({**call, "id": None}, taken=(), number=1)
         if complaint:
             return {"complaints": [complaint]}
         own["name"] = self.resolve(own["name"])
-        return check_call(own, state, self.get(own["name"]), unclear=unclear)
+        return check_call(own, state, self.get(own["name"]), unclear=unclear, calls=calls)
 
     def as_tools(self, *, timeout_s: float = 30.0) -> list[StructuredTool]:
         """Return LangChain tools that run the real functions, under names that every provider takes.

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from gecko_graph.contracts.contract import Contract, ContractAnswer, ContractRun
+from gecko_graph.contracts.contract import Contract
+from gecko_graph.contracts.run import ContractAnswer, ContractRun
 from gecko_graph.documents import parse_document
 from gecko_graph.errors import ContractError, EvaluationFailed, ToolkitError
 from gecko_graph.task_state.patch import apply_patch

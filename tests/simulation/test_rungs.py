@@ -185,7 +185,8 @@ def test_a_contract_answers(question):
 def test_a_broken_precondition_is_the_tool_s_error_with_its_own_effects(question):
     _, refusal = gate(question(contract=GUARDED, args={"tray": "bills", "paper": "bill"}))
     change = [{"op": "replace", "path": "/count", "value": 1}]
-    assert refusal == Answer("error", "no tray bills", change)
+    broken = {"clause": "requires[0]", "kind": "tool", "part": "requires", "error": "no tray bills"}
+    assert refusal == Answer("error", "no tray bills", change, more={"violations": [broken]})
 
 
 def test_a_contract_that_only_guards_passes(question):
