@@ -343,10 +343,11 @@ def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
 
 
 Given = tuple[Call, Complaint | None]
+Nodes = Sequence[partial[Any]]
 
 
 def answer_calls(
-    state: AttemptState, scope: NodeScope, *, given: Sequence[Given], nodes: Sequence[partial[Any]]
+    state: AttemptState, scope: NodeScope, *, given: Sequence[Given], nodes: Nodes
 ) -> Generator[list[AnyAsk], list[Reply], Update]:
     """Answer the calls of one message with validator, simulator and state_updater, as one node function."""
     refused = [{"v": VERSION, "call": call, "complaints": [complaint]} for call, complaint in given if complaint]
@@ -365,10 +366,11 @@ def answer_calls(
 
 
 def simulate_call(
-    state: JsonObject, scope: NodeScope, call: Call, *, nodes: Sequence[partial[Any]]
+    state: JsonObject, scope: NodeScope, call: Call, *, before: JsonObject, steps: list[Step], nodes: Nodes
 ) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
-    """Return the step of one call on a task state, as in a world that begins with it."""
-    update = yield from answer_calls(_Point.first(state).values, scope, given=[(call, None)], nodes=nodes)
+    """Return the step of one call on a task state that these steps have made of the one before."""
+    values = _Point.first(before).values | {"task_state": state, "steps": steps}
+    update = yield from answer_calls(values, scope, given=[(call, None)], nodes=nodes)
     step: Step = update["steps"][0]
     return step
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from gecko_graph import GeckoContext, Scenario, Toolkit, create_gecko, format_run
 from gecko_graph.agent import create_gecko_agent
@@ -220,6 +221,20 @@ def test_a_preview_shows_changes_and_not_what_was_observed():
     preview = agent.get_state(THREAD).values["preview"]
     assert sorted(preview["changes"]) == ["add /paid/0 120", "replace /balances/K-4711 500 → 380"]
     assert preview["calls"][0]["predicted"]["observed"][0]["value"] == 500
+
+
+def test_after_an_edit_a_real_read_still_knows_the_writes_before_it():
+    models = {"planner": recorded(planner=[[LOOK, BILL, pay(120), LOOK, SAY]])}
+    context = GeckoContext(reads="real")
+    agent = create_gecko_agent(Bank().toolkit(), models=models, checkpointer=InMemorySaver(), context=context)
+    agent.invoke(TOLD, THREAD)
+    edit = {"type": "edit", "edited_action": {"name": "pay", "args": {"account": "K-4711", "amount": 125}}}
+    asked = agent.invoke(Command(resume={"decisions": [edit]}), THREAD)["__interrupt__"][0].value
+    preview = agent.get_state(THREAD).values["preview"]
+    assert sorted(preview["changes"]) == ["add /paid/0 125", "replace /balances/K-4711 500 → 375"]
+    assert preview["calls"][3]["predicted"]["stale"]
+    assert "observed" not in preview["calls"][3]["predicted"]
+    assert len(asked["action_requests"]) == 1
 
 
 def test_what_is_left_is_rehearsed_with_what_executed_reads_have_shown():

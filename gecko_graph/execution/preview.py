@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from langchain_core.messages import AnyMessage
 
@@ -83,7 +84,8 @@ def predict(outcome: Outcome) -> Prediction:
         "rung": outcome["rung"],
         "patch": outcome["patch"] or [],
     }
-    return {**prediction, "observed": outcome["observed"]} if "observed" in outcome else prediction
+    marks = {key: outcome[key] for key in ("observed", "stale") if outcome.get(key)}
+    return cast("Prediction", {**prediction, **marks})
 
 
 def finish_preview(
@@ -203,6 +205,8 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
         yield f"- {each['argument']}: not certain where it comes from: {sources}. Edit it to give its value."
     for binding in planned.get("expects") or ():
         yield f"- {binding['argument']}: holds only if the real {place(binding)} is the predicted one."
+    if planned["predicted"].get("stale"):
+        yield "- what is predicted was read for real: it may not show the changes before."
     for made_up in planned["made_up"]:
         yield f"- {made_up['argument']}: made up; nothing real supports it."
     for condition in planned.get("unclear") or ():

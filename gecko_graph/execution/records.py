@@ -46,6 +46,8 @@ class Prediction(TypedDict):
     patch: Patch
     observed: NotRequired[Patch]
     """What a real read has shown of the task state."""
+    stale: NotRequired[bool]
+    """True for a real read that may not show what the plan itself has changed before it."""
 
 
 class PlannedCall(TypedDict):

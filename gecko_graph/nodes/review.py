@@ -18,7 +18,7 @@ from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut, format_call, format_complaint, format_json, format_steps
 from ..models.node import NodeScope
 from ..schemas.findings import value_at
-from ..state import Call, Json, JsonObject, Step
+from ..state import VERSION, Call, Json, Outcome, Step
 from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
 
@@ -31,8 +31,8 @@ RESTS = ("bindings", "expects", "ambiguous", "made_up")
 """Keys of what a planned call's arguments rest on."""
 
 Updates: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], dict[str, Any]]
-AnswerCall: TypeAlias = Callable[[JsonObject, NodeScope, Call], Generator[Sequence[AnyAsk], list[Reply], Step]]
-"""From a task state, the scope and a call, the call's simulated step."""
+AnswerCall: TypeAlias = Callable[..., Generator[Sequence[AnyAsk], list[Reply], Step]]
+"""From a task state, the scope, a call, and the state `before` the plan's `steps`, the call's simulated step."""
 
 
 def review(
@@ -108,17 +108,27 @@ def replay(
     predicted = {id_: each["predicted"]["result"] for id_, each in old.items()}
     before, changed = state["task_state"], False
     renewed: list[PlannedCall] = []
+    steps: list[Step] = []
     for planned in calls:
         identifier = planned["call"]["id"]
         changed = changed or planned != old[identifier]
         if changed and "answered" not in planned:
             call, _ = resolve(planned, results, predicted)
-            step = yield from answer_call(before, quiet, call)
+            step = yield from answer_call(before, quiet, call, before=state["task_state"], steps=steps)
             planned = renew(planned, call, step, results, predicted)
         results[identifier] = planned.get("answered", planned["predicted"]["result"])
-        before = before if "answered" in planned else apply_prediction(before, planned)
+        if "answered" not in planned:
+            before = apply_prediction(before, planned)
+            steps = [*steps, predicted_step(planned)]
         renewed.append(planned)
     return renewed
+
+
+def predicted_step(planned: PlannedCall) -> Step:
+    """Return a planned call as the step that it is in a rehearsal."""
+    predicted = planned["predicted"]
+    outcome = {"passed": [], "simulated": predicted["rung"] != "real", **predicted}
+    return {"v": VERSION, "call": planned["call"], "outcome": cast("Outcome", outcome)}
 
 
 def renew(
