@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gecko_graph.state import Json
+from gecko_graph.state import Json, JsonObject
 from gecko_graph.task_state.patch import json_equal
 
 Place = tuple[str, ...]
@@ -31,11 +31,28 @@ class Drawn(NamedTuple):
         return isinstance(value, float) and self.shape[0] <= value <= self.shape[1]
 
 
+_MOMENT = r'"2024-09-0(1 (1[1-9]|2\d|10:[345]\d)|2 (0\d|10:[0-2]\d|10:30:00)).*"'
+"""Within a day of 2024-09-01 10:30."""
+
 DRAWN: Mapping[str, Sequence[Drawn]] = {
     "send_message": (
         Drawn("result/message_id/new_id", r"[1-9]\d{4}"),
         Drawn("state/MessageAPI/generated_ids/-", r"[1-9]\d{4}"),
     ),
+    "fund_account": (Drawn("state/TradingBot/transaction_history/-/timestamp", _MOMENT),),
+    "withdraw_funds": (Drawn("state/TradingBot/transaction_history/-/timestamp", _MOMENT),),
+    "authenticate_travel": (Drawn("result/access_token", r'"[1-9]\d{5}"'),),
+    "register_credit_card": (
+        Drawn("result/card_id", r'"[1-9]\d{11}"'),
+        Drawn("state/TravelAPI/credit_card_list/*/balance", r"[1-9]\d{4}"),
+    ),
+    "book_flight": (
+        Drawn("result/booking_id", r'"[1-9]\d{6}"'),
+        Drawn("result/transaction_id", r'"[1-9]\d{7}"'),
+    ),
+    "purchase_insurance": (Drawn("result/insurance_id", r'"[1-9]\d{8}"'),),
+    "get_outside_temperature_from_google": (Drawn("result/outsideTemperature", (-10.0, 40.0)),),
+    "get_current_speed": (Drawn("result/currentSpeed", (0.0, 120.0)),),
 }
 """Method to the places of what it draws. Each method's name is unique among the classes."""
 
@@ -61,6 +78,22 @@ def placeholders(tool: str, result: Json, state: Json, before: Json) -> Json:
 def normal(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recorded state with lists for sets, which a recording has as text."""
     return {name: {key: _listed(key, value) for key, value in part.items()} for name, part in state.items()}
+
+
+def split_hidden(state: Mapping[str, Any]) -> tuple[JsonObject, JsonObject]:
+    """Return a state as a recording shows it, and the private attributes that it leaves out, each by class.
+
+    How hard the car's brake is pressed decides later calls, and no recorded patch holds it: a contract keeps it below
+    the class's own name for it.
+    """
+    shown, hidden = (
+        {
+            name: {key: value for key, value in part.items() if key.startswith("_") is wanted}
+            for name, part in state.items()
+        }
+        for wanted in (False, True)
+    )
+    return shown, hidden
 
 
 def _listed(key: str, value: Any) -> Any:

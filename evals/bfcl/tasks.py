@@ -13,6 +13,7 @@ from typing import Any
 
 from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.schemas.complaints import find_complaints
+from gecko_graph.schemas.findings import path_tokens
 from gecko_graph.state import JsonObject
 
 from ..harness import datasets
@@ -151,7 +152,7 @@ def for_truth(task: Task, turn: int, toolkit: Toolkit, spec_of: Callable[[str], 
 
 def widened(spec: ToolSpec, given: Sequence[JsonObject]) -> ToolSpec:
     """Return the tool with any value allowed for those arguments whose rule some given arguments break."""
-    wrong = {each["path"].removeprefix("$.") for args in given for each in find_complaints(spec, args)}
+    wrong = {token for args in given for each in find_complaints(spec, args) for token in path_tokens(each["path"])[:1]}
     if not wrong:
         return spec
     properties = {key: {} if key in wrong else rule for key, rule in spec.parameters["properties"].items()}

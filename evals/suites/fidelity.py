@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gecko_graph import GeckoContext, Toolkit, World
@@ -15,7 +16,7 @@ from gecko_graph.state import JsonObject
 from gecko_graph.task_state.patch import apply_patch, json_equal
 
 from ..bfcl.contracted import CLASSES, class_toolkit
-from ..bfcl.drawn import normal, placeholders
+from ..bfcl.drawn import normal, placeholders, split_hidden
 from ..bfcl.tasks import widened
 from ..harness.datasets import read_jsonl
 from ..harness.figures import Table, share
@@ -47,17 +48,20 @@ class Recorded(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """What became of a call in a `World`. `fails` also where the validator refused it."""
+    """What became of a call in a `World`. `fails` also where the validator refused it; `hidden` as `split_hidden`."""
 
     fails: bool
     rung: str
     result: Any
     after: JsonObject
+    hidden: JsonObject
     reason: str = ""
 
 
 def is_error(result: Any) -> bool:
-    """Return whether a result is an error in BFCL's words."""
+    """Return whether a result is an error in BFCL's words: an object with `error`, such an object or text in a list."""
+    if isinstance(result, list) and len(result) == 1:
+        return is_error(result[0]) or str(result[0]).startswith("Error: ")
     return isinstance(result, dict) and "error" in result
 
 
@@ -77,17 +81,25 @@ def recorded_calls(task: Mapping[str, Any]) -> Iterator[Recorded]:
             yield Recorded(step["class"], call["name"], call["args"], *states, step["result"], step["raised"])
 
 
-def simulated(toolkit: Toolkit, one: Recorded) -> Simulated:
-    """Answer a call in a world in the state before it; values that its document forbids reach the contract too."""
+def simulated(toolkit: Toolkit, one: Recorded, hidden: Mapping[str, JsonObject] = MappingProxyType({})) -> Simulated:
+    """Answer a call in a world in the state before it; values that its document forbids reach the contract too.
+
+    Args:
+        toolkit: The class's tools.
+        one: The call.
+        hidden: What the task's calls before have left that recordings do not show.
+    """
     if one.name in toolkit:
         toolkit = toolkit.replace(widened(toolkit[one.name], [one.args]))
-    world = World(toolkit, state=one.before, context=GeckoContext(semantic_validation=False))
+    before: JsonObject = {name: {**part, **hidden.get(name, {})} for name, part in one.before.items()}
+    world = World(toolkit, state=before, context=GeckoContext(semantic_validation=False))
     step = world.call({"name": one.name, "args": one.args})
+    after = split_hidden(world.state)
     if "outcome" not in step:
-        return Simulated(True, "validator", None, one.before, str(step["complaints"]))
+        return Simulated(True, "validator", None, *after, str(step["complaints"]))
     outcome = step["outcome"]
     reason = "; ".join(outcome.get("unclear", []))
-    return Simulated(outcome["status"] == "error", outcome["rung"], outcome["result"], world.state, reason)
+    return Simulated(outcome["status"] == "error", outcome["rung"], outcome["result"], *after, reason)
 
 
 def compared(one: Recorded, got: Simulated) -> JsonObject:
@@ -158,8 +170,12 @@ class Fidelity(Suite):
 
     def run_case(self, case: Case) -> JsonObject:
         """Answer its calls."""
-        calls = [one for one in recorded_calls(case.data) if one.kind in self._classes]
-        made = [compared(one, simulated(class_toolkit(one.kind), one)) for one in calls]
+        made, hidden = [], JsonObject()
+        for one in recorded_calls(case.data):
+            if one.kind in self._classes:
+                got = simulated(class_toolkit(one.kind), one, hidden)
+                hidden = got.hidden
+                made.append(compared(one, got))
         return {"calls": made, "rungs": dict(Counter(call["rung"] for call in made))}
 
     def tell(self, record: Record) -> str:

@@ -108,6 +108,28 @@ def test_forms_of_a_task_are_on_one_side():
     assert 80 < sum(side == {True} for side in sides) < 120
 
 
+def test_what_recordings_hide_carries_over_between_calls(compare):
+    keep = {"op": "add", "path": ["_last"], "value": "{{ args.n }}"}
+    answer = {"returns": {"sum": "{{ state.sum if state._last | default(0) == 2 else none }}"}}
+    code, differing, _, _ = compare(wrong("add", effects=[*RIGHT["add"]["effects"], keep]) | {"get": answer})
+    assert (code, differing) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("result", "fails"),
+    [
+        ({"error": 404}, True),
+        ([{"error": "log in"}], True),
+        (["Error: log in"], True),
+        ([], False),
+        (["a"], False),
+        ({"status": False}, False),
+    ],
+)
+def test_errors_in_the_classes_words(result, fails):
+    assert fidelity.is_error(result) is fails
+
+
 def test_an_unknown_class_is_refused(run, capsys):
     assert run(Fidelity, "--class", "Nothing") == 2
     assert "--class Nothing: expected one of GorillaFileSystem" in capsys.readouterr().err
