@@ -73,7 +73,7 @@ def _is_approved(console: Console) -> bool:
     if not sys.stdin.isatty() or not console.is_terminal:
         console.print(Text("no terminal to ask on; --yes approves the plan", "yellow"))
         return False
-    return console.input(QUESTION).strip().lower() in ("y", "yes")
+    return console.input(QUESTION, markup=False).strip().lower() in ("y", "yes")
 
 
 def _compare(output: dict[str, Any], service: OrderService, console: Console) -> int:

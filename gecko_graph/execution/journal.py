@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -11,6 +11,7 @@ from langgraph.config import get_config
 
 from ..models.work import Work
 from ..state import Call
+from ..turn import task_of
 from .records import ExecutedCall
 
 WAIT_S = 30.0
@@ -20,6 +21,10 @@ NOT_DURABLE = (
     "{tool} changes something, and the mark that it was started is in no checkpoint: after a crash it would not be "
     "known whether it ran. Give the agent, or the parent graph that it is embedded in, a checkpointer, and run it with "
     "durability='sync' or 'async', not 'exit'"
+)
+BEGUN_AGAIN = (
+    "a retry policy around the agent has begun this task again after it had made real calls: they would be made twice. "
+    "Take the policy away: the agent tries reads again by itself. invoke(None) on the thread goes on where it stopped"
 )
 
 
@@ -36,6 +41,31 @@ def look_for_mark() -> Work | None:
     if not isinstance(saver, BaseCheckpointSaver) or not own or known.get("__pregel_durability") == "exit":
         return None
     return Work(function=are_saved, args=(saver, str(known["thread_id"]), dict(own)), timeout_s=2 * WAIT_S)
+
+
+def look_for_earlier_tries(task: str) -> Work | None:
+    """Return the question whether this task has real calls already, of a run that was begun again within one node.
+
+    None where it was not begun again. LangGraph numbers the runs of an embedded graph that one task of its parent makes
+    (`agent:<task id>|1`): a retry policy there begins a new one, from nothing.
+    """
+    known = get_config()["configurable"]
+    first, _, number = known["checkpoint_ns"].rpartition("|")[0].rpartition("|")
+    if not number.isdecimal():
+        return None
+    namespaces = [first, *(f"{first}|{each}" for each in range(1, int(number)))]
+    given = (known["__pregel_checkpointer"], str(known["thread_id"]), namespaces, task)
+    return Work(function=was_begun_before, args=given, timeout_s=2 * WAIT_S)
+
+
+def was_begun_before(saver: BaseCheckpointSaver[Any], thread_id: str, namespaces: Sequence[str], task: str) -> bool:
+    """Return whether a run in one of the namespaces has made real calls for the same task."""
+    for namespace in namespaces:
+        kept = saver.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace}})
+        values = kept.checkpoint["channel_values"] if kept else {}
+        if values.get("journal") and task_of(values["messages"]) == task:
+            return True
+    return False
 
 
 def are_saved(saver: BaseCheckpointSaver[Any], thread_id: str, checkpoints: Mapping[str, str]) -> bool:

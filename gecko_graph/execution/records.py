@@ -124,6 +124,8 @@ class ExecutedCall(TypedDict):
     """Idempotency key: the same for every try of this call."""
     token: str
     """Of the process that marked it as started: another process that finds the mark cannot know whether it ran."""
+    mark: NotRequired[str]
+    """Of a call that changes something: the thread's checkpoint when the mark was found in the saver."""
     tries: int
     started_at: float
     ended_at: NotRequired[float]

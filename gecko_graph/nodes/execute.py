@@ -16,7 +16,7 @@ from ..events import event
 from ..execution.bindings import resolve
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
 from ..execution.decisions import ask_person, read_words
-from ..execution.journal import NOT_DURABLE, look_for_mark, unmade_entry
+from ..execution.journal import BEGUN_AGAIN, NOT_DURABLE, look_for_earlier_tries, look_for_mark, unmade_entry
 from ..execution.policy import ReviewPolicy, is_stricter
 from ..execution.preview import preview_digest
 from ..execution.records import Departure, ExecutedCall, Preview
@@ -31,6 +31,7 @@ from ..state import Call
 from ..threads import OTHER_RUN, look_for_other_runs
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
+from ..turn import task_of
 
 MOST_TRIES = 6
 """Tries of a call that can be made again: a read, or a write with an idempotency key."""
@@ -117,10 +118,16 @@ def call_tool(
     assert entry is not None
     tool = toolkit[entry["call"]["name"]]
     if not tool.trusted:
-        if entry["token"] not in fresh:
+        try:
+            fresh.remove(entry["token"])  # one step: of two runs that go on from one mark, one makes the call
+        except KeyError:
             return {"journal": [{**entry, "status": "in_doubt"}]}
-        yield from check_mark(tool)
-        fresh.discard(entry["token"])
+        known = max((each.get("mark", "") for each in state["journal"]), default="")
+        try:
+            entry = {**entry, "mark": (yield from check_mark(tool, known, task_of(state["messages"])))}
+        except GeckoError:
+            fresh.add(entry["token"])  # it was not made
+            raise
     answer, late = yield from tried(tool, entry, scope)
     made: ExecutedCall = {**entry, "status": answer.status, "result": answer.result, "by": "tool"}
     made |= {"status": "in_doubt"} if late and not tool.trusted else {"ended_at": time.time()}
@@ -128,13 +135,23 @@ def call_tool(
     return {"journal": [made]}
 
 
-def check_mark(tool: ToolSpec) -> Generator[list[Work], list[Reply], None]:
-    """Raise GeckoError unless the mark is in the saver, and this run is the only one that goes on from it."""
-    look, others = look_for_mark(), look_for_other_runs()
-    if look is None or not (yield [look])[0].value:
+def check_mark(tool: ToolSpec, known: str, task: str) -> Generator[list[Work], list[Reply], str]:
+    """Return the checkpoint that has the mark; raise GeckoError unless it is saved, and only this run goes on from it.
+
+    Args:
+        tool: The tool that is to be called.
+        known: The checkpoint of an earlier call, up to which no other run was found; empty before the first one.
+        task: The user's message.
+    """
+    look, others = look_for_mark(), look_for_other_runs(known)
+    if look is None or others is None or not (yield [look])[0].value:
         raise GeckoError(NOT_DURABLE.format(tool=tool.name))
-    if others and (yield [others])[0].value:
+    if (yield [others])[0].value:
         raise StateError(OTHER_RUN)
+    before = None if known else look_for_earlier_tries(task)
+    if before and (yield [before])[0].value:
+        raise StateError(BEGUN_AGAIN)
+    return str(others.args[2])
 
 
 def tried(

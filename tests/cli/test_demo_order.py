@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from gecko_graph.cli import main
+import pytest
+from rich.console import Console
+
+from gecko_graph.cli import main, order
 from gecko_graph.demo.service import OrderService
 
 
@@ -48,3 +51,12 @@ def test_a_service_that_does_something_else_is_told_apart(capsys, services, monk
     monkeypatch.setattr(OrderService, "state", lambda self: {"balance": 0.0})
     assert main(["demo", "order", "--yes"]) == 1
     assert "differs from the service's database" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("y", True), ("", False)])
+def test_on_a_terminal_it_says_what_can_be_answered(monkeypatch, typed, answer):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda: typed)
+    console = Console(file=io.StringIO(), force_terminal=True)
+    assert order._is_approved(console) is answer
+    assert "y/N" in console.file.getvalue()

@@ -1,0 +1,98 @@
+"""No real call is made twice: two runs on one mark, a parent's retry policy; and what the checks for it cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import RetryPolicy
+
+from gecko_graph import RehearsalState, create_gecko_agent
+from gecko_graph.errors import StateError
+from gecko_graph.models.ask import Reply, Work
+from gecko_graph.nodes import execute
+from gecko_graph.testing import recorded
+
+from .test_agent import PLAN, TASK, Shop, shop, thread
+
+__all__ = ["shop"]
+
+
+def test_of_two_runs_that_go_on_from_one_mark_one_makes_the_call(shop, monkeypatch):
+    monkeypatch.setattr(execute, "look_for_mark", lambda: Work(function=bool))
+    monkeypatch.setattr(execute, "look_for_other_runs", lambda known: Work(function=bool, args=("", "", "1")))
+    monkeypatch.setattr(execute, "look_for_earlier_tries", lambda task: None)
+    call = {"id": "1", "name": "order", "args": {"item": "pen", "quantity": 1}}
+    entry = {"call": call, "status": "started", "token": "t", "key": "k", "tries": 1}
+    state: Any = {"journal": [entry], "messages": [HumanMessage("order")]}
+    fresh, toolkit = {"t"}, shop.toolkit()
+    one, other = (execute.call_tool(state, None, toolkit=toolkit, fresh=fresh) for _ in range(2))
+    next(one)  # it looks for its mark
+    with pytest.raises(StopIteration) as end:
+        next(other)
+    assert end.value.value["journal"][0]["status"] == "in_doubt"
+    one.send([Reply(True, None)])
+    with pytest.raises(StateError):
+        one.send([Reply(True, None)])
+    assert fresh == {"t"}, "what was not made can be made"
+
+
+class FailingSaver(InMemorySaver):
+    """Fails once, when the first real result is kept."""
+
+    failed = False
+
+    def put_writes(self, config: Any, writes: Any, *args: Any, **kwargs: Any) -> None:
+        results = [value for channel, value in writes if channel == "journal" and isinstance(value, list)]
+        if not FailingSaver.failed and any(entry["status"] == "ok" for value in results for entry in value):
+            FailingSaver.failed = True
+            raise ConnectionError("the saver is down")
+        super().put_writes(config, writes, *args, **kwargs)
+
+
+def test_a_parents_retry_policy_repeats_no_real_call(shop, monkeypatch):
+    class Parent(RehearsalState):
+        checklist: list
+        execution: dict
+
+    monkeypatch.setattr(FailingSaver, "failed", False)
+    agent = create_gecko_agent(shop.toolkit(), models={"planner": recorded(planner=[PLAN])}, review="none")
+    builder = StateGraph(Parent)
+    builder.add_node("agent", agent, retry_policy=RetryPolicy(initial_interval=0.01, jitter=False))
+    builder.add_edge(START, "agent")
+    parent = builder.compile(checkpointer=FailingSaver())
+    with pytest.raises(StateError, match="retry policy"):
+        parent.invoke(TASK, thread())
+    assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
+    assert parent.invoke(None, thread())["execution"]["status"] == "done"
+    assert len(shop.calls) == 3
+
+
+class CountingSaver(InMemorySaver):
+    """Counts the checkpoints that are read."""
+
+    read = 0
+
+    def list(self, *args: Any, **kwargs: Any) -> Any:
+        for each in super().list(*args, **kwargs):
+            CountingSaver.read += 1
+            yield each
+
+
+def test_before_a_call_only_what_is_new_in_the_thread_is_looked_at(monkeypatch):
+    def count(calls: int) -> int:
+        monkeypatch.setattr(CountingSaver, "read", 0)
+        items = [f"pen{number}" for number in range(calls)]
+        plan = [{"call": "order", "args": {"item": item, "quantity": 1}} for item in items]
+        models = {"planner": recorded(planner=[[*plan, {"say": "Ordered."}]])}
+        agent = create_gecko_agent(Shop().toolkit(), models=models, review="none", checkpointer=CountingSaver())
+        checks = [{"description": "ordered", "check": f"state.orders | length == {calls}"}]
+        task = {**TASK, "messages": [("user", " ".join(["order 1", *items]))], "checklist": checks}
+        assert agent.invoke(task, thread())["execution"]["status"] == "done"
+        return CountingSaver.read
+
+    few, many = count(4), count(12)
+    assert many - few <= 8 * 4
