@@ -9,6 +9,7 @@ from pathlib import Path
 from gecko_graph import Toolkit
 
 from ..harness.datasets import ROOT
+from .mathematics import SIMULATED
 from .tasks import documents
 
 FILES = ROOT / "examples" / "files" / "files.openapi.yaml"
@@ -33,7 +34,8 @@ def class_toolkit(name: str) -> Toolkit:
     """
     if name == "GorillaFileSystem":
         return Toolkit.from_openapi(FILES).mount(name)
-    plain = Toolkit.from_tools(documents(name).values(), title=name)
+    simulate = SIMULATED if name == "MathAPI" else None
+    plain = Toolkit.from_tools(documents(name).values(), simulate=simulate, title=name)
     file = FOLDER / f"{name}.yaml"
     return plain.with_contracts(file, at=name) if file.is_file() else plain
 

@@ -40,6 +40,7 @@ class Recorded(NamedTuple):
     after: JsonObject
     result: Any
     raised: str | None
+    has_leaked: bool = False
 
     @property
     def fails(self) -> bool:
@@ -78,7 +79,23 @@ def recorded_calls(task: Mapping[str, Any]) -> Iterator[Recorded]:
         if step["class"] is not None:
             call = step["call"]
             states = normal(before), normal(world)
-            yield Recorded(step["class"], call["name"], call["args"], *states, step["result"], step["raised"])
+            one = Recorded(step["class"], call["name"], call["args"], *states, step["result"], step["raised"])
+            yield without_leaks(one)
+
+
+def without_leaks(one: Recorded) -> Recorded:
+    """Return a recorded `post_tweet` with nothing in the lists that it was not given.
+
+    Their defaults are lists that Python makes once: what `mention` adds to one stood in later tasks' tweets, too.
+    """
+    missing = [key for key in ("tags", "mentions") if key not in one.args]
+    if one.name != "post_tweet" or one.fails or not any(one.result[key] for key in missing):
+        return one
+    empty: JsonObject = {key: [] for key in missing}
+    twitter = one.after[one.kind]
+    tweets = {**twitter["tweets"], str(one.result["id"]): {**one.result, **empty}}
+    after = {**one.after, one.kind: {**twitter, "tweets": tweets}}
+    return one._replace(result={**one.result, **empty}, after=after, has_leaked=True)
 
 
 def simulated(toolkit: Toolkit, one: Recorded, hidden: Mapping[str, JsonObject] = MappingProxyType({})) -> Simulated:
@@ -170,13 +187,13 @@ class Fidelity(Suite):
 
     def run_case(self, case: Case) -> JsonObject:
         """Answer its calls."""
-        made, hidden = [], JsonObject()
+        made, hidden, leaks = [], JsonObject(), 0
         for one in recorded_calls(case.data):
             if one.kind in self._classes:
                 got = simulated(class_toolkit(one.kind), one, hidden)
-                hidden = got.hidden
+                hidden, leaks = got.hidden, leaks + one.has_leaked
                 made.append(compared(one, got))
-        return {"calls": made, "rungs": dict(Counter(call["rung"] for call in made))}
+        return {"calls": made, "leaks": leaks, "rungs": dict(Counter(call["rung"] for call in made))}
 
     def tell(self, record: Record) -> str:
         """Return how many of its calls are the same."""
@@ -194,6 +211,8 @@ class Fidelity(Suite):
         ]
         shown = Counter(call["difference"] for call in parts.get(WRITTEN_WITH, []) if call["difference"])
         lines = [f"{n} times: {text}" for text, n in shown.most_common(self.options.own.differences)]
+        if leaks := sum(record.values["leaks"] for record in records if record.done):
+            lines.append(f"{leaks} recorded tweets held what other tasks had put into a shared default: taken out")
         return Summary(tables, list(expected(parts.get(KEPT_OUT, []))), lines)
 
 

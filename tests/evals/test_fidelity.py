@@ -159,6 +159,17 @@ def test_drawn_values_compare_by_place_and_shape(other, same):
     assert (placeholders("send_message", *other, BEFORE) == real) is same
 
 
+def test_what_a_shared_default_brought_from_another_task_is_taken_out():
+    tweet = {"id": 3, "username": "a", "content": "b", "tags": [], "mentions": ["c"]}
+    after = {"TwitterAPI": {"tweets": {"3": tweet}, "tweet_counter": 4}}
+    one = fidelity.Recorded("TwitterAPI", "post_tweet", {"content": "b", "tags": []}, {}, after, tweet, None)
+    clean = fidelity.without_leaks(one)
+    assert clean.has_leaked
+    assert clean.result == clean.after["TwitterAPI"]["tweets"]["3"] == {**tweet, "mentions": []}
+    given = one._replace(args={**one.args, "mentions": ["c"]})
+    assert fidelity.without_leaks(given) is given
+
+
 def test_only_the_tool_that_draws_has_placeholders():
     one, other = (placeholders("view_messages", *drew(n, [n]), BEFORE) for n in (12345, 54321))
     assert one != other

@@ -5,6 +5,7 @@
 | `at(document, path[, default])` | what is at a path: a list of keys and indexes, lists in it spliced in |
 | `walk(document)` | everything below, in document order, as objects `path`, `key`, `value` |
 | `zip(list, ...)` | lists of the first items, the second items, ..., as many as the shortest has |
+| `object(pairs)` | an object of a list of keys with values: `[["a", 1], ["b", 2]]` |
 | `index(list, value)` | where a value is first found in a list or a text; undefined where it is not |
 | `range([start,] stop[, step])` | whole numbers |
 | `new_id([prefix])` | an identifier from the seed and the call: the same in every run, a new one each time |
@@ -99,6 +100,19 @@ def zip_lists(scope: Scope, *lists: Any) -> list[Json]:
     return [list(row) for row in zip(*checked, strict=False)]
 
 
+def to_object(scope: Scope, pairs: Any) -> dict[str, Json]:
+    """Return an object of a list of `[key, value]`; a whole number as a key becomes text. Raises Fault."""
+    rows = a_list(pairs, "object")
+    scope.take_items(2 * len(rows) + 1)
+    found: dict[str, Json] = {}
+    for row in rows:
+        scope.tick()
+        if not isinstance(row, list) or len(row) != 2:
+            raise Fault("object needs a list of [key, value]")
+        found[str(row[0]) if type(row[0]) is int else a_text(row[0], "a key")] = given(row[1])
+    return found
+
+
 def index(scope: Scope, values: Any, value: Any) -> Any:
     """Return the first index of `value` in a list or a text; undefined where it is absent. Raises Fault."""
     missing = Missing("the index of what is not there")
@@ -155,6 +169,7 @@ FUNCTIONS: dict[str, Function] = {
     "at": at,
     "walk": walk,
     "zip": zip_lists,
+    "object": to_object,
     "index": index,
     "range": whole_numbers,
     "new_id": new_id,

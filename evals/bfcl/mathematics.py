@@ -1,0 +1,55 @@
+"""What BFCL's mathematical tools answer where plain arithmetic does not do: pure functions, for the rung `python`.
+
+What they refuse stands in `contracts/MathAPI.yaml`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Context, Decimal
+from importlib import import_module
+from typing import Any
+
+from gecko_graph.state import JsonObject
+
+UNITS = {"km": 1000, "m": 1, "cm": 0.01, "mm": 0.001, "um": 1e-6, "nm": 1e-9}
+
+
+def logarithm(state: JsonObject, value: Any, base: Any, precision: Any) -> JsonObject:
+    """Return a logarithm, as text with so many digits."""
+    context = import_module("mpmath").MPContext()
+    context.dps = precision
+    return {"result": str(context.log(value) / context.log(base))}
+
+
+def standard_deviation(state: JsonObject, numbers: Sequence[float]) -> JsonObject:
+    """Return the deviation of a whole population."""
+    mean = sum(numbers) / len(numbers)
+    return {"result": math.sqrt(sum((each - mean) ** 2 for each in numbers) / len(numbers))}
+
+
+def si_unit_conversion(state: JsonObject, value: float, unit_in: str, unit_out: str) -> JsonObject:
+    """Return a length in another unit: first in metres."""
+    return {"result": value * UNITS[unit_in] * (1 / UNITS[unit_out])}
+
+
+def power(state: JsonObject, base: float, exponent: float) -> JsonObject:
+    """Return a power."""
+    return {"result": base**exponent}
+
+
+def square_root(state: JsonObject, number: float, precision: int) -> JsonObject:
+    """Return a root, as text with so many digits."""
+    return {"result": str(Decimal(number).sqrt(Context(prec=precision)))}
+
+
+def round_number(state: JsonObject, number: float, decimal_places: int = 0) -> JsonObject:
+    """Return a rounded number."""
+    return {"result": round(number, decimal_places)}
+
+
+SIMULATED: Mapping[str, Callable[..., JsonObject]] = {
+    each.__name__: each
+    for each in (logarithm, standard_deviation, si_unit_conversion, power, square_root, round_number)
+}
