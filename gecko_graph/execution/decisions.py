@@ -20,8 +20,8 @@ from ..task_state.digest import check_json, clone
 from ..toolkit import Toolkit
 
 NO_SAVER = (
-    "the review pauses the run, which needs a checkpointer: create_gecko_agent(..., checkpointer=InMemorySaver()), or "
-    "a parent graph compiled with one; review='none' with tools that only read needs none"
+    "the review pauses the run, which needs a checkpointer: pass checkpointer=InMemorySaver() where the agent is made, "
+    "or compile its parent graph with one; review='none' with tools that only read needs none"
 )
 DECISIONS = ("approve", "edit", "reject", "respond")
 

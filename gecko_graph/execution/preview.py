@@ -10,9 +10,9 @@ from typing import cast
 from langchain_core.messages import AnyMessage
 
 from ..errors import PatchConflict
-from ..models.formatting import cut, format_change, format_json, one_line
+from ..models.formatting import cut, format_change, format_complaint, format_json, one_line
 from ..schemas.findings import path_tokens, value_at
-from ..state import VERSION, Call, Json, JsonObject, Outcome, Patch, Rehearsal, Step
+from ..state import VERSION, Call, Json, JsonObject, Patch, Rehearsal, Step
 from ..task_state.digest import digest
 from ..task_state.patch import fold_patches
 from ..toolkit import Toolkit
@@ -56,36 +56,40 @@ def make_preview(
             continue
         made_up = [each for each in rehearsal["verdict"].get("made_up", []) if each["call"] == call["id"]]
         rests = results.find(call, origins, {each["argument"] for each in made_up})
-        outcome, reads = steps[call["id"]]["outcome"], reads | {*rests.reads.values()}
-        planned: PlannedCall = {
-            "call": call,
-            "effect": toolkit[call["name"]].effect or "unknown",
-            "predicted": predict(outcome),
-            "bindings": rests.bindings,
-            "ambiguous": rests.ambiguous,
-            "expects": rests.expects,
-            "made_up": [each for each in made_up if each["argument"] not in rests.arguments],
-            "unclear": outcome.get("unclear", []),
-            "rehearse_after": False,
-            "review": "allow",
-            "reason": "",
-        }
-        calls.append(planned)
+        reads |= {*rests.reads.values()}
+        planned = plan_call(steps[call["id"]], toolkit)
+        planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
+        calls.append({**planned, "made_up": [each for each in made_up if each["argument"] not in rests.arguments]})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
 
 
-def predict(outcome: Outcome) -> Prediction:
-    """Return what a simulated outcome predicts of the real one."""
-    prediction: Prediction = {
-        "status": outcome["status"],
-        "result": outcome["result"],
-        "rung": outcome["rung"],
-        "patch": outcome["patch"] or [],
+def plan_call(step: Step, toolkit: Toolkit) -> PlannedCall:
+    """Return a simulated step as a call that is to be made, whose arguments rest on nothing but themselves."""
+    call = step["call"]
+    return {
+        "call": call,
+        "effect": toolkit[call["name"]].effect or "unknown",
+        "predicted": predict(step),
+        "bindings": [],
+        "ambiguous": [],
+        "made_up": [],
+        "unclear": step["outcome"].get("unclear", []) if "outcome" in step else [],
+        "rehearse_after": False,
+        "review": "allow",
+        "reason": "",
     }
-    marks = {key: outcome[key] for key in ("observed", "stale") if outcome.get(key)}
-    return cast("Prediction", {**prediction, **marks})
+
+
+def predict(step: Step) -> Prediction:
+    """Return what a simulated step predicts of the real call."""
+    if "outcome" not in step:
+        why = "; ".join(format_complaint(each) for each in step["complaints"])
+        return {"status": "error", "result": why, "rung": "validator", "patch": []}
+    outcome = step["outcome"]
+    fields = {key: outcome[key] for key in ("status", "result", "rung")} | {"patch": outcome["patch"] or []}
+    return cast("Prediction", fields | {key: outcome[key] for key in ("observed", "stale") if outcome.get(key)})
 
 
 def finish_preview(

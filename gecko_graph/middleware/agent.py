@@ -31,7 +31,7 @@ from ..errors import GeckoError, StateError
 from ..events import event
 from ..execution.decisions import ask_person
 from ..execution.policy import ReviewPolicy
-from ..execution.preview import describe_calls
+from ..execution.preview import describe_calls, predict
 from ..execution.records import ExecutedCall
 from ..models.factory import ModelLike
 from ..models.usage import add_usage
@@ -335,10 +335,7 @@ class GeckoMiddleware(AgentMiddleware):
     def _predicted(self, request: Any) -> Any:
         """Return what was simulated of a real call, in `shadow`."""
         step = _rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
-        if step is None or "outcome" in step:
-            return step["outcome"] if step else None
-        why = build_message(request.tool_call, step).text
-        return {"status": "error", "result": why, "rung": "validator", "patch": []}
+        return predict(step) if step else None
 
     def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: _Live) -> Any:
         """Return the real result with its marks, and the update that books it."""

@@ -10,9 +10,9 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from ..errors import GeckoError
 from ..execution.policy import ReviewPolicy
-from ..execution.preview import finish_preview, predict
-from ..execution.records import PlannedCall, Prediction, Preview
-from ..models.formatting import cut, format_complaint, format_steps
+from ..execution.preview import finish_preview, plan_call
+from ..execution.records import Preview
+from ..models.formatting import cut, format_steps
 from ..models.prompts import fence
 from ..state import JsonObject, Rehearsal, Step
 from ..toolkit import Toolkit
@@ -77,30 +77,8 @@ def build_preview(steps: Sequence[Step], state: JsonObject, toolkit: Toolkit, po
         toolkit: The tools.
         policy: Which calls are reviewed.
     """
-    calls: list[PlannedCall] = [
-        {
-            "call": step["call"],
-            "effect": toolkit[step["call"]["name"]].effect or "unknown",
-            "predicted": _predict(step),
-            "bindings": [],
-            "ambiguous": [],
-            "made_up": [],
-            "unclear": step["outcome"].get("unclear", []) if "outcome" in step else [],
-            "rehearse_after": False,
-            "review": "allow",
-            "reason": "",
-        }
-        for step in steps
-        if step["call"]["name"] in toolkit
-    ]
+    calls = [plan_call(step, toolkit) for step in steps if step["call"]["name"] in toolkit]
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
-
-
-def _predict(step: Step) -> Prediction:
-    if "outcome" in step:
-        return predict(step["outcome"])
-    why = "; ".join(format_complaint(each) for each in step["complaints"])
-    return {"status": "error", "result": why, "rung": "validator", "patch": []}
 
 
 def as_guidance(run: Mapping[str, Any], *, budget: int = GUIDANCE_CHARS) -> HumanMessage:

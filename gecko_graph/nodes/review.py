@@ -15,7 +15,7 @@ from ..execution.policy import ReviewPolicy
 from ..execution.preview import apply_prediction, describe_calls, finish_preview, predict, preview_digest
 from ..execution.records import Ambiguous, Binding, Departure, Effect, PlannedCall, Preview
 from ..models.ask import AnyAsk, Reply
-from ..models.formatting import cut, format_call, format_complaint, format_json, format_steps
+from ..models.formatting import cut, format_call, format_json, format_steps
 from ..models.node import NodeScope
 from ..schemas.findings import value_at
 from ..state import VERSION, Call, Json, Outcome, Step
@@ -160,10 +160,8 @@ def renew(
         "expects": holds,
         "ambiguous": [*planned["ambiguous"], *lost],
     }
-    if "outcome" in step:
-        return {**renewed, "predicted": predict(step["outcome"]), "unclear": step["outcome"].get("unclear", [])}
-    why = "; ".join(format_complaint(each) for each in step["complaints"])
-    return {**renewed, "predicted": {"status": "error", "result": why, "rung": "validator", "patch": []}}
+    unclear = step["outcome"].get("unclear", []) if "outcome" in step else renewed["unclear"]
+    return {**renewed, "predicted": predict(step), "unclear": unclear}
 
 
 def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:
