@@ -33,6 +33,7 @@ from .nodes.execute import begin_call, call_tool, resolve_doubt
 from .nodes.rehearse import rehearse_node
 from .nodes.review import review as review_plan
 from .nodes.sync import sync
+from .retrieval.index import ToolIndex
 from .simulation.ladder import rungs_of
 from .simulation.rung import Rung
 from .state import Role
@@ -53,6 +54,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     rungs: Iterable[Rung] = (),
     prompts: str | Path | None = None,
     timeout_s: float | None = None,
+    index: ToolIndex | None = None,
 ) -> Gecko:
     """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
 
@@ -69,6 +71,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
         rungs: Who else may answer a simulated call, as for `create_gecko`.
         prompts: A folder with prompts of your own.
         timeout_s: Seconds that a model given as text may take for a reply.
+        index: Finds tools where there are more than `context.max_tools`, as for `create_gecko`.
 
     Returns:
         A graph from `{"messages", "task_state"}` to `{"messages", "rehearsal", "execution", "task_state"}`. A review
@@ -86,7 +89,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     bound = Models.bind(model, models, base_url=base_url, prompts=prompts, timeout_s=timeout_s)
     rungs = tuple(rungs)
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
-    gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs)
+    gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index)
     node = partial(as_node, models=bound, default=knobs, book=book_turn)
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     fresh: set[str] = set()

@@ -247,6 +247,8 @@ class GeckoState(TypedDict, total=False):
     """`bootstrapper`: digest of the checklist that a parent graph gave."""
     ledger: Annotated[Ledger, book]
     """`bootstrapper` opens it; every node that asks a model books on it."""
+    shown: list[str] | None
+    """`bootstrapper`: names of the tools that fit the turn; None where all tools are shown."""
     round: int
     """`start_round`: 0 for the first."""
     lesson: Lesson | None
@@ -312,6 +314,12 @@ class AttemptState(TypedDict, total=False):
     """Input; every node that asks a model."""
     usage: Annotated[Usage, add_usage]
     """Every node that asks a model."""
+    shown: list[str] | None
+    """Input: the tools that fit the turn, and those that it has called; then `planner`: what it finds and calls."""
+    searches: int
+    """`planner`: searches for tools, each answered by a message of the trace."""
+    searching: Annotated[bool, EphemeralValue(bool)]
+    """`planner`: True after a message that only searched, gone after the next superstep."""
     answer: str
     """`planner`."""
     stop_reason: str
@@ -324,6 +332,12 @@ class Pending(TypedDict):
     """What the attempt's routers read: a router is passed the keys of its annotation, and each costs time."""
 
     pending: list[Call]
+
+
+class Planned(Pending):
+    """What the router after `planner` reads."""
+
+    searching: NotRequired[bool]
 
 
 class Over(TypedDict):

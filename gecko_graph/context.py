@@ -41,6 +41,10 @@ class GeckoContext(BaseModel):
         description="Tools that the task state does not admit, whatever their arguments: noted for the planner, "
         "left out of its tools, or also left out and refused where that cannot be evaluated.",
     )
+    max_tools: int = Field(
+        default=64, ge=1, description="Tools that the planner is shown at most; of more it is shown those that fit."
+    )
+    top_k: int = Field(default=10, ge=1, description="Tools that are found for a task, or by a search.")
     ladder: tuple[str, ...] = Field(
         default=LADDER, min_length=1, description="Names of the rungs that may answer a call, best first."
     )

@@ -8,7 +8,7 @@ gecko:    START ── bootstrapper ── start_round ─┬─ attempt ──�
                                        └───────────────────── retry ────────────────┘
 
 attempt:  START ── begin ── planner ──(no calls)── END
-                              ▲  │ calls
+               searched again ▲  │ calls
                   complaints  │  ▼
                               ├─ validator ── simulator ── state_updater ─┐
                               └──────────────────▲────────(calls left)────┘
@@ -30,7 +30,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Send
 
-from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
+from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending, Planned
 from .context import GeckoContext
 from .errors import GeckoError
 from .models.factory import Models
@@ -45,6 +45,8 @@ from .nodes.rounds import decide, finish, start_round
 from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
 from .nodes.validator import validator
+from .retrieval.index import ToolIndex
+from .retrieval.search import ToolSearch
 from .simulation.contract import find_gated
 from .simulation.ladder import check_rungs, ladder_of, rungs_of
 from .simulation.rung import Rung
@@ -73,6 +75,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     rungs: Iterable[Rung] = (),
     prompts: str | Path | None = None,
     timeout_s: float | None = None,
+    index: ToolIndex | None = None,
 ) -> Gecko:
     """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
 
@@ -89,6 +92,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
             them; one with the name of a built-in rung replaces it.
         prompts: A folder with prompts of your own: `judge.md` takes the place of the judge's, and so on.
         timeout_s: Seconds that a model given as text may take for a reply.
+        index: Finds tools where there are more than `context.max_tools`; one by their words if left out.
 
     Returns:
         A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
@@ -100,7 +104,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     """
     knobs = check_setup(toolkit, context)
     bound = Models.bind(model, models, base_url=base_url, prices=prices, prompts=prompts, timeout_s=timeout_s)
-    return compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs)
+    return compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs, index=index)
 
 
 def compose(
@@ -111,6 +115,7 @@ def compose(
     checkpointer: Checkpointer = None,
     replace: Mapping[str, NodeFunction] = NOTHING,
     rungs: Iterable[Rung] = (),
+    index: ToolIndex | None = None,
 ) -> Gecko:
     """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations.
 
@@ -118,11 +123,12 @@ def compose(
         GeckoError: `replace` names a node that neither graph has; or the context's ladder an unknown rung.
     """
     rungs = check_rungs(rungs)
-    attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs)
+    search = ToolSearch(toolkit, index, default)
+    attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs, search=search)
     inventing = {name for name, rung in rungs_of(rungs).items() if rung.invents}
     node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
-    builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit), opens_turn=True))
+    builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
     builder.add_node("checklist", node(partial(checklist, toolkit=toolkit)))
     builder.add_node("start_round", node(start_round))
     builder.add_node("attempt", attempt_node(attempt, default))
@@ -152,6 +158,7 @@ def create_attempt(
     *,
     replace: Mapping[str, NodeFunction] = NOTHING,
     rungs: Iterable[Rung] = (),
+    search: ToolSearch | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the attempt graph; it uses its caller's checkpointer."""
     by_name = rungs_of(rungs)
@@ -161,7 +168,7 @@ def create_attempt(
     builder = StateGraph(AttemptState, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=by_name)))
     asking = partial(planner, tools=tools, resolve=resolve, prompts=models.prompts, gated=find_gated(toolkit))
-    builder.add_node("planner", node(asking))
+    builder.add_node("planner", node(partial(asking, search=search)))
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
     builder.add_node("simulator", node(partial(simulator, toolkit=toolkit, rungs=by_name)))
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
@@ -192,9 +199,9 @@ def after_decide(state: Over) -> Literal["retry", "finish"]:
     return "finish" if state["over"] else "retry"
 
 
-def after_planner(state: Pending) -> Literal["validator", "__end__"]:
-    """Return the next node: without calls the planner has answered, or the attempt was stopped."""
-    return "validator" if state["pending"] else "__end__"
+def after_planner(state: Planned) -> Literal["validator", "planner", "__end__"]:
+    """Return the next node: without calls the planner has searched, or answered, or the attempt was stopped."""
+    return "validator" if state["pending"] else "planner" if state.get("searching") else "__end__"
 
 
 def after_validator(state: Pending) -> Literal["simulator", "planner"]:

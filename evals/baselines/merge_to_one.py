@@ -16,7 +16,7 @@ from langgraph.types import Checkpointer
 from gecko_graph.channels import AttemptState
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
-from gecko_graph.models.ask import PlannerAsk, Reply
+from gecko_graph.models.ask import AnyAsk, Reply
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import NodeScope
 from gecko_graph.models.prompts import Prompts
@@ -53,7 +53,7 @@ def merged(
     tools: Sequence[JsonObject],
     resolve: Callable[[str], str],
     prompts: Prompts,
-) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Run the planner with the merged prompt behind the conversation's own system messages."""
     changed: Any = {**state, "conversation": [SystemMessage(PROMPT), *state["conversation"]]}
     return (yield from planner(changed, scope, tools=tools, resolve=resolve, prompts=prompts))

@@ -58,6 +58,8 @@ knobs (--set KEY=VALUE, as often as you like; the default in brackets):
   tool_timeout_s       seconds that one Python tool may take to answer (30.0)
   semantic_validation  ask a model about arguments whose meaning no rule decides (true)
   planner_view         the planner sees what real tools show: tools; or the state as well: summary (tools)
+  max_tools            tools that the planner is shown at most; of more it is shown those that fit (64)
+  top_k                tools that are found for a task, or by one search (10)
   gate                 tools that the state does not admit: note, mask (not offered) or strict (note)
   ladder               who may answer a call, best first ([real, contract, python, example, model, schema])
   reads                whether real tools answer reads that are stated to be such: simulated or real (simulated)

@@ -23,6 +23,7 @@ from ..models.formatting import cut
 from ..models.memory import recall_calls
 from ..models.node import NodeScope
 from ..models.usage import total
+from ..retrieval.search import MOST_SEARCHES
 from ..simulation.ladder import RUNGS, Rungs, ladder_of
 from ..simulation.observed import observed_state
 from ..state import VERSION, Stop, UnjudgedAttempt
@@ -148,7 +149,7 @@ def prepare_run(
     context = context_of(get_runtime().context, default)
     number = state.get("number") or next_attempt(state)
     own: RunnableConfig = {
-        "recursion_limit": cycle * (context.max_steps + SPARE_CALLS),
+        "recursion_limit": cycle * (context.max_steps + SPARE_CALLS) + MOST_SEARCHES,
         "run_name": f"attempt {number}",
     }
     return build_input(state, number, context), {**config, **own}
@@ -184,6 +185,7 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
         "conversation": recall_calls(messages),
         "lesson": state["lesson"],
         "replayed": state.get("replayed") or [],
+        "shown": carry_shown(state),
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
         "width": state["width"],
         "deadline": deadline,
@@ -192,6 +194,13 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
         "asked": ledger["asked"],
         "ledger_turn": ledger["turn"],
     }
+
+
+def carry_shown(state: GeckoState) -> list[str] | None:
+    """Return the tools that fit the turn, and those that it has called so far; None where all tools are shown."""
+    shown = state.get("shown")
+    made = [*(state.get("replayed") or []), *(step for each in state.get("attempts") or [] for step in each["steps"])]
+    return None if shown is None else list(dict.fromkeys([*shown, *(step["call"]["name"] for step in made)]))
 
 
 def build_record(state: AttemptState) -> UnjudgedAttempt:

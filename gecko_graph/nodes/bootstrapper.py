@@ -7,13 +7,14 @@ from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Overwrite
 
 from ..channels import GeckoState, Ledger
 from ..context import GeckoContext
 from ..errors import StateError
 from ..events import event
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import AnyAsk, Ask, Reply, Where
 from ..models.formatting import (
     cut,
     format_conversation,
@@ -22,26 +23,31 @@ from ..models.formatting import (
     format_tool_lines,
     join_lines,
     share_budget,
+    text_of,
 )
 from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
+from ..retrieval.search import ToolSearch
 from ..simulation.trial import try_contracts
 from ..state import ChecklistItem, JsonObject, SupposedState
 from ..task_state.digest import check_json, clone, digest
 from ..task_state.patch import pointer
 from ..toolkit import Toolkit, ToolSpec
+from ..toolkit.brief import pick_tools
 from ..turn import earlier, human_turns, next_turn, read_checklist, task_of
 from ..view.view import focus_words, view
 
 RUNTIME = "runtime_state"
 """The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
 
+NEED_CHARS = 500
+
 
 def bootstrapper(
-    state: GeckoState, scope: NodeScope, *, toolkit: Toolkit
-) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
-    """Make the state whole, and clear what belongs to the turn before.
+    state: GeckoState, scope: NodeScope, *, toolkit: Toolkit, search: ToolSearch | None = None
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
+    """Choose the tools that fit where there are too many, make the state whole, clear what belongs to the turn before.
 
     Raises:
         StateError: The given task state is not a JSON object.
@@ -55,6 +61,8 @@ def bootstrapper(
     if not isinstance(given, dict):
         raise StateError(f"task_state: expected a JSON object (a dict with text keys), got {type(given).__name__}")
     check_json(given, what="task_state")
+    tools = yield from find_tools(state, task, scope, toolkit, search)
+    toolkit = toolkit if tools is None else Toolkit(pick_tools(toolkit, tools), lets=toolkit.lets)
     whole, unclear = clone(given), list[str]()
     if not is_whole(given, toolkit) and scope.has_model("bootstrapper"):
         whole, unclear = yield from complete_state(
@@ -77,6 +85,7 @@ def bootstrapper(
         "supposed": supposed,
         "supposed_state": shown if supposed else None,
         "ledger": ledger,
+        "shown": tools,
         "round": -1,
         "lesson": going_on["lesson"] if going_on else None,
         "replayed": going_on["steps"] if going_on else [],
@@ -102,9 +111,28 @@ def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[Checklis
     return items, mark, ""
 
 
+def find_tools(
+    state: GeckoState, task: str, scope: NodeScope, toolkit: Toolkit, search: ToolSearch | None
+) -> Generator[list[AnyAsk], list[Reply], list[str] | None]:
+    """Return the names of the tools that fit the task, then of those that the conversation calls; None for all.
+
+    The last human turn before the task is part of the need: "yes, do it" names none.
+    """
+    if search is None or not search.is_needed(scope.context):
+        return None
+    before = earlier(state["messages"])
+    asked = [cut(text_of(each), budget=NEED_CHARS) for each in before if isinstance(each, HumanMessage)][-1:]
+    found = yield from search.find(
+        "\n".join([cut(task, budget=4 * NEED_CHARS), *asked]), scope.context.top_k, scope.context
+    )
+    calls = [call for each in reversed(before) if isinstance(each, AIMessage) for call in each.tool_calls]
+    called = dict.fromkeys(toolkit.resolve(call["name"]) for call in calls)
+    return list(dict.fromkeys([*found, *(name for name in called if name in toolkit)]))[: scope.context.max_tools]
+
+
 def complete_state(
     given: JsonObject, ask: Ask, toolkit: Toolkit, scope: NodeScope
-) -> Generator[list[Ask], list[Reply], tuple[JsonObject, list[str]]]:
+) -> Generator[list[AnyAsk], list[Reply], tuple[JsonObject, list[str]]]:
     """Return the state with what a model adds, and why contracts still cannot be evaluated on it.
 
     A domain that is made up is tried; where contracts cannot be evaluated on it the model is asked once more.

@@ -14,7 +14,7 @@ from ..models.node import NodeScope
 from ..models.roles import Checklist
 from ..state import ChecklistItem
 from ..toolkit import Toolkit
-from ..toolkit.brief import format_tools
+from ..toolkit.brief import format_tools, pick_tools
 from ..turn import earlier, human_turns, task_of
 from ..view.view import focus_words
 
@@ -56,7 +56,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
             "task": cut(task, budget=budget),
             "conversation": format_conversation(earlier(messages), budget=budget // 2),
             "policy": format_policy(messages, budget=budget // 2),
-            "tools": format_tools(toolkit, focus=focus),
+            "tools": format_tools(pick_tools(toolkit, state.get("shown")), focus=focus),
         },
         reply=Checklist,
         where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),

@@ -17,14 +17,16 @@ from ..context import GeckoContext
 from ..contracts.admissible import Admissibility
 from ..errors import ModelError
 from ..events import event
-from ..models.ask import PlannerAsk, Reply, Where
+from ..models.ask import AnyAsk, PlannerAsk, Reply, Where
 from ..models.conversation import build_conversation, merge_neighbours, replace_calls
 from ..models.formatting import cut, join_lines, one_line, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence, variables_of
+from ..retrieval.search import ToolSearch
 from ..simulation.contract import find_closed
 from ..state import Call, JsonObject, Step, Stop, StopCode
 from ..task_state.clock import clock
+from ..toolkit.brief import pick_tools
 from ..toolkit.check import LONGEST_ID, LONGEST_NAME
 from ..toolkit.names import valid_name
 from ..toolkit.spec import ToolSpec
@@ -49,7 +51,8 @@ def planner(
     resolve: Callable[[str], str],
     prompts: Prompts,
     gated: Sequence[ToolSpec] = (),
-) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
+    search: ToolSearch | None = None,
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Ask for the next calls, or end the attempt with its reason.
 
     After the last call that `max_steps` allows the planner is asked once more, for its answer.
@@ -61,6 +64,7 @@ def planner(
         resolve: From the name that the model was shown to the tool's own.
         prompts: The prompts, one of them the planner's.
         gated: The tools that a task state may not admit, whatever their arguments.
+        search: Shows some of very many tools, and answers searches for others.
 
     Raises:
         ModelError: The planner has no model.
@@ -73,14 +77,14 @@ def planner(
     if len(find_refused_run(trace)) >= MOST_REFUSED:
         return stop("repeated_calls", f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
     steps = state.get("steps", [])
-    # beside one message a step, the trace holds the planner's own, and one with what was done before the attempt
-    step = len(trace) - len(steps) - bool(state.get("replayed"))
+    shown, searches = state.get("shown"), state.get("searches", 0)
+    search = None if shown is None else search
+    # beside one message a step and a search, the trace holds the planner's own, and one with what was done before
+    step = len(trace) - len(steps) - bool(state.get("replayed")) - searches
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
-    seed, steps = scope.context.seed, state.get("steps", [])
-    closed = find_closed(gated, state["task_state"], seed=seed, steps=steps) if gated else {}
-    masked = {name for name, found in closed.items() if is_masked(found, scope.context)}
-    bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
-    messages = build_messages(state, scope.context, prompts, format_closed(closed, masked, scope.context))
+    given = search.bind(shown or (), searches) if search else tools
+    bound, note = bind_tools(state, scope.context, given, resolve, pick_tools(gated, shown))
+    messages = build_messages(state, scope.context, prompts, note)
     (reply,) = yield [PlannerAsk(messages=messages, tools=bound, where=where)]
     if not isinstance(reply.value, AIMessage):
         return stop("planner_failed", f"the planner did not answer: {reply.failure}")
@@ -92,10 +96,30 @@ def planner(
     room = scope.context.max_steps - len(steps)
     if room <= 0:
         return stop("max_steps", f"max_steps: {scope.context.max_steps} calls were made")
-    pending: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls[:room]]
+    pending: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls]
+    searched = (yield from search.answer(pending, shown or (), searches, scope.context)) if search else None
+    pending, found = searched or (pending, {"trace": []})
+    pending = pending[:room]
     for call in pending:
         scope.emit(event("gecko.call", attempt=state["number"], call=call))
-    return {"trace": [replace_calls(message, message.tool_calls[:room])], "pending": pending}
+    kept = {call["id"] for call in pending} | {each.tool_call_id for each in found["trace"]}
+    message = replace_calls(message, [each for each in message.tool_calls if each["id"] in kept])
+    return {**found, "trace": [message, *found["trace"]], "pending": pending}
+
+
+def bind_tools(
+    state: AttemptState,
+    context: GeckoContext,
+    tools: Sequence[JsonObject],
+    resolve: Callable[[str], str],
+    gated: Sequence[ToolSpec],
+) -> tuple[list[JsonObject], str]:
+    """Return the tools that the gate leaves open, and a note on those that the task state does not admit."""
+    steps, now = state.get("steps", []), state["task_state"]
+    closed = find_closed(gated, now, seed=context.seed, steps=steps) if gated else {}
+    masked = {name for name, found in closed.items() if is_masked(found, context)}
+    bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
+    return bound, format_closed(closed, masked, context)
 
 
 def is_masked(found: Admissibility, context: GeckoContext) -> bool:

@@ -44,11 +44,9 @@ def is_installed() -> bool:
 
 
 class ToolIndex:
-    """The tools of a toolkit, to be searched. `ToolIndex.build` makes one; searches from several threads are safe."""
+    """The tools of a toolkit, to be searched from any thread. `ToolIndex.build` makes one."""
 
-    def __init__(
-        self, tools: Sequence[ToolSpec], bm25: Any, vectors: Any, embeddings: Any = None, reranker: Any = None
-    ) -> None:
+    def __init__(self, tools: Sequence[ToolSpec], bm25: Any, vectors: Any, embeddings: Any, reranker: Any) -> None:
         self._tools, self._bm25, self._vectors = tools, bm25, vectors
         self._embeddings, self._reranker = embeddings, reranker
         self._places = {tool.name: place for place, tool in enumerate(tools)}
@@ -81,19 +79,16 @@ class ToolIndex:
         store = IndexCache.open(cache, texts)
         bm25 = import_module("bm25s").BM25(k1=K1, b=B)
         if parts := store.load("words", len(listed)):
-            bm25.vocab_dict = {word: number for number, word in enumerate(parts.pop("vocabulary"))}
+            bm25.vocab_dict = {word: number for number, word in enumerate(parts["words"])}
             bm25.scores, bm25.nonoccurrence_array = parts, None
         elif any(documents := [document_of(*each) for each in texts]):
             bm25.index(documents, show_progress=False)
-            store.save("words", {**bm25.scores, "vocabulary": list(bm25.vocab_dict)})
+            store.save("words", bm25.scores, bm25.vocab_dict)
         else:
             bm25 = None
         embeddings = embeddings if listed else None
         vectors = None if embeddings is None else _embed_all(listed, embeddings, store)
         return cls(listed, bm25, vectors, embeddings, reranker)
-
-    def __len__(self) -> int:
-        return len(self._tools)
 
     @property
     def asks_others(self) -> bool:
@@ -108,12 +103,15 @@ class ToolIndex:
             k: How many at most.
             allowed: Names of the tools that may be found: the gate (ToolGate, equation 9); None for all.
         """
-        most = k if not self.asks_others else max(CANDIDATES, 2 * k)
+        most = max(CANDIDATES, 2 * k) if self.asks_others else k
         found = self.match_words(query, most, allowed=allowed)
         if self._embeddings is not None:
             (vector,) = _unit_vectors([self._embeddings.embed_query(query)], 1, self._vectors.shape[1])
-            found = _fuse([found, self._best(self._vectors @ vector, most, allowed)])
-        return (found if self._reranker is None else self._rerank(query, found))[:k]
+            mask = self._mask(allowed)
+            found = _fuse([found, self._best(self._vectors @ vector * (1 if mask is None else mask), most)])
+        if self._reranker is not None and found:
+            found = self._rerank(query, found)
+        return found[:k]
 
     def match_words(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[Found]:
         """Return the tools that fit by their words alone: no model is asked."""
@@ -129,24 +127,17 @@ class ToolIndex:
         mask[[self._places[name] for name in allowed if name in self._places]] = 1
         return mask
 
-    def _best(self, scores: Any, k: int, allowed: Collection[str] | None = None) -> list[Found]:
-        import numpy as np
-
-        scores = scores if allowed is None else scores * self._mask(allowed)
-        best = np.argsort(-scores, kind="stable")[: max(k, 0)]
+    def _best(self, scores: Any, k: int) -> list[Found]:
+        best = (-scores).argsort(kind="stable")[: max(k, 0)]
         return [Found(self._tools[place].name, float(scores[place])) for place in best if scores[place] > 0]
 
     def _rerank(self, query: str, found: Sequence[Found]) -> list[Found]:
         from langchain_core.documents import Document
 
-        if not found:
-            return []
-        tools = [self._tools[self._places[each.name]] for each in found]
-        documents = [Document(_text_of(tool), metadata={"name": tool.name}) for tool in tools]
-        given = {each.name for each in found}
-        names = [each.metadata.get("name") for each in self._reranker.compress_documents(documents, query)]
-        kept = [name for name in dict.fromkeys(names) if name in given]
-        return [Found(name, 1 / (FUSION_K + rank)) for rank, name in enumerate(kept, 1)]
+        texts = {each.name: _text_of(self._tools[self._places[each.name]]) for each in found}
+        documents = [Document(text, metadata={"name": name}) for name, text in texts.items()]
+        ranked = [each.metadata.get("name", "") for each in self._reranker.compress_documents(documents, query)]
+        return _fuse([[Found(name, 0) for name in ranked if name in texts]])
 
 
 def _text_of(tool: ToolSpec) -> str:
@@ -182,6 +173,6 @@ def _fuse(rankings: Iterable[Sequence[Found]]) -> list[Found]:
     """Return the tools of all rankings by reciprocal rank; of equal ones the first ranking's first."""
     scores: dict[str, float] = {}
     for ranking in rankings:
-        for rank, found in enumerate(ranking, 1):
-            scores[found.name] = scores.get(found.name, 0.0) + 1 / (FUSION_K + rank)
+        for rank, name in enumerate(dict.fromkeys(found.name for found in ranking), 1):
+            scores[name] = scores.get(name, 0.0) + 1 / (FUSION_K + rank)
     return [Found(name, score) for name, score in sorted(scores.items(), key=lambda each: -each[1])]

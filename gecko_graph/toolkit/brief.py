@@ -23,6 +23,12 @@ _MOST_PIECES = 6
 _PIECE = re.compile(r"(?<=[.:!?])\s+")
 
 
+def pick_tools(tools: Iterable[ToolSpec], names: Collection[str] | None) -> list[ToolSpec]:
+    """Return the tools of these names in their order; all where the names are None."""
+    chosen = None if names is None else {*names}
+    return [tool for tool in tools if chosen is None or tool.name in chosen]
+
+
 def format_tools(tools: Iterable[ToolSpec], *, called: Collection[str] = (), focus: Sequence[str] = ()) -> str:
     """Return tools, one line each: those called first, with their parameters, then those that the focus mentions.
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from importlib.util import find_spec
 
 from ..errors import ToolkitError, did_you_mean
 from .problems import Problem
@@ -79,10 +80,16 @@ _KINDS: dict[str, tuple[Callable[[ToolSpec], Sequence[str]], Callable[[str, str]
 
 
 def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
-    """Yield a problem where there are more tools than providers take, or than half of a context window holds."""
+    """Yield a problem where there are more tools than providers take, or than half of a context window holds.
+
+    With the extra `retrieval` there is none: the planner is shown those that fit.
+    """
+    if find_spec("bm25s") is not None:
+        return
     parts = [[tool.name, tool.description, tool.parameters] for tool in tools]
     tokens = len(json.dumps(parts)) // CHARS_PER_TOKEN
-    hint = f"; choose some with select (--only, --tag){_largest_groups(tools)}"
+    hint = "; choose some with select (--only, --tag), or have them found: pip install 'gecko-graph[retrieval]'"
+    hint += _largest_groups(tools)
     if len(tools) > MAX_TOOLS:
         yield Problem("all tools", "size", f"{len(tools)} tools, and providers take {MAX_TOOLS} at most{hint}")
     if tokens > WINDOW_TOKENS // 2:

@@ -6,8 +6,17 @@ import json
 
 import pytest
 
+from gecko_graph.retrieval import search
+from gecko_graph.toolkit import selection
 from tests.cli.command import SHOP, SHOP_API, mistake
 from tests.toolkit.small_documents import document
+
+
+@pytest.fixture(autouse=True)
+def without_extra(monkeypatch):
+    """Without the extra `retrieval`, which has large toolkits searched."""
+    monkeypatch.setattr(selection, "find_spec", lambda name: None)
+    monkeypatch.setattr(search, "is_installed", lambda: False)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.tools import tool as langchain_tool
 
 from gecko_graph.errors import ToolkitError
-from gecko_graph.toolkit import Toolkit, ToolSpec
+from gecko_graph.toolkit import Toolkit, ToolSpec, selection
 from gecko_graph.toolkit.spec import HttpBinding
 from tests.toolkit.round_trip import check
 from tests.toolkit.small_documents import document
@@ -117,26 +117,37 @@ def test_tags_come_from_every_source_and_survive_an_export(shared_data):
 # too many ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def without_extra(monkeypatch):
+    monkeypatch.setattr(selection, "find_spec", lambda name: None)
+
+
 def sizes(toolkit):
     return [problem.message for problem in toolkit.problems if problem.kind == "size"]
 
 
-def test_more_tools_than_a_provider_takes_are_a_problem_with_numbers():
+def test_more_tools_than_a_provider_takes_are_a_problem_with_numbers(without_extra):
     many = [ToolSpec(name=f"t{number}", tags=("few",) if number < 3 else ("most",)) for number in range(129)]
     (message,) = sizes(Toolkit(many))
     assert message.startswith("129 tools, and providers take 128 at most")
+    assert "pip install 'gecko-graph[retrieval]'" in message
     assert "most (126), few (3)" in message
     assert sizes(Toolkit(many[1:])) == []
 
 
-def test_without_tags_the_largest_paths_are_named():
+def test_with_the_extra_they_are_found_and_no_problem(monkeypatch):
+    monkeypatch.setattr(selection, "find_spec", lambda name: name)
+    assert sizes(Toolkit(ToolSpec(name=f"t{number}") for number in range(129))) == []
+
+
+def test_without_tags_the_largest_paths_are_named(without_extra):
     many = [tool(f"t{number}", f"/v1/{'charges' if number % 3 else 'refunds'}/{number}") for number in range(130)]
     (message,) = sizes(Toolkit(many))
     assert "the largest paths are /v1/charges/** (86), /v1/refunds/** (44)" in message
     assert len(Toolkit(many).select(paths="/v1/refunds/**")) == 44
 
 
-def test_more_than_half_of_a_context_window_is_a_problem_with_its_estimate():
+def test_more_than_half_of_a_context_window_is_a_problem_with_its_estimate(without_extra):
     long = {"type": "object", "properties": {"a": {"description": "d" * 200_000}}}
     toolkit = Toolkit([ToolSpec(name="a", parameters=long), ToolSpec(name="b", parameters=long)])
     (message,) = sizes(toolkit)

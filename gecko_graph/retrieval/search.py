@@ -1,0 +1,111 @@
+"""ToolSearch: what the planner is shown of a toolkit too large to be shown, and its tool to search for more."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from functools import cached_property
+
+from langchain_core.messages import ToolMessage
+
+from ..context import GeckoContext
+from ..errors import GeckoError
+from ..models.ask import AnyAsk, Reply, Work
+from ..models.formatting import cut, one_line
+from ..state import Call, JsonObject
+from ..toolkit import Toolkit
+from ..toolkit.names import unique_name
+from .index import ToolIndex, is_installed
+
+MOST_SEARCHES = 10
+"""In one attempt; then the planner has no tool to search any more."""
+
+ABOUT_CHARS = 200
+
+Finding = Generator[list[AnyAsk], list[Reply], list[str]]
+
+
+class ToolSearch:
+    """Finds tools for the planner, and answers its searches.
+
+    Args:
+        toolkit: All tools.
+        index: Of these tools; one by their words is built where none is given.
+        default: The knobs of runs that bring none.
+
+    Raises:
+        GeckoError: The index is not a ToolIndex.
+    """
+
+    def __init__(self, toolkit: Toolkit, index: ToolIndex | None, default: GeckoContext) -> None:
+        if index is not None and not isinstance(index, ToolIndex):
+            raise GeckoError(f"index: expected a ToolIndex.build(toolkit), got {type(index).__name__}")
+        self._toolkit, self._index = toolkit, index
+        if self.is_needed(default):
+            self.index  # noqa: B018 - built here, and not while the first turn waits for it
+
+    def is_needed(self, context: GeckoContext) -> bool:
+        """Return whether there are more tools than a planner is shown, and they can be searched."""
+        return len(self._toolkit) > context.max_tools and (self._index is not None or is_installed())
+
+    @cached_property
+    def index(self) -> ToolIndex:
+        """The tools' index."""
+        return self._index or ToolIndex.build(self._toolkit)
+
+    @cached_property
+    def _dicts(self) -> dict[str, JsonObject]:
+        return dict(zip(self._toolkit.names, self._toolkit.as_openai(), strict=True))
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the search tool; no other tool's."""
+        return unique_name("search_tools", {*self._dicts, *(each["function"]["name"] for each in self._dicts.values())})
+
+    def bind(self, names: Sequence[str], searches: int) -> list[JsonObject]:
+        """Return the tools of these names as function dicts, and the search tool while searches are left."""
+        query = {"type": "string", "description": "what a tool must do, in plain words"}
+        parameters = {"type": "object", "properties": {"query": query}, "required": ["query"]}
+        about = (
+            f"Find more tools: only some of {len(self._toolkit)} are given. What is found can be called from the next "
+            "message on. Search before you state that no tool fits."
+        )
+        search = {"name": self.name, "description": about, "parameters": parameters}
+        shown = [self._dicts[name] for name in names if name in self._dicts]
+        return [*shown, {"type": "function", "function": search}] if searches < MOST_SEARCHES else shown
+
+    def find(self, need: str, k: int, context: GeckoContext) -> Finding:
+        """Return the names of the tools that fit, best first; by words alone where the user's own part fails."""
+        if not self.index.asks_others:
+            return [found.name for found in self.index.search(need, k)]
+        (reply,) = yield [Work(function=self.index.search, args=(need, k), timeout_s=context.tool_timeout_s)]
+        found = self.index.match_words(need, k) if reply.failure is not None else reply.value
+        return [each.name for each in found]
+
+    def answer(
+        self, calls: Sequence[Call], shown: Sequence[str], searches: int, context: GeckoContext
+    ) -> Generator[list[AnyAsk], list[Reply], tuple[list[Call], JsonObject]]:
+        """Return the calls that do not search for tools, and the attempt's update with the answers to those that do.
+
+        What is found is shown from then on, up to `max_tools`; what is called too, found or not: its next call needs
+        its schema.
+        """
+        asked = [call for call in calls if call["name"] == self.name][: max(0, MOST_SEARCHES - searches)]
+        others = [call for call in calls if call not in asked]
+        shown, answers = list(dict.fromkeys([*shown, *(call["name"] for call in others)])), list[ToolMessage]()
+        for call in asked:
+            need = str(call["args"].get("query") or "")
+            ranked = yield from self.find(need, context.top_k + len(shown), context)
+            room = max(0, max(context.max_tools, context.top_k) - len(shown))
+            new = [name for name in ranked if name not in shown][: min(context.top_k, room)]
+            text = self._format(new, [name for name in ranked[: context.top_k] if name in shown], room)
+            answers.append(ToolMessage(text, tool_call_id=call["id"], name=call["name"]))
+            shown += new
+        found = {"trace": answers, "shown": shown, "searches": searches + len(asked)}
+        return others, found if others else {**found, "searching": True}
+
+    def _format(self, new: Sequence[str], given: Sequence[str], room: int) -> str:
+        functions = [self._dicts[name]["function"] for name in new if name in self._dicts]
+        lines = [f"{each['name']}: {cut(one_line(each['description']), budget=ABOUT_CHARS)}" for each in functions]
+        lines += [f"given already: {', '.join(given)}"] if given else []
+        lines += [] if room else ["no more tools can be given here"]
+        return "\n".join(lines) or "no tool fits these words"
