@@ -6,13 +6,13 @@ events.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from itertools import chain, cycle
 from pathlib import Path
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from .channels import AttemptState, apply_update
 from .context import GeckoContext
@@ -26,18 +26,16 @@ from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
 from .nodes.sync import book_call
 from .nodes.validator import validator
+from .points import Point
 from .schemas.findings import excerpt
 from .simulation.ladder import Rungs, ladder_of, rungs_of
 from .simulation.rung import Answer, Rung, answered_calls
+from .simulation.state_rules import StateRules
 from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Usage
 from .task_state.digest import check_json, clone, digest
-from .task_state.patch import booked_patch
 from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, Rejection, read_call
 from .waiting import WaitingLine
-
-_NOTES = ("facts", "semantic", "asked")
-"""What a call adds to a world beside its step."""
 
 
 class World:
@@ -77,6 +75,7 @@ class World:
         check_json(given := {} if state is None else state, what="state")
         if not isinstance(given, dict):
             raise StateError(f"state: expected a JSON object (a dict with text keys), got {type(state).__name__}")
+        self._rules, self._checked = StateRules.of(toolkit), set[str]()
         self._models = Models.bind(model, models, prompts=prompts)
         self._scope = NodeScope(knobs, silent, self._models.has)
         by_name = rungs_of(rungs)
@@ -85,7 +84,9 @@ class World:
         self._start: JsonObject = clone(given)
         self._usage: Usage = {}
         self._line, self._toolkit = WaitingLine(), toolkit
-        self._now = _Point.first(self._start)
+        if state is not None:
+            self._check_start()
+        self._now = Point.first(self._start)
         self._taken: set[str] = set()
 
     def call(self, call: Any) -> Step:
@@ -172,7 +173,7 @@ class World:
             self._usage = add_usage(self._usage, usage or {})
             for step, note in ((record["step"], record["note"]) for record in clone(list(records))):
                 try:
-                    self._go_to(self._now.through([step], [note]))
+                    self._go_to(self._now.through([step], [note], check=self._check_change))
                 except PatchConflict as conflict:
                     step["outcome"] |= {"patch": [], "refused": f"the change does not apply: {conflict}"}
                     self._go_to(self._now.through([step], [note]))
@@ -220,7 +221,7 @@ class World:
             last = next((index for index in reversed(range(len(steps))) if "outcome" in steps[index]), None)
             if last is None:
                 return None
-            self._go_to(_Point.first(self._start).through(steps[:last], self._now.notes[:last]))
+            self._go_to(Point.first(self._start).through(steps[:last], self._now.notes[:last]))
             return clone(steps[last])
 
     def snapshot(self) -> JsonObject:
@@ -258,7 +259,9 @@ class World:
             check_json(snapshot, what="snapshot")
             world = self.fork()
             world._start = clone(snapshot["start"])
-            world._go_to(_Point.first(world._start).through(clone(snapshot["log"]), clone(snapshot["notes"])))
+            world._check_start()
+            first = Point.first(world._start)
+            world._go_to(first.through(clone(snapshot["log"]), clone(snapshot["notes"]), check=self._check_change))
             world._usage = add_usage({}, snapshot["usage"])
             same = digest(world.snapshot()) == digest(snapshot)
         except (LookupError, TypeError, ValueError, AttributeError, RunFailure) as error:
@@ -267,7 +270,19 @@ class World:
             raise StateError("snapshot: it was edited; to begin with another state, use World(toolkit, state=...)")
         return world
 
+    def _check_start(self) -> None:
+        """Raise StateError where the start state breaks schema or invariants; each state is checked once."""
+        if any(self._rules) and (mark := digest(self._start)) not in self._checked:
+            self._rules.check_start(self._start, what="state")
+            self._checked.add(mark)
+
+    def _check_change(self, before: JsonObject, after: JsonObject) -> None:
+        if self._rules.schema is not None and (broken := self._rules.violations(before, after)):
+            raise PatchConflict(broken[0]["error"])
+
     def _answer(self, calls: Iterable[Any]) -> partial[Generator[list[AnyAsk], list[Reply], Update]]:
+        if not self._start:
+            self._check_start()  # no state was given
         taken, given = {*self._taken}, list[Given]()
         for number, each in enumerate(calls, len(self._now.values["steps"]) + 1):
             given.append(read_call(each, taken=taken, number=number))
@@ -292,38 +307,9 @@ class World:
         self._taken |= {step["call"]["id"] for step in steps}
         return steps
 
-    def _go_to(self, point: _Point) -> None:
+    def _go_to(self, point: Point) -> None:
         self._now = point
         self._taken = {step["call"]["id"] for step in point.values["steps"]}
-
-
-class _Point(NamedTuple):
-    """A point of a world: the attempt's keys that its nodes read, and what each call noted. Never changed in place."""
-
-    values: AttemptState
-    notes: tuple[JsonObject, ...]
-
-    @classmethod
-    def first(cls, state: JsonObject) -> _Point:
-        values: AttemptState = {
-            "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None,
-            "task_state": state, "trace": [], "steps": [], "facts": {}, "semantic": [], "asked": {}, "usage": {},
-        }  # fmt: skip
-        return cls(values, ())
-
-    def after(self, update: Update) -> _Point:
-        note = {key: update[key] for key in _NOTES if update.get(key)}
-        empty: list[JsonObject] = [{} for _ in update["steps"][1:]]
-        return _Point(apply_update(self.values, update), (*self.notes, *empty, note))
-
-    def through(self, steps: list[Step], notes: Collection[JsonObject]) -> _Point:
-        """Return the point after these calls: as when they were made."""
-        point = self
-        for step, note in zip(steps, notes, strict=True):
-            outcome = step.get("outcome")
-            patch = booked_patch(outcome) if outcome else []
-            point = point.after({"steps": [step], "task_state": patch, **note})
-        return point
 
 
 def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
@@ -369,7 +355,7 @@ def simulate_call(
     state: JsonObject, scope: NodeScope, call: Call, *, before: JsonObject, steps: list[Step], nodes: Nodes
 ) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
     """Return the step of one call on a task state that these steps have made of the one before."""
-    values = _Point.first(before).values | {"task_state": state, "steps": steps}
+    values = Point.first(before).values | {"task_state": state, "steps": steps}
     update = yield from answer_calls(values, scope, given=[(call, None)], nodes=nodes)
     step: Step = update["steps"][0]
     return step

@@ -21,7 +21,7 @@ FLOORS = [
     {"retrieval", "simulation"},
     {"provenance", "threads"},
     {"channels", "checks"},
-    {"turn"},
+    {"turn", "points"},
     {"execution"},
     {"nodes"},
     {"world"},

@@ -19,6 +19,7 @@ from .clauses import Clause
 from .foreseen import foresee
 from .language.expression import Missing, Scope
 from .language.location import Location
+from .language.reads import StatePath, paths_in
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 from .run import BASE, ContractRun, Parts, part_of, read_mount
 
@@ -173,6 +174,14 @@ def _identity(call: Call) -> str:
     return f"{call['id']} {call['name']} {call['args']}"
 
 
+def _find(state: Json, path: StatePath) -> object:
+    """Return what stands at a path, or the list on the way to it; a new object where there is nothing."""
+    for key in path:
+        if isinstance(state, dict):
+            state = state.get(key, object())
+    return state
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Invariant:
     """A condition on every state: `{check, error}` over `state` and `before`; made by `Invariant.load`."""
@@ -181,6 +190,8 @@ class Invariant:
     _clause: Clause = field(compare=False)
     _lets: Lets = field(compare=False)
     _at: tuple[str, ...] = field(compare=False, default=())
+    _paths: frozenset[StatePath] | None = field(compare=False, default=None)
+    """What it reads of the state; None where only the whole is known, or where it compares with the state before."""
 
     @classmethod
     def load(cls, data: Mapping[str, Any], *, lets: Mapping[str, Any] | None = None, where: str) -> Invariant:
@@ -206,10 +217,18 @@ class Invariant:
             beyond = sorted({used for source in let.expressions for used in source.names} - names)
             if beyond:
                 raise ContractError(f"{where}: the let {name!r} uses {beyond[0]!r}, not available in an invariant")
-        return cls(dict(data), clause, needed, at)
+        expressions = [*clause.expressions, *(each for let in needed.values() for each in let.expressions)]
+        paths = [paths_in(expression.source) for expression in expressions]
+        known = None if None in paths else frozenset[StatePath]().union(*filter(None, paths))
+        return cls(dict(data), clause, needed, at, known)
 
     def __repr__(self) -> str:
         return f"Invariant({self.data.get('check')})"
+
+    def is_touched(self, before: Json, after: Json) -> bool:
+        """Return whether a change may alter its value: unless all that it reads is there, and shared by both states."""
+        old, new = part_of(before, self._at), part_of(after, self._at)
+        return self._paths is None or any(_find(old, path) is not _find(new, path) for path in self._paths)
 
     def violation(self, before: Json, after: Json) -> str | None:
         """Return why the state `after` violates it, as text, or None; lets are evaluated on `after`.

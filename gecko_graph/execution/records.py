@@ -14,7 +14,7 @@ CallWord = Literal["started", "ok", "error", "in_doubt", "skipped", "refused", "
 """`skipped`: not made, for its `departure`. `refused`: not made, by the person or a rule. `answered`: not made, by the
 person, whose words are its result."""
 ExecutionWord = Literal["done", "partial", "nothing", "in_doubt"]
-DepartureCode = Literal["error", "schema", "ensures", "precondition", "binding", "result", "policy"]
+DepartureCode = Literal["error", "schema", "ensures", "state", "precondition", "binding", "result", "policy"]
 
 
 class Binding(TypedDict):

@@ -352,7 +352,7 @@ class GeckoMiddleware(AgentMiddleware):
             return result if given is None else Command(update={**given, **update}, goto=result.goto)
         message = add_marks(result, marks)
         departure = entry.get("departure")
-        if self._mode in GATED and departure and departure["code"] in ("schema", "ensures"):
+        if self._mode in GATED and departure and departure["code"] in ("schema", "ensures", "state"):
             content = VIOLATED.format(name=entry["call"]["name"], why=departure["message"], result=result.text)
             message = message.model_copy(update={"content": content, "status": "error"})
         return Command(update={"messages": [message], **update})

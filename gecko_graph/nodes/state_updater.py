@@ -13,6 +13,7 @@ from ..models.node import NodeScope
 from ..simulation.ask_patch import ask_patch
 from ..simulation.commit import commit, race_of, refuse
 from ..simulation.ladder import run_concurrently
+from ..simulation.state_rules import StateRules
 from ..state import VERSION, JsonObject, Outcome, Patch, Step, SupposedFact
 from ..task_state.patch import booked_patch
 from ..toolkit import Toolkit
@@ -35,7 +36,7 @@ def state_updater(
     for proposal in proposals:
         request = request_of(proposal["call"], state, scope, toolkit)
         outcome = mark_race(proposal, done, before, strict=scope.context.parallel_calls == "strict")
-        booked = commit(request, outcome, invariants=toolkit.invariants, now=now)
+        booked = commit(request, outcome, rules=StateRules.of(toolkit), now=now)
         now = booked.state
         facts.update(booked.facts)
         done.append({"call": proposal["call"], "outcome": booked.outcome})

@@ -19,7 +19,8 @@ from ..simulation.ask_patch import ask_patch
 from ..simulation.commit import Commit, commit
 from ..simulation.observed import observe
 from ..simulation.rung import RungRequest
-from ..state import VERSION, Outcome, Patch, Step
+from ..simulation.state_rules import StateRules
+from ..state import VERSION, Outcome, Patch, Step, Violation
 from ..task_state.difference import json_equal
 from ..task_state.patch import apply_patch, booked_patch
 from ..toolkit import Toolkit
@@ -36,8 +37,8 @@ def sync(
     """Write what the last real call changed, how it drifted, and whether what is left must be rehearsed again.
 
     The change is the tool's own contract's or `simulate` function's, on the real arguments in the real state, with
-    what they made up replaced by what the real result holds; else a model's. Reality is never refused: a result that
-    breaks its schema or postcondition is booked as far as it can be, and ends the plan.
+    what they made up replaced by what the real result holds; else a model's. Reality is never refused: what breaks a
+    schema, a postcondition or an invariant is booked as far as it can be, and ends the plan.
     """
     entry = last_entry(state)
     assert entry is not None
@@ -47,7 +48,7 @@ def sync(
     if entry["status"] not in ("ok", "error"):
         return departed(state, entry, entry.get("departure"))
     request = build_request(entry["call"], state, scope, toolkit)
-    outcome, departure = yield from booked(request, entry, planned, scope)
+    outcome, departure = yield from booked(request, entry, planned, scope, toolkit)
     step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
     after = apply_patch(state["task_state"], booked_patch(outcome))
     scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
@@ -61,7 +62,7 @@ def book_call(
     """Book one real call on a world's state, and note in its entry how reality departed from what was expected."""
     request = request_of(entry["call"], state, scope, toolkit)
     planned: Any = {"predicted": predicted, "rehearse_after": False} if predicted else None
-    outcome, departure = yield from booked(request, entry, planned, scope)
+    outcome, departure = yield from booked(request, entry, planned, scope, toolkit)
     if departure:
         entry["departure"] = departure
     return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": booked_patch(outcome)}
@@ -90,7 +91,7 @@ def planned_call(state: AgentState, entry: ExecutedCall) -> PlannedCall | None:
 
 
 def booked(
-    request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope
+    request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
     """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry."""
     expected, decided, made_up = yield from expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
@@ -116,7 +117,11 @@ def booked(
     done = commit(request, outcome)
     if "refused" in done.outcome:
         outcome["patch"] = applicable(request, outcome["patch"] or [])
-    return outcome, departure_of(entry, planned, done)
+    after = apply_patch(request.state, booked_patch(outcome))
+    broken = StateRules.of(toolkit).violations(request.state, after)
+    if broken:
+        outcome["violations"] = broken
+    return outcome, departure_of(entry, planned, done, broken)
 
 
 def note_observed(request: RungRequest, outcome: Outcome) -> Outcome:
@@ -129,7 +134,7 @@ def note_observed(request: RungRequest, outcome: Outcome) -> Outcome:
 
 
 def applicable(request: RungRequest, patch: Patch) -> Patch:
-    """Return the change of a call that really happened, whatever its postcondition says; none if it conflicts."""
+    """Return the change of a call that really happened, whatever condition it breaks; none if it conflicts."""
     try:
         apply_patch(request.state, patch)
     except PatchConflict:
@@ -137,7 +142,9 @@ def applicable(request: RungRequest, patch: Patch) -> Patch:
     return patch
 
 
-def departure_of(entry: ExecutedCall, planned: PlannedCall | None, done: Commit) -> Departure | None:
+def departure_of(
+    entry: ExecutedCall, planned: PlannedCall | None, done: Commit, broken: list[Violation]
+) -> Departure | None:
     """Return how a real result left the plan; None where the plan can go on.
 
     A read that confirms what later arguments were chosen from leaves the plan as it was approved.
@@ -148,6 +155,8 @@ def departure_of(entry: ExecutedCall, planned: PlannedCall | None, done: Commit)
         return {"code": "schema", "message": "the result breaks its schema: " + "; ".join(faults)}
     if "refused" in done.outcome:
         return {"code": "ensures", "message": done.outcome["refused"]}
+    if broken:
+        return {"code": "state", "message": broken[0]["error"]}
     if planned and planned["rehearse_after"] and not json_equal(entry.get("result"), planned["predicted"]["result"]):
         return {"code": "result", "message": "the result is not the one that later arguments were chosen from"}
     return None

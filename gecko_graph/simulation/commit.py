@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import thread_time
 from typing import cast
 
-from ..contracts.contract import Invariant
-from ..errors import EvaluationFailed, PatchConflict, StateError
+from ..errors import PatchConflict, StateError
 from ..state import Call, JsonObject, Outcome, Patch, SupposedFact, Violation
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, make_patch, overlap
@@ -16,9 +14,7 @@ from ..toolkit.spec import ToolSpec
 from .contract import open_contract
 from .facts import suppose
 from .rung import RungRequest
-
-INVARIANT_SECONDS = 1.0
-"""Processor time that the invariants of one call may take; what is left of them then is not checked, so it fails."""
+from .state_rules import NO_RULES, StateRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,7 @@ class Commit:
 
 
 def commit(
-    request: RungRequest, outcome: Outcome, *, invariants: Sequence[Invariant] = (), now: JsonObject | None = None
+    request: RungRequest, outcome: Outcome, *, rules: StateRules = NO_RULES, now: JsonObject | None = None
 ) -> Commit:
     """Commit the outcome's patch, or refuse it whole with the reason.
 
@@ -45,7 +41,7 @@ def commit(
     Args:
         request: The call with the state that it was answered in.
         outcome: What a rung answered; a patch of None changes nothing.
-        invariants: What must hold in every state.
+        rules: What must hold in every state.
         now: The state to commit to where it is not the request's own (several calls of one planner message).
     """
     state = request.state if now is None else now
@@ -58,33 +54,33 @@ def commit(
             raise PatchConflict("the change replaces the task state with a value that is not an object")
     except (PatchConflict, StateError) as conflict:
         return Commit(state, refuse(outcome, f"the change does not apply: {conflict}"))
-    broken = [*violated_postconditions(request, outcome, alone), *violated_invariants(invariants, state, after)]
+    broken = [*violated_postconditions(request, outcome, alone), *rules.violations(state, after)]
     if broken:
         return Commit(state, {**refuse(outcome, broken[0]["error"]), "violations": broken})
     booked: Outcome = {**outcome, "patch": patch}
     if refused:
         booked["refused"] = refused
     if outcome.get("observed"):
-        after, booked = book_observed(after, booked, invariants, shifted=make_patch(request.state, state))
+        after, booked = book_observed(after, booked, rules, shifted=make_patch(request.state, state))
     return Commit(after, booked, suppose(request, outcome))
 
 
 def book_observed(
-    state: JsonObject, outcome: Outcome, invariants: Sequence[Invariant], *, shifted: Patch
+    state: JsonObject, outcome: Outcome, rules: StateRules, *, shifted: Patch
 ) -> tuple[JsonObject, Outcome]:
     """Return the state with what a real read has shown, and the outcome; the result stands, booked or not.
 
     Args:
         state: The state after the call.
         outcome: The read's outcome with `observed`.
-        invariants: What must hold in every state; what breaks one is not booked, and marked unclear.
+        rules: What must hold in every state; what breaks one is not booked, and marked unclear.
         shifted: What calls of the same message have changed since the read was answered; that is not overwritten.
     """
     rest = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
     if overlap(shifted, outcome["observed"], document=state):
         return state, {**rest, "stale": True}
     seen = apply_patch(state, outcome["observed"])
-    if broken := violated_invariants(invariants, state, seen):
+    if broken := rules.violations(state, seen):
         why = f"what it shows is not booked: {broken[0]['error']}"
         return state, {**rest, "unclear": [*outcome.get("unclear", []), why]}
     return seen, outcome
@@ -110,33 +106,6 @@ def violated_postconditions(request: RungRequest, outcome: Outcome, after: JsonO
     if outcome["status"] == "error" or contract is None or not contract.data.get("ensures"):
         return []
     return open_contract(request, contract).violations(outcome["result"], after)
-
-
-def violated_invariants(invariants: Sequence[Invariant], before: JsonObject, after: JsonObject) -> list[Violation]:
-    """Return the invariants that the new state breaks and the one before did not."""
-    found: list[Violation] = []
-    if after is before:
-        return found
-    started = thread_time()
-    for number, invariant in enumerate(invariants):
-        if thread_time() - started > INVARIANT_SECONDS:
-            why = f"the invariants take too long: {len(invariants) - number} of {len(invariants)} were not checked"
-            return [*found, invariant.record(why)]
-        try:
-            broken = invariant.violation(before, after)
-            broken = None if broken and is_broken_already(invariant, before) else broken
-        except EvaluationFailed as failure:
-            broken = f"an invariant cannot be evaluated: {failure}"
-        found += [invariant.record(broken)] if broken else []
-    return found
-
-
-def is_broken_already(invariant: Invariant, before: JsonObject) -> bool:
-    """Return whether the state before a call breaks an invariant, so that the call is not at fault."""
-    try:
-        return invariant.violation(before, before) is not None
-    except EvaluationFailed:
-        return False
 
 
 def race_of(others: Sequence[tuple[Call, Patch]], patch: Patch, *, state: JsonObject) -> list[str]:

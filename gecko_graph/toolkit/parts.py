@@ -11,6 +11,10 @@ from ..contracts.contract import Contract, Invariant
 from ..contracts.language.location import Location
 from ..documents import read_document
 from ..errors import ToolkitError
+from ..schemas.subschemas import rebuild
+from ..schemas.well_formed import check_schema
+from ..state import JsonObject
+from ..task_state.patch import pointer
 from .spec import ToolSpec
 from .stated import by_name, check_known, stated_effects
 
@@ -23,17 +27,18 @@ class Parts(NamedTuple):
     tools: Sequence[ToolSpec]
     lets: Mapping[str, Any]
     invariants: Sequence[Invariant]
+    state_schema: JsonObject | None = None
 
 
 def read_contracts(tools: Sequence[ToolSpec], source: str | Path | Mapping[str, Any], *, at: Mount | None) -> Parts:
     """Return the tools with the contracts of a file, and what else it holds. Raises ToolkitError, ContractError."""
     where = "contracts" if isinstance(source, Mapping) else str(source)
     document = source if isinstance(source, Mapping) else read_document(source)
-    data = Location(where, frozenset()).check_fields(document, ("contracts",), ("at", "let", "invariants"))
+    data = Location(where, frozenset()).check_fields(document, (), ("contracts", "at", "let", "invariants", "state"))
     for key, kind in (("contracts", Mapping), ("let", Mapping), ("invariants", list)):
         if key in data and not isinstance(data[key], kind):
             raise ToolkitError(f"{where}: {key}: expected {'a list' if kind is list else 'an object'}")
-    lets, place, contracts = data.get("let", {}), data.get("at") if at is None else at, data["contracts"]
+    lets, place, contracts = data.get("let", {}), data.get("at") if at is None else at, data.get("contracts", {})
     loaded = {
         name: Contract.load(_mounted(one, place), lets=lets, where=f"{where}: contract of {name}")
         for name, one in contracts.items()
@@ -42,7 +47,9 @@ def read_contracts(tools: Sequence[ToolSpec], source: str | Path | Mapping[str, 
     made = with_fields(tools, {"contract": loaded, "stated": stated}, where=f"{where}: ")
     places = [f"{where}: invariants[{index}]" for index in range(len(data.get("invariants", [])))]
     pairs = zip(data.get("invariants", []), places, strict=True)
-    return Parts(made, lets, [Invariant.load(_mounted(one, place), lets=lets, where=here) for one, here in pairs])
+    invariants = [Invariant.load(_mounted(one, place), lets=lets, where=here) for one, here in pairs]
+    state = check_schema(data["state"], where=f"{where}: state") if "state" in data else None
+    return Parts(made, lets, invariants, _schema_below(state, place))
 
 
 def join(parts: Sequence[Parts], *, at: Mount | None = None) -> Parts:
@@ -53,7 +60,34 @@ def join(parts: Sequence[Parts], *, at: Mount | None = None) -> Parts:
         for each in one.invariants
     ]
     lets = {name: let for one in reversed(parts) for name, let in one.lets.items()}
-    return Parts([_below(tool, at) for one in parts for tool in one.tools], lets, invariants)
+    tools = [_below(tool, at) for one in parts for tool in one.tools]
+    return Parts(tools, lets, invariants, _schema_below(_join_schemas([one.state_schema for one in parts]), at))
+
+
+def _join_schemas(schemas: Sequence[JsonObject | None]) -> JsonObject | None:
+    """Return the schema of a state that fulfils all of these."""
+    found: list[JsonObject] = []
+    for schema in schemas:
+        found += [schema] if schema is not None and schema not in found else []
+    if len(found) <= 1:
+        return found[0] if found else None
+    return {"allOf": [_moved(one, f"/allOf/{index}") for index, one in enumerate(found)]}
+
+
+def _schema_below(schema: JsonObject | None, at: Mount | None) -> JsonObject | None:
+    """Return the schema of a state that fulfils this one below some keys."""
+    for key in reversed([at] if isinstance(at, str) else at or ()) if schema is not None else ():
+        below = {key: _moved(schema, pointer(["properties", key]))}
+        schema = {"type": "object", "properties": below, "required": [key]}
+    return schema
+
+
+def _moved(schema: Any, above: str) -> Any:
+    """Return a schema as it is to be written at a place of another one: its references lead from the root."""
+    if not isinstance(schema, dict):
+        return schema
+    moved = rebuild({key: one for key, one in schema.items() if key != "$id"}, lambda one: _moved(one, above))
+    return {**moved, "$ref": f"#{above}{moved['$ref'][1:]}"} if "$ref" in moved else moved
 
 
 def with_fields(

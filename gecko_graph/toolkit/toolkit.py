@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts.contract import Invariant
 from ..errors import ToolkitError
+from ..schemas.well_formed import check_schema
 from ..state import JsonObject
 from .check import Calls, Rejection, Unclear, check_call, read_call
 from .mcp import load_reader
@@ -33,6 +34,7 @@ class Toolkit:
         tools: The tools; no two may have the same name.
         lets: `x-contract-let`, shared by the contracts, as data: written back by `to_openapi`.
         invariants: Conditions on every task state.
+        state_schema: JSON Schema 2020-12 of every task state.
         title: Title of the whole.
         broken: What could not be read of the tools' source, for `problems`.
 
@@ -46,12 +48,14 @@ class Toolkit:
         *,
         lets: Mapping[str, Any] | None = None,
         invariants: Iterable[Invariant] = (),
+        state_schema: JsonObject | None = None,
         title: str = "",
         broken: Iterable[Problem] = (),
     ) -> None:
         self._tools = MappingProxyType(by_name(tools))
         self.lets: JsonObject = dict(lets or {})
         self.invariants = tuple(invariants)
+        self.state_schema = None if state_schema is None else check_schema(state_schema, where="state_schema")
         self.title = title
         self.broken = tuple(broken)
 
@@ -97,7 +101,8 @@ class Toolkit:
         read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
         plain = cls(with_keys(read.tools, idempotency))
         tools = add_functions(plain, server=server, auth=auth, client=client)
-        return cls(tools, lets=read.lets, invariants=read.invariants, title=read.title, broken=read.problems)
+        rules = Parts(tools, read.lets, read.invariants, read.state_schema)._asdict()
+        return cls(**rules, title=read.title, broken=read.problems)
 
     @classmethod
     def from_mcp(
@@ -151,6 +156,7 @@ class Toolkit:
         contracts: Mapping[str, Mapping[str, Any]] | None = None,
         lets: Mapping[str, Any] | None = None,
         invariants: Sequence[Mapping[str, Any]] = (),
+        state_schema: JsonObject | None = None,
         simulate: Mapping[str, Callable[..., Any]] | None = None,
         effects: Mapping[str, Effect] | None = None,
         examples: Mapping[str, Sequence[ToolExample | Mapping[str, Any]]] | None = None,
@@ -166,6 +172,7 @@ class Toolkit:
             contracts: Tool name to contract, as `x-contract` has it.
             lets: What the contracts share, as `x-contract-let` has it.
             invariants: `{check, error}` over `state` and `before`, of every change.
+            state_schema: JSON Schema 2020-12 of every task state, as `x-state` has it.
             simulate: Tool name to `simulate(state, **args)`, which answers from a copy of the task state.
             effects: Tool name to `read` or `write`.
             examples: Tool name to given answers, as `{"args": ..., "result": ...}`.
@@ -182,7 +189,7 @@ class Toolkit:
         fields = {"contracts": contracts, "simulate": simulate, "effects": effects, "examples": examples}
         more = {"results": results, "idempotency": idempotency, "trust_hints": trust_hints}
         parts = read_parts(tools, {**fields, **more}, lets=lets, invariants=invariants)
-        return cls(parts.tools, lets=parts.lets, invariants=parts.invariants, title=title)
+        return cls(**parts._replace(state_schema=state_schema)._asdict(), title=title)
 
     def __getitem__(self, name: str) -> ToolSpec:
         return self._tools[name]
@@ -258,11 +265,11 @@ class Toolkit:
         return self._of(self._parts()._replace(tools=chosen), [each for each in self.broken if each.tool in kept])
 
     def _parts(self) -> Parts:
-        return Parts(list(self), self.lets, self.invariants)
+        return Parts(list(self), self.lets, self.invariants, self.state_schema)
 
     def _of(self, parts: Parts, broken: Iterable[Problem] | None = None) -> Toolkit:
         known = self.broken if broken is None else broken
-        return Toolkit(parts.tools, lets=parts.lets, invariants=parts.invariants, title=self.title, broken=known)
+        return Toolkit(**parts._asdict(), title=self.title, broken=known)
 
     def replace(self, *specs: ToolSpec) -> Toolkit:
         """Return the toolkit with these tools in place of those of the same names. Raises ToolkitError for others."""
@@ -277,8 +284,8 @@ class Toolkit:
         """Return the toolkit with the contracts of a file, whatever its tools were read from.
 
         Args:
-            source: A YAML or JSON file, or its content: `contracts` (tool name to contract) and, shared by them, `let`
-                and `invariants`; `at` as below.
+            source: A YAML or JSON file, or its content: `contracts` (tool name to contract) and, shared by them, `let`,
+                `invariants` and `state`, the schema of their state; `at` as below.
             at: A key of the task state, or a list of keys: the contracts' `state` is what stands there.
 
         Raises:
@@ -323,7 +330,7 @@ class Toolkit:
         """
         from .openapi.exporter import write_openapi
 
-        return write_openapi(list(self), title=self.title, lets=self.lets, invariants=self.invariants)
+        return write_openapi(**self._parts()._asdict(), title=self.title)
 
     def as_openai(self) -> list[JsonObject]:
         """Return OpenAI function dicts for `bind_tools`, under names that every provider takes: see `resolve`."""

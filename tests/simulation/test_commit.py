@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gecko_graph.contracts.contract import Invariant
 from gecko_graph.simulation.commit import commit, race_of, refuse
+from gecko_graph.simulation.state_rules import StateRules
 from gecko_graph.task_state.patch import apply_patch
 
 ADD = [{"op": "add", "path": "/trays/bills", "value": []}]
@@ -95,36 +96,36 @@ def test_a_postcondition_that_cannot_be_evaluated_is_not_relied_on(question, sta
 
 def test_invariants_gate_every_change_and_no_standing_still(question, state):
     few = invariant("(state.trays | length) < 2", "a desk has one tray")
-    booked = commit(question(), outcome(ADD), invariants=[invariant("true"), few])
+    booked = commit(question(), outcome(ADD), rules=StateRules(None, [invariant("true"), few]))
     assert booked.state is state
     assert booked.outcome["refused"] == "a desk has one tray"
     broken = invariant("1 / state.count")
-    assert commit(question(), outcome([]), invariants=[broken]).outcome["status"] == "ok"
-    booked = commit(question(), outcome(ADD), invariants=[broken])
+    assert commit(question(), outcome([]), rules=StateRules(None, [broken])).outcome["status"] == "ok"
+    booked = commit(question(), outcome(ADD), rules=StateRules(None, [broken]))
     assert booked.outcome["refused"].startswith("an invariant cannot be evaluated: ")
 
 
 def test_invariants_that_take_too_long_refuse_the_change_and_say_so(question, monkeypatch):
-    monkeypatch.setattr("gecko_graph.simulation.commit.INVARIANT_SECONDS", -1.0)
-    booked = commit(question(), outcome(ADD), invariants=[invariant("true")] * 3)
+    monkeypatch.setattr("gecko_graph.simulation.state_rules.INVARIANT_SECONDS", -1.0)
+    booked = commit(question(), outcome(ADD), rules=StateRules(None, [invariant("true")] * 3))
     assert booked.outcome["status"] == "error"
     assert booked.outcome["refused"] == "the invariants take too long: 3 of 3 were not checked"
 
 
 def test_what_the_state_before_breaks_already_is_not_blamed_on_the_call(question):
     never = invariant("(state.trays | length) == 0", "a desk has no trays")
-    assert commit(question(), outcome(ADD), invariants=[never]).outcome["status"] == "ok"
+    assert commit(question(), outcome(ADD), rules=StateRules(None, [never])).outcome["status"] == "ok"
 
 
 def test_an_invariant_sees_the_state_before(question):
     grows = invariant("(state.trays | length) >= (before.trays | length)", "trays stay")
     removal = outcome([{"op": "remove", "path": "/trays/letters"}])
-    assert commit(question(), removal, invariants=[grows]).outcome["refused"] == "trays stay"
+    assert commit(question(), removal, rules=StateRules(None, [grows])).outcome["refused"] == "trays stay"
 
 
 def test_an_invariant_holds_of_an_error_s_own_effects_too(question, state):
     few = invariant("(state.trays | length) < 2", "a desk has one tray")
-    booked = commit(question(), outcome(ADD, status="error", rung="contract"), invariants=[few])
+    booked = commit(question(), outcome(ADD, status="error", rung="contract"), rules=StateRules(None, [few]))
     assert booked.state is state
 
 
@@ -136,7 +137,7 @@ def test_a_call_is_committed_to_the_state_that_others_left_but_answers_for_itsel
     booked = commit(question(contract=one_more), outcome(ADD), now=now)
     assert set(booked.state["trays"]) == {"letters", "other", "bills"}
     few = invariant("(state.trays | length) < 3", "two are enough")
-    assert commit(question(contract=one_more), outcome(ADD), now=now, invariants=[few]).state is now
+    assert commit(question(contract=one_more), outcome(ADD), now=now, rules=StateRules(None, [few])).state is now
 
 
 def test_what_was_refused_keeps_its_rung():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import nodes
 
-from .syntax import parse_expression
+from .syntax import SyntaxFault, is_template, parse_expression, parse_text
 
 StatePath = tuple[str, ...]
 
@@ -35,6 +35,18 @@ def reads_of(source: str) -> Reads:
     names = {node.name for node in tree.find_all(nodes.Name)} | {getattr(tree, "name", None)}
     texts = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
     return Reads(frozenset(_reads(tree)), "calls" in names, frozenset(texts))
+
+
+@lru_cache(maxsize=8192)
+def paths_in(source: str) -> frozenset[StatePath] | None:
+    """Return all paths of `state` that an expression, or a text with `{{ }}`, reads; None where it reads `before`."""
+    try:
+        trees = parse_text(source) if is_template(source) else [parse_expression(source)]
+    except SyntaxFault:
+        return None
+    found = [tree for tree in trees if isinstance(tree, nodes.Node)]
+    names = {name.name for tree in found for name in (tree, *tree.find_all(nodes.Name)) if isinstance(name, nodes.Name)}
+    return None if "before" in names else frozenset(path for tree in found for path, _ in _reads(tree))
 
 
 def _reads(node: nodes.Node) -> Iterator[tuple[StatePath, str | None]]:

@@ -41,7 +41,12 @@ _WHERE = Place("the toolkit")
 
 
 def write_openapi(
-    tools: Sequence[ToolSpec], *, title: str = "", lets: JsonObject | None = None, invariants: Sequence[Invariant] = ()
+    tools: Sequence[ToolSpec],
+    *,
+    title: str = "",
+    lets: JsonObject | None = None,
+    invariants: Sequence[Invariant] = (),
+    state_schema: JsonObject | None = None,
 ) -> JsonObject:
     """Return an OpenAPI 3.1 document with an operation for each tool.
 
@@ -51,6 +56,8 @@ def write_openapi(
     writer = _Writer(tools, title, lets or {}, invariants)
     slots = {tool.name: writer.add(tool) for tool in tools}
     document: JsonObject = to_json(writer.document(), _WHERE)
+    if state_schema is not None:
+        document["x-state"] = to_json(state_schema, _WHERE)
     read = read_openapi(document)
     back = dict(zip(read.operations, read.tools, strict=True))
     for tool in tools:

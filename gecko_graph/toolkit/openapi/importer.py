@@ -8,6 +8,7 @@
   205 is null.
 - Effect: `x-effect` (`read`, `write` or `unknown`); else GET, HEAD, OPTIONS read and POST, PUT, PATCH, DELETE write.
 - Contracts: `x-contract` of the operation, `x-contract-let` and `x-contract-invariants` at the root.
+- Task state: its JSON Schema, `x-state` at the root.
 - Examples: pairs of request and response examples of reads; see `examples`.
 - `x-gecko-...`: what `Toolkit.to_openapi` could not write otherwise; it overrides the rest of the operation.
 
@@ -28,6 +29,8 @@ from typing import Any, get_args
 
 from ...contracts.contract import Contract, Invariant
 from ...errors import ToolkitError
+from ...schemas.subschemas import follow, walk
+from ...schemas.well_formed import check_schema
 from ...state import JsonObject
 from ..names import VALID, operation_name, unique_name, valid_name
 from ..problems import Problem
@@ -58,6 +61,7 @@ class OpenApiTools:
     """Path and method of each tool, in the same order."""
     lets: JsonObject
     invariants: tuple[Invariant, ...]
+    state_schema: JsonObject | None
     problems: tuple[Problem, ...]
     """What of the document is broken and left out."""
 
@@ -140,6 +144,7 @@ class _DocumentReader:
             operations=tuple(operation for _, operation in ranked),
             lets=self._lets,
             invariants=self._invariants(),
+            state_schema=self._state_schema(),
             problems=self._problems({operation: tool.name for tool, operation in ranked}),
         )
 
@@ -222,6 +227,17 @@ class _DocumentReader:
             Invariant.load(expect_object(one, there), lets=self._lets, where=str(there))
             for one, there in list_items(member(self._root, "x-contract-invariants", []), here)
         )
+
+    def _state_schema(self) -> JsonObject | None:
+        """Return `x-state`, self-contained: what it refers to in the document becomes its own."""
+        given, here = member(self._root, "x-state", None), self._place / "x-state"
+        if given is None:
+            return None
+        refs = [str(part["$ref"]) for part in walk(expect_object(given, here)) if "$ref" in part]
+        if any(ref.startswith("#/") and follow(given, ref) is None for ref in refs):
+            reader = SchemaReader(self._documents, version="json")
+            return check_schema(reader.restore_names(reader.read(given, here, direction="request")), where=str(here))
+        return check_schema(given, where=str(here))
 
     def _tool(
         self,

@@ -1,0 +1,206 @@
+"""`x-state`: no start, no call, no observation and no restored world ever holds a state that breaks it."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from gecko_graph import Toolkit, World
+from gecko_graph.contracts.contract import Invariant
+from gecko_graph.errors import ContractError, StateError
+from gecko_graph.simulation.rung import Answer
+from gecko_graph.simulation.state_rules import StateRules
+from gecko_graph.toolkit.spec import ToolSpec
+
+ORDER = {
+    "type": "object",
+    "properties": {"amount": {"type": "integer", "minimum": 0}, "paid": {"type": "boolean"}},
+    "required": ["amount"],
+    "additionalProperties": False,
+}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "orders": {"type": "object", "additionalProperties": {"$ref": "#/$defs/order"}},
+        "cash": {"type": "number"},
+    },
+    "required": ["orders", "cash"],
+    "additionalProperties": False,
+    "$defs": {"order": ORDER},
+}
+SET = {
+    "effects": [{"op": "add", "path": "{{ args.path }}", "value": "{{ args.value }}"}],
+    "returns": None,
+}
+PARAMETERS = {"type": "object", "properties": {"path": {"type": "array"}, "value": {}}}
+START = {"orders": {"7": {"amount": 3}}, "cash": 5}
+POOR = {"check": "state.cash >= 0", "error": "the till is empty"}
+LESS = {"check": "state.cash <= before.cash", "error": "cash never grows"}
+
+
+def shop(**more):
+    tools = [ToolSpec(name="set", parameters=PARAMETERS, effect="write"), ToolSpec(name="get", effect="read")]
+    given = {"contracts": {"set": SET}, "invariants": [POOR], "state_schema": SCHEMA}
+    return Toolkit.from_tools(tools, **{**given, **more})
+
+
+def put(world, path, value):
+    return world.call({"name": "set", "args": {"path": path, "value": value}})["outcome"]
+
+
+def test_a_change_that_breaks_the_schema_is_refused_whole():
+    world = World(shop(), state=START)
+    assert put(world, ["orders", "8"], {"amount": 1})["status"] == "ok"
+    state = world.state
+    for path, value, fault in [
+        (["orders", "9"], {"amount": -1}, '$.orders["9"].amount: expected a number of at least 0, got -1'),
+        (["orders", "7", "paid"], "yes", '$.orders["7"].paid: expected a boolean, got "yes"'),
+        (["orders", "7"], {"paid": True}, '$.orders["7"].amount: expected an integer; it is required'),
+        (["oders"], {}, "$.oders: expected nothing of this name"),
+    ]:
+        outcome = put(world, path, value)
+        assert outcome["status"] == "error"
+        assert fault.split(":")[0] in outcome["refused"]
+        (violation,) = outcome["violations"]
+        assert (violation["clause"], violation["part"]) == ("x-state", "state")
+        assert world.state == state
+    assert put(world, ["runtime_state"], {"cwd": "a"})["status"] == "ok"  # room for runtime variables is always there
+
+
+def test_an_invariant_that_a_change_does_not_touch_is_not_evaluated(monkeypatch):
+    seen = []
+    toolkit = shop(invariants=[POOR, LESS])
+    violation = Invariant.violation
+    monkeypatch.setattr(
+        Invariant, "violation", lambda self, *states: seen.append(self.data["error"]) or violation(self, *states)
+    )
+    world = World(toolkit, state=START)
+    seen.clear()
+    put(world, ["orders", "8"], {"amount": 1})
+    assert seen == [LESS["error"]]  # it compares with the state before
+    assert put(world, ["cash"], -1)["refused"] == POOR["error"]
+    assert seen[1:] == [POOR["error"], POOR["error"], LESS["error"]]  # whether it was broken before as well
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"orders": {"7": {"amount": "3"}}, "cash": 5}, 'state: at $.orders["7"].amount: expected an integer, got "3"'),
+        ({**START, "cash": -1}, "state: it breaks an invariant: the till is empty"),
+        ({}, "$.orders: expected an object; it is required"),
+    ],
+)
+def test_a_start_that_breaks_a_rule_is_refused(state, message):
+    with pytest.raises(StateError) as caught:
+        World(shop(), state=state)
+    assert message in str(caught.value).replace("[7]", '["7"]')
+
+
+def test_without_a_schema_a_start_that_breaks_an_invariant_is_refused_too():
+    with pytest.raises(StateError, match="state: it breaks an invariant: the till is empty"):
+        World(shop(state_schema=None), state={"cash": -1})
+    World(shop(state_schema=None), state={})  # it cannot be evaluated yet: the first change decides
+
+
+def test_a_world_without_a_start_answers_no_call():
+    world = World(shop())
+    with pytest.raises(StateError, match="it is required"):
+        world.call({"name": "get", "args": {}})
+
+
+def test_a_restored_world_fulfils_its_rules():
+    world = World(shop(), state=START)
+    put(world, ["orders", "8"], {"amount": 1})
+    snapshot = world.snapshot()
+    assert World.restore(shop(), snapshot).state == world.state
+    edited = copy.deepcopy(snapshot)
+    edited["start"]["cash"] = "much"
+    edited["state"]["cash"] = "much"
+    with pytest.raises(StateError, match="cash"):
+        World.restore(shop(), edited)
+    edited = copy.deepcopy(snapshot)
+    edited["log"][0]["outcome"]["patch"][0]["value"] = {"amount": "none"}
+    edited["state"]["orders"]["8"] = {"amount": "none"}
+    with pytest.raises(StateError, match="snapshot"):
+        World.restore(shop(), edited)
+
+
+def test_reality_is_kept_and_its_break_is_a_departure():
+    world = World(shop(), state=START)
+    call = {"id": "1", "name": "set", "args": {"path": ["cash"], "value": "much"}}
+    entry = world.record(call, Answer("ok", None))
+    assert entry["departure"]["code"] == "state"
+    assert world.state["cash"] == "much"
+    assert world.log[0]["outcome"]["violations"][0]["part"] == "state"
+    # what reality broke is not blamed on later calls, what they break is
+    assert put(world, ["orders", "8"], {"amount": 1})["status"] == "ok"
+    assert put(world, ["orders", "8"], {"amount": "1"})["status"] == "error"
+
+
+def test_an_observation_that_breaks_the_schema_is_not_booked():
+    contract = {"observes": [{"op": "add", "path": ["orders", "8"], "value": "{{ result }}"}]}
+    get = ToolSpec(name="get", effect="read", stated=True, real=lambda: {"amount": "many"})
+    toolkit = Toolkit.from_tools([get], contracts={"get": contract}, state_schema=SCHEMA).open("get")
+    world = World(toolkit, state=START)
+    outcome = world.call({"name": "get", "args": {}})["outcome"]
+    assert outcome["result"] == {"amount": "many"}
+    assert "what it shows is not booked" in outcome["unclear"][0]
+    assert world.state == START
+
+
+NEXT = {"$ref": "#/components/schemas/Order"}
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "Shop", "version": "1"},
+    "paths": {"/orders": {"get": {"operationId": "listOrders", "responses": {"200": {"description": "all"}}}}},
+    "components": {
+        "schemas": {
+            "Order": {**ORDER, "properties": {**ORDER["properties"], "next": {"$ref": "#/components/schemas/Order"}}}
+        }
+    },
+    "x-state": {
+        "type": "object",
+        "properties": {"orders": {"additionalProperties": NEXT}},
+    },
+}
+
+
+def test_a_document_s_schema_is_read_with_its_components_and_written_back():
+    toolkit = Toolkit.from_openapi(DOCUMENT)
+    rules = StateRules.of(toolkit)
+    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": 2}}}}) == []
+    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": "2"}}}})
+    document = toolkit.to_openapi()
+    assert document["x-state"] == toolkit.state_schema
+    assert Toolkit.from_openapi(document).state_schema == toolkit.state_schema
+    assert toolkit.select(names="listOrders").state_schema is toolkit.state_schema
+    assert shop().to_openapi()["x-state"] == SCHEMA
+
+
+def test_a_broken_schema_is_refused_at_load_with_document_and_place():
+    with pytest.raises(ContractError, match=r"#/x-state/properties/a/type: expected one of the 7 values"):
+        Toolkit.from_openapi({**DOCUMENT, "x-state": {"properties": {"a": {"type": "nothing"}}}})
+    with pytest.raises(ContractError, match=r"#/x-state/\$ref: 'https://example.com/x' is outside .* never fetched"):
+        Toolkit.from_openapi({**DOCUMENT, "x-state": {"$ref": "https://example.com/x"}}, allow_remote=True)
+    with pytest.raises(ContractError, match="state_schema/type"):
+        shop(state_schema={"type": "nothing"})
+    with pytest.raises(ContractError, match="contracts: state/type"):
+        shop().with_contracts({"state": {"type": "nothing"}})
+
+
+FILES = {"properties": {"cwd": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "array"}}}
+
+
+def test_mounted_and_merged_toolkits_have_one_schema():
+    tools = [ToolSpec(name="look", effect="read")]
+    files = Toolkit(tools).with_contracts(
+        {"state": {"properties": {"cwd": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "array"}}}}
+    )
+    both = shop().mount("shop") + files.mount(["a/b", "files"])
+    rules = StateRules(both.state_schema)
+    assert rules.faults({"shop": START, "a/b": {"files": {"cwd": []}}}) == []
+    (fault,) = rules.faults({"shop": START, "a/b": {"files": {"cwd": "x"}}})
+    assert "files.cwd: expected an array" in fault
+    (fault,) = rules.faults({"shop": {**START, "cash": "x"}, "a/b": {"files": {}}})
+    assert "$.shop.cash: expected a number" in fault
