@@ -64,7 +64,7 @@ def placeholders(tool: str, result: Json, state: Json, before: Json) -> Json:
     """Return `{result, state}` with the same words in the place of values that a call has drawn.
 
     A value counts as drawn where it stands in one of the tool's places, was not there before, and has the shape. The
-    same value elsewhere is replaced too, so that a result must name what the state holds.
+    same value elsewhere is replaced too where it is new, so that a result must name what the state holds.
     """
     whole, old = {"result": result, "state": state}, {"result": None, "state": before}
     words: dict[str, str] = {}
@@ -72,7 +72,7 @@ def placeholders(tool: str, result: Json, state: Json, before: Json) -> Json:
         for value, was in _at(whole, old, tuple(drawn.place.split("/"))):
             if not json_equal(value, was) and drawn.fits(value):
                 words.setdefault(json.dumps(value), f"<drawn {number}>")
-    return _unordered(_replaced(whole, words) if words else whole)
+    return _unordered(_replaced(whole, old, words) if words else whole)
 
 
 def normal(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,9 +124,16 @@ def _at(value: Json, old: Json, place: Place) -> Iterator[tuple[Json, Json]]:
             yield from _at(value[key], old.get(key) if isinstance(old, dict) else None, place[1:])
 
 
-def _replaced(value: Json, words: Mapping[str, str]) -> Json:
+def _replaced(value: Json, old: Json, words: Mapping[str, str]) -> Json:
+    if json_equal(value, old):
+        return value
     if isinstance(value, dict):
-        return {words.get(json.dumps(key), key): _replaced(item, words) for key, item in value.items()}
+        known = old if isinstance(old, dict) else {}
+        return {
+            key if key in known else words.get(json.dumps(key), key): _replaced(item, known.get(key), words)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [_replaced(item, words) for item in value]
+        rest = [*(old if isinstance(old, list) else []), *([None] * len(value))]
+        return [_replaced(item, was, words) for item, was in zip(value, rest, strict=False)]
     return words.get(json.dumps(value), value)

@@ -35,8 +35,11 @@ def si_unit_conversion(state: JsonObject, value: float, unit_in: str, unit_out: 
 
 
 def power(state: JsonObject, base: float, exponent: float) -> JsonObject:
-    """Return a power."""
-    return {"result": base**exponent}
+    """Return a power; a complex one as text. Raises OverflowError for whole numbers that a task state cannot hold."""
+    result = base**exponent
+    if isinstance(result, int) and result.bit_length() > 63:
+        raise OverflowError("the result is a whole number of more than 64 bits")
+    return {"result": str(result) if isinstance(result, complex) else result}
 
 
 def square_root(state: JsonObject, number: float, precision: int) -> JsonObject:

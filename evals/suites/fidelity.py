@@ -2,151 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from random import Random
+from typing import Any
 
-from gecko_graph import GeckoContext, Toolkit, World
 from gecko_graph.state import JsonObject
-from gecko_graph.task_state.patch import apply_patch, json_equal
 
 from ..bfcl.contracted import CLASSES, class_toolkit
-from ..bfcl.drawn import normal, placeholders, split_hidden
-from ..bfcl.tasks import widened
+from ..bfcl.differential import LONGEST, Start, Values, compare_random
+from ..bfcl.fidelity import compared, is_kept_out, recorded_calls, simulated
 from ..harness.datasets import read_jsonl
 from ..harness.figures import Table, share
 from ..harness.options import Options
 from ..harness.suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
 
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
-RUNGS = ("contract", "python", "validator")
-"""Whose answer may be right: a call that is left to another rung counts as wrong."""
-KEPT_OUT, WRITTEN_WITH = "kept out", "written with"
+TASKS = "bfcl_multiturn_tasks.jsonl.gz"
+KEPT_OUT, WRITTEN_WITH, RANDOM = "kept out", "written with", "random"
+TITLES = {KEPT_OUT: "tasks kept out", WRITTEN_WITH: "tasks written with", RANDOM: "random calls"}
 WANTED, WANTED_ERRORS = 0.99, 0.98
-
-
-class Recorded(NamedTuple):
-    """A recorded call: the state of all classes before it and after, and what the real tool made of it."""
-
-    kind: str
-    name: str
-    args: JsonObject
-    before: JsonObject
-    after: JsonObject
-    result: Any
-    raised: str | None
-    has_leaked: bool = False
-
-    @property
-    def fails(self) -> bool:
-        """Whether the real tool raised, or answered with the key `error`: BFCL's tools give their errors so."""
-        return bool(self.raised) or is_error(self.result)
-
-
-class Simulated(NamedTuple):
-    """What became of a call in a `World`. `fails` also where the validator refused it; `hidden` as `split_hidden`."""
-
-    fails: bool
-    rung: str
-    result: Any
-    after: JsonObject
-    hidden: JsonObject
-    reason: str = ""
-
-
-def is_error(result: Any) -> bool:
-    """Return whether a result is an error in BFCL's words: an object with `error`, such an object or text in a list."""
-    if isinstance(result, list) and len(result) == 1:
-        return is_error(result[0]) or str(result[0]).startswith("Error: ")
-    return isinstance(result, dict) and "error" in result
-
-
-def is_kept_out(task: str) -> bool:
-    """Return whether a task is kept out while contracts are written: by its number, as its forms share the calls."""
-    return hashlib.sha256(task.rpartition("_")[2].encode()).digest()[0] % 2 == 1
-
-
-def recorded_calls(task: Mapping[str, Any]) -> Iterator[Recorded]:
-    """Yield the calls of a recorded task that are of a class, with the states that their recorded patches give."""
-    world = task["initial_state"]
-    for step in (step for turn in task["turns"] for step in turn):
-        before, world = world, apply_patch(world, step["patch"])
-        if step["class"] is not None:
-            call = step["call"]
-            states = normal(before), normal(world)
-            one = Recorded(step["class"], call["name"], call["args"], *states, step["result"], step["raised"])
-            yield without_leaks(one)
-
-
-def without_leaks(one: Recorded) -> Recorded:
-    """Return a recorded `post_tweet` with nothing in the lists that it was not given.
-
-    Their defaults are lists that Python makes once: what `mention` adds to one stood in later tasks' tweets, too.
-    """
-    missing = [key for key in ("tags", "mentions") if key not in one.args]
-    if one.name != "post_tweet" or one.fails or not any(one.result[key] for key in missing):
-        return one
-    empty: JsonObject = {key: [] for key in missing}
-    twitter = one.after[one.kind]
-    tweets = {**twitter["tweets"], str(one.result["id"]): {**one.result, **empty}}
-    after = {**one.after, one.kind: {**twitter, "tweets": tweets}}
-    return one._replace(result={**one.result, **empty}, after=after, has_leaked=True)
-
-
-def simulated(toolkit: Toolkit, one: Recorded, hidden: Mapping[str, JsonObject] = MappingProxyType({})) -> Simulated:
-    """Answer a call in a world in the state before it; values that its document forbids reach the contract too.
-
-    Args:
-        toolkit: The class's tools.
-        one: The call.
-        hidden: What the task's calls before have left that recordings do not show.
-    """
-    if one.name in toolkit:
-        toolkit = toolkit.replace(widened(toolkit[one.name], [one.args]))
-    before: JsonObject = {name: {**part, **hidden.get(name, {})} for name, part in one.before.items()}
-    world = World(toolkit, state=before, context=GeckoContext(semantic_validation=False))
-    step = world.call({"name": one.name, "args": one.args})
-    after = split_hidden(world.state)
-    if "outcome" not in step:
-        return Simulated(True, "validator", None, *after, str(step["complaints"]))
-    outcome = step["outcome"]
-    reason = "; ".join(outcome.get("unclear", []))
-    return Simulated(outcome["status"] == "error", outcome["rung"], outcome["result"], *after, reason)
-
-
-def compared(one: Recorded, got: Simulated) -> JsonObject:
-    """Return how a simulated call came out beside the real one: outcome, result, state, and all three.
-
-    Of a call that raised there is no result to compare with.
-    """
-    real, ours = (placeholders(one.name, each.result, each.after, one.before) for each in (one, got))
-    same = {
-        "outcome": got.fails == one.fails,
-        "result": json_equal(ours["result"], real["result"]) or bool(one.raised and got.fails),
-        "state": json_equal(ours["state"], real["state"]),
-    }
-    is_same = all(same.values()) and got.rung in RUNGS
-    about = {"class": one.kind, "tool": one.name, "rung": got.rung, "fails": one.fails, "ours_fails": got.fails}
-    return {**about, **same, "same": is_same, "difference": "" if is_same else _difference(one, got, real, ours)}
-
-
-def _difference(one: Recorded, got: Simulated, real: Any, ours: Any) -> str:
-    head = f"{one.name}({json.dumps(one.args)[:300]}) by {got.rung}"
-    if not json_equal(real["result"], ours["result"]):
-        return f"{head}: {str(got.result)[:300]}, not {one.raised or str(one.result)[:300]} {got.reason[:300]}"
-    return f"{head}: another state: {_parts(ours['state'], real['state'])}"
-
-
-def _parts(ours: Any, real: Any, place: str = "") -> str:
-    if isinstance(ours, dict) and isinstance(real, dict):
-        keys = [key for key in {**ours, **real} if not json_equal(ours.get(key), real.get(key))]
-        return "; ".join(_parts(ours.get(key), real.get(key), f"{place}/{key}") for key in keys[:3])
-    return f"{place}: {str(ours)[:200]}, not {str(real)[:200]}"
 
 
 class Fidelity(Suite):
@@ -154,11 +31,18 @@ class Fidelity(Suite):
 
     A case is a recorded task: its ground truth, or what a real model called. Each call is answered in a `World` in the
     state that it was recorded in. "Kept out" are tasks that were not looked at while the contracts were written.
+
+    With `--random` a case is a sequence of random calls on a real class, beside its contracts in the same states.
     """
 
     name = "fidelity"
     tools = "simulated"
-    examples = ("", "--class TradingBot --class TicketAPI --differences 20", "--calls my-calls.jsonl")
+    examples = (
+        "",
+        "--class TradingBot --class TicketAPI --differences 20",
+        "--calls my-calls.jsonl",
+        "--random 10000 --seed 1",
+    )
     asides = ("differences",)
     asks = False
 
@@ -167,6 +51,7 @@ class Fidelity(Suite):
         """Add other calls, the classes, and how much is listed."""
         add = parser.add_argument
         add("--calls", type=Path, metavar="FILE", help="other recorded calls of the same form, as JSON lines (.gz)")
+        add("--random", type=int, default=0, metavar="N", help="about N random calls in place of recorded ones")
         add("--class", dest="classes", action="append", metavar="NAME", help="only calls of this class; repeatable")
         add("--differences", type=int, default=10, metavar="N", help="differing calls to list, none kept out (10)")
 
@@ -177,16 +62,35 @@ class Fidelity(Suite):
             raise EvalError(f"--class {min(unknown)}: expected one of {', '.join(CLASSES)}")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per task and who called."""
+        """Yield a case per task and who called; or per random sequence."""
+        if self.options.own.random:
+            yield from self._sequences()
+            return
+        for task in self._recorded():
+            who, group = task.get("model", "truth"), KEPT_OUT if is_kept_out(task["id"]) else WRITTEN_WITH
+            yield Case(f"{who}:{task['id']}", task, group=group, unit=task["id"])
+
+    def _recorded(self) -> Iterator[Any]:
         given = self.options.own.calls
         for file in [given] if given else [self.options.dataset(name) for name in FILES]:
-            for task in read_jsonl(file):
-                if set(self._classes) & set(task["classes"]):
-                    who, group = task.get("model", "truth"), KEPT_OUT if is_kept_out(task["id"]) else WRITTEN_WITH
-                    yield Case(f"{who}:{task['id']}", task, group=group, unit=task["id"])
+            yield from (task for task in read_jsonl(file) if set(self._classes) & set(task["classes"]))
+
+    def _sequences(self) -> Iterator[Case]:
+        self._values = Values.of(one for task in self._recorded() for one in recorded_calls(task))
+        starts: dict[str, list[Start]] = {name: [] for name in self._classes}
+        for task in read_jsonl(self.options.dataset(TASKS)):
+            for name in set(task["involved_classes"]) & set(starts):
+                starts[name].append(Start(name, task["id"], task["initial_config"].get(name, {})))
+        for number in range(max(1, 2 * self.options.own.random // (LONGEST * len(starts)))):
+            for name, some in starts.items():
+                id_ = f"{self.options.seed}:{name}:{number}"
+                yield Case(id_, Random(id_).choice(some), group=RANDOM)
 
     def run_case(self, case: Case) -> JsonObject:
         """Answer its calls."""
+        if case.group == RANDOM:
+            made, ended = compare_random(case.data, seed=case.id, values=self._values)
+            return {"calls": made, "leaks": 0, "ended": ended, "rungs": dict(Counter(call["rung"] for call in made))}
         made, hidden, leaks = [], JsonObject(), 0
         for one in recorded_calls(case.data):
             if one.kind in self._classes:
@@ -205,15 +109,36 @@ class Fidelity(Suite):
         parts = {name: [call for record in some for call in record.values["calls"]] for name, some in groups.items()}
         every = [call for calls in parts.values() for call in calls]
         tables = [
-            *(by_class(f"Simulated beside real: tasks {name}", calls) for name, calls in sorted(parts.items())),
+            *(by_class(f"Simulated beside real: {TITLES[name]}", calls) for name, calls in sorted(parts.items())),
             by_key("By rung", "rung", every),
             by_key("By method", "tool", every),
         ]
-        shown = Counter(call["difference"] for call in parts.get(WRITTEN_WITH, []) if call["difference"])
-        lines = [f"{n} times: {text}" for text, n in shown.most_common(self.options.own.differences)]
-        if leaks := sum(record.values["leaks"] for record in records if record.done):
-            lines.append(f"{leaks} recorded tweets held what other tasks had put into a shared default: taken out")
+        lines = list(self._notes(records, [call for name in (WRITTEN_WITH, RANDOM) for call in parts.get(name, [])]))
         return Summary(tables, list(expected(parts.get(KEPT_OUT, []))), lines)
+
+    def _notes(self, records: Sequence[Record], shown: Sequence[JsonObject]) -> Iterator[str]:
+        done, most = [record for record in records if record.done], self.options.own.differences
+        if self.options.own.random:
+            yield from minimal_examples(shown, most)
+            ended = sum(record.values["ended"] for record in done)
+            yield f"{ended} sequences ended in a state that is no JSON: a folder that holds itself"
+            return
+        differing = Counter(call["difference"] for call in shown if call["difference"])
+        yield from (f"{n} times: {text}" for text, n in differing.most_common(most))
+        if leaks := sum(record.values["leaks"] for record in done):
+            yield f"{leaks} recorded tweets held what other tasks had put into a shared default: taken out"
+
+
+def minimal_examples(calls: Sequence[JsonObject], most: int) -> Iterator[str]:
+    """Yield for each tool and way of differing the shortest example, with how often it was found."""
+    groups: dict[tuple[Any, ...], list[JsonObject]] = {}
+    for call in calls:
+        if not call["same"]:
+            key = tuple(call[one] for one in ("tool", "outcome", "result", "state", "rung"))
+            groups.setdefault(key, []).append(call)
+    for some in sorted(groups.values(), key=len, reverse=True)[:most]:
+        least = min(some, key=lambda call: (len(call["calls"]), len(str(call["calls"]))))
+        yield f"{len(some)} times: after {'; '.join(least['calls'][:-1]) or 'nothing'}: {least['difference']}"
 
 
 def by_class(title: str, calls: Sequence[JsonObject]) -> Table:

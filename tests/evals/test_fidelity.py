@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from evals.bfcl import contracted, package
+from evals.bfcl import contracted, differential, package
 from evals.bfcl.drawn import placeholders
+from evals.bfcl.fidelity import Recorded, is_error, is_kept_out, without_leaks
 from evals.harness.suite import EvalError
 from evals.suites import fidelity
 from evals.suites.fidelity import Fidelity
@@ -88,12 +89,12 @@ def test_right_contracts_come_to_the_same(compare):
 def test_a_wrong_contract_is_found(compare, contracts, found):
     _, differing, _, told = compare(contracts)
     assert any(found in each for each in differing), differing
-    shown = found if not fidelity.is_kept_out(CALLS["id"]) else ""
+    shown = found if not is_kept_out(CALLS["id"]) else ""
     assert shown in told
 
 
 def test_what_is_kept_out_is_counted_and_not_shown(compare):
-    calls = next({**CALLS, "id": f"t_{n}"} for n in range(99) if fidelity.is_kept_out(f"t_{n}"))
+    calls = next({**CALLS, "id": f"t_{n}"} for n in range(99) if is_kept_out(f"t_{n}"))
     code, differing, _, told = compare(wrong("get", returns={"sum": 4}), calls=calls)
     assert code == 1
     assert len(differing) == 1
@@ -103,7 +104,7 @@ def test_what_is_kept_out_is_counted_and_not_shown(compare):
 
 def test_forms_of_a_task_are_on_one_side():
     kinds = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param")
-    sides = [{fidelity.is_kept_out(f"{kind}_{n}") for kind in kinds} for n in range(200)]
+    sides = [{is_kept_out(f"{kind}_{n}") for kind in kinds} for n in range(200)]
     assert all(len(side) == 1 for side in sides)
     assert 80 < sum(side == {True} for side in sides) < 120
 
@@ -127,7 +128,7 @@ def test_what_recordings_hide_carries_over_between_calls(compare):
     ],
 )
 def test_errors_in_the_classes_words(result, fails):
-    assert fidelity.is_error(result) is fails
+    assert is_error(result) is fails
 
 
 def test_an_unknown_class_is_refused(run, capsys):
@@ -162,12 +163,12 @@ def test_drawn_values_compare_by_place_and_shape(other, same):
 def test_what_a_shared_default_brought_from_another_task_is_taken_out():
     tweet = {"id": 3, "username": "a", "content": "b", "tags": [], "mentions": ["c"]}
     after = {"TwitterAPI": {"tweets": {"3": tweet}, "tweet_counter": 4}}
-    one = fidelity.Recorded("TwitterAPI", "post_tweet", {"content": "b", "tags": []}, {}, after, tweet, None)
-    clean = fidelity.without_leaks(one)
+    one = Recorded("TwitterAPI", "post_tweet", {"content": "b", "tags": []}, {}, after, tweet, None)
+    clean = without_leaks(one)
     assert clean.has_leaked
     assert clean.result == clean.after["TwitterAPI"]["tweets"]["3"] == {**tweet, "mentions": []}
     given = one._replace(args={**one.args, "mentions": ["c"]})
-    assert fidelity.without_leaks(given) is given
+    assert without_leaks(given) is given
 
 
 def test_only_the_tool_that_draws_has_placeholders():
@@ -176,19 +177,43 @@ def test_only_the_tool_that_draws_has_placeholders():
 
 
 def test_recorded_calls_come_to_the_same(run, shared_data, capsys):
-    try:
-        package.version()
-    except EvalError as missing:
-        pytest.skip(str(missing))
+    with_package()
     code = run(Fidelity, "--class", "GorillaFileSystem", "--limit", "150")
     assert code == 0, capsys.readouterr().out
 
 
-def test_the_classes_share_one_state():
+def test_random_calls_on_the_real_class(run, shared_data, tmp_path):
+    with_package()
+    assert run(Fidelity, "--random", "120", "--class", "GorillaFileSystem") == 0
+    lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
+    calls = [one for line in lines if line["kind"] == "case" for one in line["values"]["calls"]]
+    assert len(calls) > 60
+    assert not [one["difference"] for one in calls if not one["same"]]
+    assert {one["fails"] for one in calls} == {True, False}
+
+
+def test_a_wrong_contract_is_shrunk_to_a_minimal_example(run, shared_data, capsys, monkeypatch):
+    with_package()
+    files = contracted.class_toolkit("GorillaFileSystem")
+    data = dict(files["touch"].contract.data)
+    data["effects"] = [{**data["effects"][0], "value": {"type": "file", "content": "x"}}]
+    other = files.with_contracts({"contracts": {"touch": data}, "let": files["touch"].contract.lets})
+    monkeypatch.setattr(differential, "class_toolkit", lambda name: other)
+    run(Fidelity, "--random", "300", "--class", "GorillaFileSystem")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "times: after" in line]
+    assert "times: after nothing: touch(" in line
+    assert "another state: /GorillaFileSystem/tree" in line
+
+
+def with_package():
     try:
         package.version()
     except EvalError as missing:
         pytest.skip(str(missing))
+
+
+def test_the_classes_share_one_state():
+    with_package()
     toolkit = contracted.classes_toolkit(["GorillaFileSystem", "TicketAPI"])
     assert {"cd", "create_ticket"} <= set(toolkit.names)
     assert toolkit["cd"].contract.state_keys == {"GorillaFileSystem"}

@@ -1,0 +1,195 @@
+"""Random calls on the real classes beside the contracts, state by state; what differs is shrunk to few calls.
+
+Each call begins in the real class's state: one difference does not lead to others. Arguments fit the tool's document;
+their values are those of recorded calls, of the state, and odd ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, NamedTuple
+
+from gecko_graph.schemas.complaints import find_complaints
+from gecko_graph.state import Json, JsonObject
+
+from .classes import RUNTIME, Classes, unshared
+from .contracted import class_toolkit
+from .fidelity import Recorded, compared, simulated
+
+LONGEST = 12
+"""Calls of one sequence."""
+
+ODD: Sequence[Json] = (
+    "", " ", ".", "..", "/", "a/b", "new.txt", "A b", "é", "x" * 30, "2024-09-01", "12/30", "none", 0, 1, 2, 3, 5, -1,
+    7.5, 100, 0.1, 12345, 1e9, -2.5, True, False, [], ["a"], [1, 2, 2.5], [3], {},
+)  # fmt: skip
+
+TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+Step = tuple[str, JsonObject]
+
+
+class Start(NamedTuple):
+    """Where a sequence begins: a class in the configuration of a task."""
+
+    kind: str
+    task: str
+    config: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values of recorded calls, by tool and argument."""
+
+    known: Mapping[tuple[str, str], list[Json]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, calls: Iterable[Recorded]) -> Values:
+        """Return the values that recorded calls hold."""
+        known: dict[tuple[str, str], list[Json]] = defaultdict(list)
+        for one in calls:
+            for key, value in one.args.items():
+                if value not in known[one.name, key]:
+                    known[one.name, key].append(value)
+        return cls(known)
+
+    def draw(self, source: Random, tool: str, key: str, rule: JsonObject, state: JsonObject) -> Json:
+        """Return a value of the rule's type: often the state's own under this name, one recorded or one around."""
+        kinds = TYPES.get(str(rule.get("type")), (str, int))
+        here = list(values_of(state))
+        pools = [
+            [value for name, value in here if name == key],
+            self.known.get((tool, key), []),
+            [value for _, value in here],
+            list(rule.get("enum", [])),
+            ODD,
+        ]
+        fitting = [[one for one in pool if type(one) in kinds] for pool in pools]
+        weighed = [(pool, weight) for pool, weight in zip(fitting, (4, 5, 2, 5, 1), strict=True) if pool]
+        pool = source.choices([pool for pool, _ in weighed], [weight for _, weight in weighed])[0]
+        return source.choice(pool)
+
+
+def values_of(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield everything in a state with the key it stands under; keys of objects as values, too."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield name, key
+            if key.isdecimal():
+                yield name, int(key)
+            yield from values_of(item, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from values_of(item, name)
+    if not isinstance(value, dict):
+        yield name, value
+
+
+def random_step(source: Random, kind: str, values: Values, state: JsonObject) -> Step:
+    """Return a call of a class's tool whose arguments fit its document."""
+    tools = list(class_toolkit(kind))
+    while True:
+        tool = source.choice(tools)
+        rules, required = tool.parameters["properties"], tool.parameters.get("required", [])
+        chosen = [key for key in rules if key in required or source.random() < 0.5]
+        args = {key: values.draw(source, tool.name, key, rules[key], state) for key in chosen}
+        if not find_complaints(tool, args):
+            return tool.name, args
+
+
+class Real:
+    """A class beside its contracts, from one start."""
+
+    def __init__(self, start: Start) -> None:
+        self.start = start
+        self.classes = Classes([start.kind], {start.kind: start.config})
+        self.state = self.classes.initial_state
+        self._hidden: Mapping[str, JsonObject] = {}
+
+    def step(self, step: Step) -> JsonObject:
+        """Answer a call on both sides; the state is the real one afterwards.
+
+        Raises:
+            ValueError: The class's state cannot be represented in JSON: a folder holds itself.
+        """
+        name, args = step
+        instances = self.classes.instances(self.state)
+        method = getattr(instances[self.start.kind], name)
+        result, raised = answered(method, {**unshared(self.start.kind, name), **args})
+        after = self.classes.read(instances)
+        one = Recorded(self.start.kind, name, args, public(self.state), public(after), result, raised)
+        got = simulated(class_toolkit(self.start.kind), one, self._hidden)
+        self.state, self._hidden = after, got.hidden
+        return compared(one, got)
+
+
+def answered(method: Callable[..., Any], args: JsonObject) -> tuple[Json, str | None]:
+    """Return what a method answers as JSON, other values as text; and what it raises."""
+    try:
+        return json.loads(json.dumps(method(**args), default=str)), None
+    except Exception as error:  # noqa: BLE001 - the boundary to the benchmark's classes, which raise anything
+        return None, f"{type(error).__name__}: {error}"
+
+
+def public(state: JsonObject) -> JsonObject:
+    """Return a state without what the classes keep beside their attributes."""
+    return {name: part for name, part in state.items() if name != RUNTIME}
+
+
+def compare_random(start: Start, *, seed: str, values: Values) -> tuple[list[JsonObject], int]:
+    """Return how the calls of a random sequence came out, differing ones with a minimal example in `calls`.
+
+    The second value counts sequences that ended early, in a state that is no JSON.
+    """
+    source, real = Random(seed), Real(start)
+    steps: list[Step] = []
+    made: list[JsonObject] = []
+    for _ in range(source.randint(2, LONGEST)):
+        steps.append(random_step(source, start.kind, values, public(real.state)))
+        try:
+            one = real.step(steps[-1])
+        except ValueError:
+            return made, 1
+        if not one["same"]:
+            one["calls"] = [f"{name}({json.dumps(args)})" for name, args in shrink(start, steps, one)]
+        made.append(one)
+    return made, 0
+
+
+def shrink(start: Start, steps: Sequence[Step], found: JsonObject) -> list[Step]:
+    """Return the fewest of these calls after which the last one still differs in the same way, found by dropping."""
+    kept, number = list(steps), 0
+    while number < len(kept) - 1:
+        fewer = [*kept[:number], *kept[number + 1 :]]
+        if is_like(start, fewer, found):
+            kept = fewer
+        else:
+            number += 1
+    name, args = kept[-1]
+    for key in list(args):
+        less = {each: value for each, value in args.items() if each != key}
+        fits = not find_complaints(class_toolkit(start.kind)[name], less)
+        if fits and is_like(start, [*kept[:-1], (name, less)], found):
+            args = less
+    return [*kept[:-1], (name, args)]
+
+
+def is_like(start: Start, steps: Sequence[Step], found: JsonObject) -> bool:
+    """Return whether the last of these calls differs in what another one differs in."""
+    real = Real(start)
+    try:
+        *_, last = [real.step(each) for each in steps]
+    except ValueError:
+        return False
+    return all(last[key] == found[key] for key in ("tool", "same", "outcome", "result", "state", "rung"))

@@ -1,0 +1,138 @@
+"""A call of a real tool beside the same call by contract, in the same state: outcome, result, state."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from gecko_graph import GeckoContext, Toolkit, World
+from gecko_graph.state import JsonObject
+from gecko_graph.task_state.patch import apply_patch, json_equal
+
+from .drawn import normal, placeholders, split_hidden
+from .tasks import widened
+
+RUNGS = ("contract", "python", "validator")
+"""Whose answer may be right: a call that is left to another rung counts as wrong."""
+
+
+class Recorded(NamedTuple):
+    """A recorded call: the state of all classes before it and after, and what the real tool made of it."""
+
+    kind: str
+    name: str
+    args: JsonObject
+    before: JsonObject
+    after: JsonObject
+    result: Any
+    raised: str | None
+    has_leaked: bool = False
+
+    @property
+    def fails(self) -> bool:
+        """Whether the real tool raised, or answered with the key `error`: BFCL's tools give their errors so."""
+        return bool(self.raised) or is_error(self.result)
+
+
+class Simulated(NamedTuple):
+    """What became of a call in a `World`. `fails` also where the validator refused it; `hidden` as `split_hidden`."""
+
+    fails: bool
+    rung: str
+    result: Any
+    after: JsonObject
+    hidden: JsonObject
+    reason: str = ""
+
+
+def is_error(result: Any) -> bool:
+    """Return whether a result is an error in BFCL's words: an object with `error`, such an object or text in a list."""
+    if isinstance(result, list) and len(result) == 1:
+        return is_error(result[0]) or str(result[0]).startswith("Error: ")
+    return isinstance(result, dict) and "error" in result
+
+
+def is_kept_out(task: str) -> bool:
+    """Return whether a task is kept out while contracts are written: by its number, as its forms share the calls."""
+    return hashlib.sha256(task.rpartition("_")[2].encode()).digest()[0] % 2 == 1
+
+
+def recorded_calls(task: Mapping[str, Any]) -> Iterator[Recorded]:
+    """Yield the calls of a recorded task that are of a class, with the states that their recorded patches give."""
+    world = task["initial_state"]
+    for step in (step for turn in task["turns"] for step in turn):
+        before, world = world, apply_patch(world, step["patch"])
+        if step["class"] is not None:
+            call = step["call"]
+            states = normal(before), normal(world)
+            one = Recorded(step["class"], call["name"], call["args"], *states, step["result"], step["raised"])
+            yield without_leaks(one)
+
+
+def without_leaks(one: Recorded) -> Recorded:
+    """Return a recorded `post_tweet` with nothing in the lists that it was not given.
+
+    Their defaults are lists that Python makes once: what `mention` adds to one stood in later tasks' tweets, too.
+    """
+    missing = [key for key in ("tags", "mentions") if key not in one.args]
+    if one.name != "post_tweet" or one.fails or not any(one.result[key] for key in missing):
+        return one
+    empty: JsonObject = {key: [] for key in missing}
+    twitter = one.after[one.kind]
+    tweets = {**twitter["tweets"], str(one.result["id"]): {**one.result, **empty}}
+    after = {**one.after, one.kind: {**twitter, "tweets": tweets}}
+    return one._replace(result={**one.result, **empty}, after=after, has_leaked=True)
+
+
+def simulated(toolkit: Toolkit, one: Recorded, hidden: Mapping[str, JsonObject] = MappingProxyType({})) -> Simulated:
+    """Answer a call in a world in the state before it; values that its document forbids reach the contract too.
+
+    Args:
+        toolkit: The class's tools.
+        one: The call.
+        hidden: What the task's calls before have left that recordings do not show.
+    """
+    if one.name in toolkit:
+        toolkit = toolkit.replace(widened(toolkit[one.name], [one.args]))
+    before: JsonObject = {name: {**part, **hidden.get(name, {})} for name, part in one.before.items()}
+    world = World(toolkit, state=before, context=GeckoContext(semantic_validation=False))
+    step = world.call({"name": one.name, "args": one.args})
+    after = split_hidden(world.state)
+    if "outcome" not in step:
+        return Simulated(True, "validator", None, *after, str(step["complaints"]))
+    outcome = step["outcome"]
+    reason = "; ".join(outcome.get("unclear", []))
+    return Simulated(outcome["status"] == "error", outcome["rung"], outcome["result"], *after, reason)
+
+
+def compared(one: Recorded, got: Simulated) -> JsonObject:
+    """Return how a simulated call came out beside the real one: outcome, result, state, and all three.
+
+    Of a call that raised there is no result to compare with.
+    """
+    real, ours = (placeholders(one.name, each.result, each.after, one.before) for each in (one, got))
+    same = {
+        "outcome": got.fails == one.fails,
+        "result": json_equal(ours["result"], real["result"]) or bool(one.raised and got.fails),
+        "state": json_equal(ours["state"], real["state"]),
+    }
+    is_same = all(same.values()) and got.rung in RUNGS
+    about = {"class": one.kind, "tool": one.name, "rung": got.rung, "fails": one.fails, "ours_fails": got.fails}
+    return {**about, **same, "same": is_same, "difference": "" if is_same else _difference(one, got, real, ours)}
+
+
+def _difference(one: Recorded, got: Simulated, real: Any, ours: Any) -> str:
+    head = f"{one.name}({json.dumps(one.args)[:300]}) by {got.rung}"
+    if not json_equal(real["result"], ours["result"]):
+        return f"{head}: {str(got.result)[:300]}, not {one.raised or str(one.result)[:300]} {got.reason[:300]}"
+    return f"{head}: another state: {_parts(ours['state'], real['state'])}"
+
+
+def _parts(ours: Any, real: Any, place: str = "") -> str:
+    if isinstance(ours, dict) and isinstance(real, dict):
+        keys = [key for key in {**ours, **real} if not json_equal(ours.get(key), real.get(key))]
+        return "; ".join(_parts(ours.get(key), real.get(key), f"{place}/{key}") for key in keys[:3])
+    return f"{place}: {str(ours)[:200]}, not {str(real)[:200]}"
