@@ -348,8 +348,11 @@ class GeckoMiddleware(AgentMiddleware):
         )
         update = {"gecko_done": {str(record["at"]): record}, "gecko_journal": [entry]}
         if isinstance(result, Command):
-            given = result.update if isinstance(result.update, dict) else None
-            return result if given is None else Command(update={**given, **update}, goto=result.goto)
+            given = result.update
+            if result.graph is not None or not isinstance(given, dict):  # a hand-off: these keys are not the other's
+                return result
+            said = [add_marks(each, marks) if isinstance(each, ToolMessage) else each for each in given["messages"]]
+            return replace(result, update={**given, **update, "messages": said})
         message = add_marks(result, marks)
         departure = entry.get("departure")
         if self._mode in GATED and departure and departure["code"] in ("schema", "ensures", "state"):

@@ -11,12 +11,13 @@ pytest.importorskip("langchain")
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, LLMToolEmulator
+from langchain.tools import ToolRuntime
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoError, World
+from gecko_graph import GeckoError, Toolkit, World
 from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.testing import recorded
@@ -292,6 +293,19 @@ def test_two_calls_under_one_id_are_both_booked(run, mode):
     out = run(agent_of(Bank(), calls(pay("a", 30), pay("a", 50)), mode=mode), task())
     assert out["gecko"]["state"]["balance"] == 20
     assert sorted(out["gecko"]["state"]["transfers"].values()) == [30, 50]
+
+
+def note(text: str, runtime: ToolRuntime) -> Command:
+    """Take a note."""
+    return Command(update={"messages": [ToolMessage(text, tool_call_id=runtime.tool_call_id)]})
+
+
+def test_a_command_of_a_real_tool_is_marked_and_booked(run):
+    toolkit = Toolkit.from_tools([note], effects={"note": "write"})
+    gecko = GeckoMiddleware(toolkit, mode="guard")
+    out = run(create_agent(chat(calls(("a", "note", {"text": "milk"}))), tools=[note], middleware=[gecko]), task())
+    assert marks(answers(out)[0])["rung"] == "real"
+    assert [entry["result"] for entry in out["gecko_journal"]] == ["milk"]
 
 
 def test_untouched_tools_run_in_every_mode(run):

@@ -124,6 +124,11 @@ def test_a_call_that_is_refused_is_an_error(wire, shop, fault):
     assert (done.value.retry_after is not None) is (fault == "429")
 
 
+def test_a_refusal_gives_the_servers_reason(shop, wire):
+    wire.answer = lambda request: http_server.as_json(refuse(request, -32602, "no pens left"), 400)
+    assert "no pens left" in call(shop, "order", item="pen").value.result["error"]
+
+
 def test_an_answer_that_comes_too_late(wire, shop):
     over = threading.Event()
 

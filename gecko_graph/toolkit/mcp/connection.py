@@ -286,7 +286,8 @@ class McpConnection:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         status = f"HTTP {exchange.status}" if (exchange.status or 0) >= 400 else ""
-        text = exchange.failure or status or (str(error) if isinstance(error, MCPError | GeckoError) else "")
+        said = str(error) if isinstance(error, MCPError | GeckoError) else ""
+        text = exchange.failure or ": ".join(filter(None, (status, said)))
         text = text or (f"no answer within {self.timeout_s:g} s" if isinstance(error, TimeoutError) else "")
         return str(self._secrets(exchange).remove(text))[:500] or type(error).__name__
 
