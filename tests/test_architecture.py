@@ -18,7 +18,7 @@ FLOORS = [
     {"events", "documents", "spellings", "schemas", "task_state", "view", "waiting"},
     {"contracts", "generator", "models"},
     {"toolkit"},
-    {"retrieval", "simulation"},
+    {"milestones", "retrieval", "simulation"},
     {"provenance", "threads"},
     {"channels", "checks"},
     {"turn", "points"},

@@ -1,0 +1,105 @@
+"""Trajectories that ToolSandbox's public code has scored, scored again: `python -m evals toolsandbox --scores FILE`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gecko_graph.milestones.constraints import Reached
+from gecko_graph.state import JsonObject
+
+from ..harness.datasets import read_jsonl
+from ..harness.figures import Table, mean_of, share
+from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
+from .scored import read_goal, read_trajectory
+
+FILE = "toolsandbox_scores.jsonl.gz"
+CLOSE = 1e-6
+"""The public code computes in Float32."""
+
+_SCORES = ("similarity", "milestone_similarity", "minefield_similarity")
+
+
+class ToolSandbox(Suite):
+    """The scorer beside ToolSandbox's public code, on trajectories of scripted agents that it has scored.
+
+    A case is a trajectory. It is scored as the public code does (similarities and mapping must agree), and as the paper
+    defines it. Trajectories without milestones are unscored by the paper's definition, and left out of its mean.
+    """
+
+    name = "toolsandbox"
+    tools = "none"
+    planner = None
+    asks = False
+    asides = ("differences",)
+    examples = ("", "--scores more.jsonl.gz")
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """Add the file of scores."""
+        parser.add_argument("--scores", metavar="FILE", help=f"scored trajectories ({FILE} of the shared data)")
+        parser.add_argument("--differences", type=int, default=10, metavar="N", help="disagreements to list (10)")
+
+    def cases(self) -> Iterator[Case]:
+        """Yield a case per trajectory."""
+        given = self.options.own.scores
+        for number, row in enumerate(read_jsonl(Path(given) if given else self.options.dataset(FILE))):
+            yield Case(f"{number}:{row['scenario']}:{row['variant']}", row, group=row["variant"], unit=row["scenario"])
+
+    def run_case(self, case: Case) -> JsonObject:
+        """Score the trajectory in both ways."""
+        goal, trajectory, expected = read_goal(case.data), read_trajectory(case.data), case.data["result"]
+        public, paper = goal.score(trajectory, reference=True), goal.score(trajectory)
+        first = case.data["first_user_message_index"]
+        return {
+            "scores": all(_is_close(dict(public)[key], expected[key]) for key in _SCORES),
+            "mapping": _is_same(public["milestones"], expected["milestone_mapping"], first)
+            and _is_same(public["minefields"], expected["minefield_mapping"], first),
+            "public": public["similarity"],
+            "paper": paper["similarity"],
+            "expected": expected["similarity"],
+        }
+
+    def tell(self, record: Record) -> str:
+        """Return the scores of one trajectory."""
+        values = record.values
+        paper = "unscored" if values["paper"] is None else f"{values['paper']:.3f}"
+        return f"public code {values['expected']:.3f}, here {values['public']:.3f}, by the paper {paper}"
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        """Return agreement and mean similarity by variant."""
+        table = Table(
+            "Scored trajectories, scored again",
+            ["agent", "trajectories", "same scores", "same mapping", "mean, public code", "mean, paper", "unscored"],
+        )
+        done = [record for record in records if record.done]
+        for name, some in (*by_group(done).items(), ("all", done)):
+            _add(table, name, some)
+        different = [record for record in done if not (record.values["scores"] and record.values["mapping"])]
+        notes = [f"{record.id}: {self.tell(record)}" for record in different[: self.options.own.differences]]
+        holds = Expectation("all scores within 1e-6 and all mappings are the public code's", not different)
+        return Summary([table], [holds], notes)
+
+
+def _add(table: Table, name: str, records: Sequence[Record]) -> None:
+    values = [record.values for record in records]
+    scored = [each["paper"] for each in values if each["paper"] is not None]
+    same = (share(sum(each[key] for each in values), len(values), tools="none") for key in ("scores", "mapping"))
+    paper = mean_of(scored) if scored else "-"
+    table.add(
+        name, len(values), *same, mean_of([each["expected"] for each in values]), paper, len(values) - len(scored)
+    )
+
+
+def _is_close(one: Any, other: float) -> bool:
+    return one is not None and abs(one - other) <= CLOSE
+
+
+def _is_same(reached: Sequence[Reached], mapping: Mapping[str, Any], first: int) -> bool:
+    found = {each["id"]: (each["snapshot"], each["similarity"]) for each in reached if each["snapshot"] is not None}
+    return found.keys() == mapping.keys() and all(
+        at is not None and at + first == mapping[id_][0] and _is_close(similarity, mapping[id_][1])
+        for id_, (at, similarity) in found.items()
+    )

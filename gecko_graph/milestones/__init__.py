@@ -1,0 +1,8 @@
+"""Milestones and minefields: what must and must not happen in a conversation (ToolSandbox, section 2.3)."""
+
+from __future__ import annotations
+
+from .goal import Goal, Score
+from .tables import Snapshot
+
+__all__ = ["Goal", "Score", "Snapshot"]

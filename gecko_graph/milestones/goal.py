@@ -1,0 +1,75 @@
+"""What must and must not happen in a conversation, and its score (ToolSandbox, section 2.3, equations 1 and 2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NotRequired
+
+from typing_extensions import TypedDict
+
+from ..state import VERSION
+from .constraints import Milestone, Reached
+from .matching import match
+from .public_code import match_publicly
+from .tables import Snapshot
+
+FAINT = 0.5
+"""A minefield less alike than this was not stepped on: one word in common is no offence."""
+
+
+class Score(TypedDict):
+    """The score of one conversation.
+
+    `similarity` is None without milestones: nothing was asked of the agent, and nothing is known of it.
+    """
+
+    v: int
+    similarity: float | None
+    milestone_similarity: float | None
+    minefield_similarity: float
+    milestones: list[Reached]
+    minefields: list[Reached]
+    inexact: NotRequired[bool]
+    """True where there were too many orders to look at all: the true score may be higher."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What must and must not happen: milestones and minefields, each in the order of their edges."""
+
+    milestones: tuple[Milestone, ...] = ()
+    minefields: tuple[Milestone, ...] = ()
+
+    def score(self, trajectory: Sequence[Snapshot], *, reference: bool = False) -> Score:
+        """Score a conversation (equations 1 and 2).
+
+        By default as the paper defines it: each snapshot is matched to one milestone at most, every milestone counts,
+        what comes before the first milestone is guarded too, and a minefield is stepped on where its similarity is
+        `FAINT` or more.
+
+        Args:
+            trajectory: One snapshot for each message, from the first one that the user sends.
+            reference: Compute as ToolSandbox's public code does: milestones may share a snapshot, those that no edge
+                names are not matched, only guardrails that are written hold, and any similarity is a minefield's.
+        """
+        find = match_publicly if reference else match
+        reached, exact = find(self.milestones, trajectory)
+        stepped, sure = find(self.minefields, trajectory)
+        least = 0.0 if reference else FAINT
+        plus = _mean([each["similarity"] for each in reached], 1.0 if reference else None)
+        minus = _mean([each["similarity"] * (each["similarity"] >= least) for each in stepped], 0.0)
+        score: Score = {
+            "v": VERSION,
+            "similarity": 0.0 if minus else plus,
+            "milestone_similarity": plus,
+            "minefield_similarity": minus or 0.0,
+            "milestones": reached,
+            "minefields": stepped,
+        }
+        return score if exact and sure else {**score, "inexact": True}
+
+
+def _mean(similarities: Sequence[float], empty: float | None) -> float | None:
+    return math.fsum(similarities) / len(similarities) if similarities else empty

@@ -1,0 +1,45 @@
+"""Snapshots of a conversation as tables: the message that was sent, and the world's tables as they were then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from ..state import Json, JsonObject
+
+Table: TypeAlias = Sequence[JsonObject]
+Snapshot: TypeAlias = Mapping[str, Table]
+"""Rows by table; the table `message` has one row: `sender`, `recipient`, `content`, `calls`."""
+
+MESSAGE = "message"
+CLOCK = "now"
+"""A root key that moves by itself: no guardrail is on it."""
+
+
+def find_table(state: Json, path: str) -> Table:
+    """Return the table at a path of keys joined by dots, as rows.
+
+    A list of objects is a table, an object of objects one whose rows have their key as `key`; another object is a table
+    of one row. Other values stand in the column `value`. Where nothing is, the table is empty.
+    """
+    for key in path.split("."):
+        if not isinstance(state, dict) or key not in state:
+            return []
+        state = state[key]
+    return _as_rows(state)
+
+
+def _as_rows(value: Json) -> Table:
+    if isinstance(value, dict):
+        if value and all(isinstance(row, dict) for row in value.values()):
+            return [{"key": key, **row} for key, row in value.items() if isinstance(row, dict)]
+        return [value] if value else []
+    if isinstance(value, list):
+        return [row if isinstance(row, dict) else {"value": row} for row in value]
+    return [{"value": value}]
+
+
+def find_names(state: JsonObject, named: Sequence[str]) -> list[str]:
+    """Return all tables of a state: those that are named, and its other root keys but the clock."""
+    roots = {path.partition(".")[0] for path in named}
+    return [*dict.fromkeys(named), *(key for key in state if key not in roots and key != CLOCK)]

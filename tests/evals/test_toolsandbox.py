@@ -1,0 +1,46 @@
+"""The scorer agrees with ToolSandbox's public code on every scored trajectory."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+pytest.importorskip("scipy")
+
+from evals.toolsandbox import suite
+from evals.toolsandbox.scored import read_goal, read_trajectory
+
+
+def compare(row):
+    score = read_goal(row).score(read_trajectory(row), reference=True)
+    first, expected = row["first_user_message_index"], row["result"]
+    return (
+        all(suite._is_close(score[key], expected[key]) for key in suite._SCORES),
+        suite._is_same(score["milestones"], expected["milestone_mapping"], first)
+        and suite._is_same(score["minefields"], expected["minefield_mapping"], first),
+    )
+
+
+def test_scores_and_mappings_are_the_public_code_s(read_jsonl):
+    rows = read_jsonl(suite.FILE)
+    assert len(rows) == 488
+    assert [row["scenario"] for row in rows if compare(row) != (True, True)] == []
+
+
+def test_a_wrong_score_and_a_wrong_mapping_are_found(read_jsonl):
+    row = next(row for row in read_jsonl(suite.FILE) if row["variant"] == "drop_last")
+    other = copy.deepcopy(row)
+    other["result"]["similarity"] += 0.01
+    assert compare(other) == (False, True)
+    other = copy.deepcopy(row)
+    other["result"]["milestone_mapping"]["0"][0] += 1
+    assert compare(other) == (True, False)
+
+
+def test_the_paper_s_score_is_never_higher_with_guards_and_snapshots_of_their_own(read_jsonl):
+    for row in read_jsonl(suite.FILE)[::7]:
+        goal, trajectory = read_goal(row), read_trajectory(row)
+        paper, public = (goal.score(trajectory, reference=reference)["similarity"] for reference in (False, True))
+        assert paper is None or paper <= public + 1e-9
+        assert (paper is None) <= (not goal.milestones)
