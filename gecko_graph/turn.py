@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 
-from .channels import AttemptState, GeckoState
+from .channels import AttemptState, GeckoState, find
 from .context import GeckoContext
 from .contracts.language.expression import check_expression
 from .errors import StateError, TaskError
 from .models.ask import Where
+from .models.conversation import replace_calls
 from .models.formatting import text_of
 from .models.memory import recall_calls
 from .models.node import NodeScope
@@ -20,9 +22,11 @@ from .models.usage import total
 from .simulation.observed import reality_of
 from .simulation.real import runs_for_real
 from .simulation.rung import RungRequest
-from .state import Call, ChecklistItem, JsonObject, Stop, UnjudgedAttempt
+from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt
 from .task_state.patch import apply_patch
 from .toolkit import Toolkit
+from .toolkit.check import LONGEST_ID, LONGEST_NAME
+from .toolkit.names import valid_name
 
 ITEM_KEYS = ("id", "description", "check")
 
@@ -152,3 +156,61 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         if is_real
         else None,
     )
+
+
+def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:
+    """Return the update that ends an attempt."""
+    ended: Stop = {"code": code, "message": message}
+    return {"pending": [], "answer": answer, "stop_reason": message, "stop": ended}
+
+
+class TakenIds:
+    """The call ids that are taken. Found, not collected: a long attempt has thousands of steps at every call."""
+
+    def __init__(self, conversation: Sequence[AnyMessage], steps: Sequence[Step]) -> None:
+        self._conversation, self._steps = conversation, steps
+        self._new: set[str] = set()
+
+    def __contains__(self, identifier: str) -> bool:
+        if identifier in self._new or find(self._steps, identifier, lambda step: step["call"]["id"]) is not None:
+            return True
+        messages = (each for each in self._conversation if isinstance(each, AIMessage))
+        return any(str(call["id"]) == identifier for each in messages for call in each.tool_calls)
+
+    def __len__(self) -> int:
+        return len(self._steps) + len(self._new)
+
+    def add(self, identifier: str) -> None:
+        """Take one more."""
+        self._new.add(identifier)
+
+
+def read_calls(message: AIMessage, *, taken: TakenIds) -> tuple[AIMessage, list[Call]]:
+    """Return the message with an id of its own for each call, and its calls with the same ids.
+
+    Arguments that are not a JSON object are kept as text in `malformed`, for the validator. In the message, which goes
+    back to the model, such a call has no arguments, and every name is one that providers take: they refuse all of it
+    otherwise.
+    """
+    calls: list[Call] = []
+    for raw in message.tool_calls:
+        calls.append(
+            {"id": assign_id(raw.get("id"), taken), "name": raw["name"][:LONGEST_NAME], "args": dict(raw["args"])}
+        )
+    for broken in message.invalid_tool_calls:
+        name, wrote = (broken.get("name") or "")[:LONGEST_NAME], str(broken.get("args") or "")
+        calls.append({"id": assign_id(broken.get("id"), taken), "name": name, "args": {}, "malformed": wrote})
+    sent: list[ToolCall] = [
+        {"id": call["id"], "name": valid_name(call["name"]), "args": call["args"], "type": "tool_call"}
+        for call in calls
+    ]
+    return replace_calls(message, sent), calls
+
+
+def assign_id(given: str | None, taken: TakenIds) -> str:
+    """Return the call's own id if it is not taken, else a new one."""
+    identifier = given or ""
+    if not identifier or identifier in taken or len(identifier) > LONGEST_ID:
+        identifier = next(name for number in count(len(taken) + 1) if (name := f"call_{number}") not in taken)
+    taken.add(identifier)
+    return identifier

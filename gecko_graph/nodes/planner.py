@@ -7,12 +7,11 @@ also the failed attempt's calls and the judge's feedback.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from itertools import count
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from ..channels import AttemptState, find
+from ..channels import AttemptState
 from ..context import GeckoContext
 from ..contracts.admissible import Admissibility
 from ..errors import ModelError
@@ -24,13 +23,11 @@ from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence, variables_of
 from ..retrieval.search import ToolSearch
 from ..simulation.contract import find_closed
-from ..state import Call, JsonObject, Step, Stop, StopCode
+from ..state import Call, JsonObject
 from ..task_state.clock import clock
 from ..toolkit.brief import pick_tools
-from ..toolkit.check import LONGEST_ID, LONGEST_NAME
-from ..toolkit.names import valid_name
 from ..toolkit.spec import ToolSpec
-from ..turn import spent_budget
+from ..turn import TakenIds, read_calls, spent_budget, stop
 from ..view.view import focus_words, view
 
 CONVERSATION_VIEWS = 10
@@ -137,12 +134,6 @@ def format_closed(closed: Mapping[str, Admissibility], masked: Collection[str], 
     return join_lines(lines, budget=context.view_chars // 2)
 
 
-def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:
-    """Return the update that ends an attempt."""
-    ended: Stop = {"code": code, "message": message}
-    return {"pending": [], "answer": answer, "stop_reason": message, "stop": ended}
-
-
 def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts, gated: str = "") -> list[BaseMessage]:
     """Build everything that the planner sees, what never changes first: providers cache prefixes.
 
@@ -199,55 +190,3 @@ def find_refused_run(trace: Sequence[AnyMessage]) -> list[int]:
 
 def _calls(message: AnyMessage) -> list[tuple[str, JsonObject]]:
     return [(call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
-
-
-class TakenIds:
-    """The call ids that are taken. Found, not collected: a long attempt has thousands of steps at every call."""
-
-    def __init__(self, conversation: Sequence[AnyMessage], steps: Sequence[Step]) -> None:
-        self._conversation, self._steps = conversation, steps
-        self._new: set[str] = set()
-
-    def __contains__(self, identifier: str) -> bool:
-        if identifier in self._new or find(self._steps, identifier, lambda step: step["call"]["id"]) is not None:
-            return True
-        messages = (each for each in self._conversation if isinstance(each, AIMessage))
-        return any(str(call["id"]) == identifier for each in messages for call in each.tool_calls)
-
-    def __len__(self) -> int:
-        return len(self._steps) + len(self._new)
-
-    def add(self, identifier: str) -> None:
-        """Take one more."""
-        self._new.add(identifier)
-
-
-def read_calls(message: AIMessage, *, taken: TakenIds) -> tuple[AIMessage, list[Call]]:
-    """Return the message with an id of its own for each call, and its calls with the same ids.
-
-    Arguments that are not a JSON object are kept as text in `malformed`, for the validator. In the message, which goes
-    back to the model, such a call has no arguments, and every name is one that providers take: they refuse all of it
-    otherwise.
-    """
-    calls: list[Call] = []
-    for raw in message.tool_calls:
-        calls.append(
-            {"id": assign_id(raw.get("id"), taken), "name": raw["name"][:LONGEST_NAME], "args": dict(raw["args"])}
-        )
-    for broken in message.invalid_tool_calls:
-        name, wrote = (broken.get("name") or "")[:LONGEST_NAME], str(broken.get("args") or "")
-        calls.append({"id": assign_id(broken.get("id"), taken), "name": name, "args": {}, "malformed": wrote})
-    sent: list[ToolCall] = [
-        {"id": call["id"], "name": valid_name(call["name"]), "args": call["args"], "type": "tool_call"}
-        for call in calls
-    ]
-    return replace_calls(message, sent), calls
-
-
-def assign_id(given: str | None, taken: TakenIds) -> str:
-    """Return the call's own id if it is not taken, else a new one."""
-    identifier = given or ""
-    if not identifier or identifier in taken or len(identifier) > LONGEST_ID:
-        identifier = next(name for number in count(len(taken) + 1) if (name := f"call_{number}") not in taken)
-    taken.add(identifier)
-    return identifier

@@ -13,8 +13,9 @@ from gecko_graph import GeckoContext
 from gecko_graph.channels import extend
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.prompts import Prompts
-from gecko_graph.nodes.planner import planner, read_calls, stop
+from gecko_graph.nodes.planner import planner
 from gecko_graph.testing import drive
+from gecko_graph.turn import read_calls, stop
 
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "", "parameters": {"type": "object"}}}]
 
