@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .scenario import Scenario
     from .simulation.rung import Rung
     from .state import Rehearsal, RehearsalState
+    from .toolgate import create_toolgate
     from .toolkit import Toolkit
     from .toolkit.spec import ToolSpec
     from .world import World
@@ -39,6 +40,7 @@ __all__ = [
     "World",
     "create_gecko",
     "create_gecko_agent",
+    "create_toolgate",
     "format_run",
 ]
 
@@ -56,6 +58,7 @@ _HOMES = {
     "World": ".world",
     "create_gecko": ".graph",
     "create_gecko_agent": ".agent",
+    "create_toolgate": ".toolgate",
     "format_run": ".display",
 }
 

@@ -45,6 +45,10 @@ class GeckoContext(BaseModel):
         default=64, ge=1, description="Tools that the planner is shown at most; of more it is shown those that fit."
     )
     top_k: int = Field(default=10, ge=1, description="Tools that are found for a task, or by a search.")
+    selection: Literal["greedy", "sample"] = Field(
+        default="greedy",
+        description="How `create_toolgate` chooses among the tools for a need: by rank, or drawn by their probability.",
+    )
     ladder: tuple[str, ...] = Field(
         default=LADDER, min_length=1, description="Names of the rungs that may answer a call, best first."
     )

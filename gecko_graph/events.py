@@ -7,6 +7,7 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.state` | `supposed`, `state`, `unclear` | what is made up of the state, before all attempts (`attempt` 0) |
 | `gecko.checklist` | `items`, `failure` | the turn's checklist is known (attempt 0) |
 | `gecko.attempt` | `digest`, `feedback` | an attempt begins, from the state with this digest |
+| `gecko.need` | `need`, `candidates`, `rejections` | `create_toolgate`: the next step and its tools |
 | `gecko.call` | `call` | the planner made a call |
 | `gecko.complaint` | `call`, `complaints` | the validator refused it |
 | `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear`, `stale` | a rung answered it |
@@ -30,6 +31,7 @@ EventType = Literal[
     "gecko.state",
     "gecko.checklist",
     "gecko.attempt",
+    "gecko.need",
     "gecko.call",
     "gecko.complaint",
     "gecko.result",

@@ -25,7 +25,7 @@ from .schemas.subschemas import walk
 from .simulation.ladder import RUNGS
 from .simulation.rung import clock
 from .spellings import Atom, atoms_of, canonical, durations_of, forms_of, whole_form
-from .state import Attempt, Json, JsonObject, MadeUp, Origin, Origins, Step
+from .state import Json, JsonObject, MadeUp, Origin, Origins, Step, UnjudgedAttempt
 from .task_state.patch import find, pointer, tokens
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -103,7 +103,7 @@ def is_planned(step: Step) -> bool:
     return "outcome" in step and step["outcome"]["status"] == "ok"
 
 
-def written_by_models(attempt: Attempt, inventing: Collection[str]) -> list[str]:
+def written_by_models(attempt: UnjudgedAttempt, inventing: Collection[str]) -> list[str]:
     """Return JSON Pointers to what rungs that invent have written of the state that an attempt came to."""
     ran = [step["outcome"] for step in attempt["steps"] if "outcome" in step and step["outcome"]["rung"] in inventing]
     written = {operation["path"].removesuffix("/-") for outcome in ran for operation in outcome["patch"] or ()}

@@ -24,7 +24,18 @@ Operation: TypeAlias = dict[str, Any]
 
 Patch: TypeAlias = list[Operation]
 
-Role = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
+Role = Literal[
+    "planner",
+    "validator",
+    "simulator",
+    "state_updater",
+    "bootstrapper",
+    "checklist",
+    "judge",
+    "converter",
+    "reasoner",
+    "reranker",
+]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -32,8 +43,19 @@ VerdictWord = Literal["accepted", "needs_user", "failed"]
 ItemStatus = Literal["success", "failed", "unknown", "not_asked_for"]
 """`not_asked_for`: the judge has struck an item that the task does not ask for; it does not count in the score."""
 StopCode = Literal[
-    "answered", "empty_reply", "planner_failed", "max_steps", "token_budget", "time_budget", "repeated_calls", "broken"
+    "answered",
+    "empty_reply",
+    "planner_failed",
+    "max_steps",
+    "token_budget",
+    "time_budget",
+    "repeated_calls",
+    "broken",
+    "reasoner_failed",
+    "no_candidate",
 ]
+Category = Literal["hallucinated_value", "schema", "state_dependency", "empty", "semantic", "state_update"]
+"""Why a call or its result was refused (ToolGate, table 3): the first three before it runs, the others after."""
 CallStatus = Literal["ok", "error"]
 
 
@@ -94,6 +116,8 @@ class Outcome(TypedDict):
     """Why the state updater did not commit the result."""
     violations: NotRequired[list[Violation]]
     """All clauses that the call breaks; the first one's error is the call's."""
+    category: NotRequired[Category]
+    """What kind of refusal it is: of a result that was not committed, or of a precondition in `create_toolgate`."""
     race: NotRequired[list[str]]
     """Calls of the same planner message whose changes overlap with this one's."""
     observed: NotRequired[Patch]

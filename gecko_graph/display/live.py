@@ -261,6 +261,12 @@ def _verdict(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "feedback", feedback
 
 
+def _need(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "need", event["need"]
+    for each in event["rejections"]:
+        yield "gate", f"{each['tool']}: {each['reason']}"
+
+
 def _executed(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     word = "in doubt" if event["status"] == "in_doubt" else event["status"]
     yield word, f"{event['call']['name']}: {words.format_result(event['result'])}"
@@ -278,6 +284,7 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]] = {
     "gecko.state": lambda event: words.format_supposed({"supposed_state": event}),
     "gecko.checklist": _checklist,
     "gecko.attempt": lambda event: [("attempt", f"from state {event['digest'][:8]}")],
+    "gecko.need": _need,
     "gecko.call": lambda event: [("call", words.format_call(event["call"]))],
     "gecko.complaint": _complaint,
     "gecko.result": _result,

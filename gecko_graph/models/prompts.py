@@ -31,6 +31,8 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "checklist": frozenset({"task"}),
     "judge": frozenset({"task", "items", "steps", "answer", "state"}),
     "converter": frozenset({"tool"}),
+    "reasoner": frozenset({"task", "results"}),
+    "reranker": frozenset({"need", "tools"}),
 }
 """The variables that a prompt of a user's own may not leave out: without them the role cannot do its work."""
 

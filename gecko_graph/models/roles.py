@@ -209,6 +209,37 @@ class ToolSchema(_Reply):
     effect: Literal["read", "write", "unknown"] = "unknown"
 
 
+class Reasoning(_Reply):
+    """The reasoner's reply: what is needed from a tool next, or the answer (ToolGate, equations 5 and 6)."""
+
+    need: str = ""
+    answer: str = ""
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if not (self.need.strip() or self.answer.strip()):
+            raise ValueError("give a need or an answer")
+        return self
+
+
+class RankedTool(_Reply):
+    """A tool that can serve a need, and how well."""
+
+    name: str
+    score: float = Field(default=1.0, ge=0, le=1_000, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+
+class Ranking(_Reply):
+    """The reranker's reply (ToolGate, equation 8); a tool that is left out cannot serve the need."""
+
+    tools: list[RankedTool]
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -218,6 +249,8 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "checklist": (Checklist,),
     "judge": (Judgement,),
     "converter": (ToolSchema,),
+    "reasoner": (Reasoning,),
+    "reranker": (Ranking,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 

@@ -6,6 +6,7 @@ inner graph's first node.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -58,8 +59,10 @@ def begin(state: AttemptState, scope: NodeScope, *, rungs: Rungs = RUNGS) -> dic
     return {**start, "steps": steps, "trace": trace} if steps else start
 
 
-def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoContext) -> Runnable[Any, Any]:
-    """Return the node that runs one attempt as a graph of its own, sync and async.
+def attempt_node(
+    graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoContext, *, keep: Sequence[str] = ()
+) -> Runnable[Any, Any]:
+    """Return the node that runs one attempt as a graph of its own, sync and async; `keep` are further keys of it.
 
     A wrapper, not the graph itself as a node: that would share every key of the same name and apply its reducers twice.
     """
@@ -71,7 +74,7 @@ def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoCo
         with boundary:
             for values in graph.stream(given, inner, stream_mode="values"):
                 boundary.seen = values
-        return build_update(given, boundary.attempt(), boundary.seen)
+        return build_update(given, boundary.attempt(), boundary.seen, keep)
 
     async def arun(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
         given, inner = prepare_run(state, config, default, cycle=cycle)
@@ -79,7 +82,7 @@ def attempt_node(graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoCo
         with boundary:
             async for values in graph.astream(given, inner, stream_mode="values"):
                 boundary.seen = values
-        return build_update(given, boundary.attempt(), boundary.seen)
+        return build_update(given, boundary.attempt(), boundary.seen, keep)
 
     return _AttemptNode(run, afunc=arun, name="attempt")
 
@@ -160,9 +163,12 @@ def next_attempt(state: GeckoState) -> int:
     return state.get("numbered_from", 0) + len(state.get("attempts") or []) + 1
 
 
-def build_update(given: AttemptState, attempt: UnjudgedAttempt, seen: AttemptState) -> dict[str, Any]:
+def build_update(
+    given: AttemptState, attempt: UnjudgedAttempt, seen: Mapping[str, Any], keep: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return what the outer graph keeps of an attempt, ended or broken: its record, its facts and its cost."""
     return {
+        **{key: seen[key] for key in keep if key in seen},
         "unjudged": [attempt],
         "facts": seen.get("facts", {}),
         "semantic": seen.get("semantic", [])[len(given["semantic"]) :],

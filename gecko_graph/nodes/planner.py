@@ -6,7 +6,7 @@ also the failed attempt's calls and the judge's feedback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -18,11 +18,11 @@ from ..errors import ModelError
 from ..events import event
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where
 from ..models.conversation import build_conversation, merge_neighbours, replace_calls
-from ..models.formatting import cut, join_lines, one_line, text_of
+from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence, variables_of
 from ..retrieval.search import ToolSearch
-from ..simulation.contract import find_closed
+from ..simulation.contract import find_closed, format_closed
 from ..state import Call, JsonObject
 from ..task_state.clock import clock
 from ..toolkit.brief import pick_tools
@@ -37,7 +37,6 @@ MOST_REFUSED = 3
 """How often in a row the same call may be refused before the attempt ends."""
 
 NOW_CHARS = 80
-REASON_CHARS = 300
 
 
 def planner(
@@ -116,22 +115,13 @@ def bind_tools(
     closed = find_closed(gated, now, seed=context.seed, steps=steps) if gated else {}
     masked = {name for name, found in closed.items() if is_masked(found, context)}
     bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
-    return bound, format_closed(closed, masked, context)
+    noted = {name: found for name, found in closed.items() if name not in masked}
+    return bound, format_closed(noted, budget=context.view_chars // 2)
 
 
 def is_masked(found: Admissibility, context: GeckoContext) -> bool:
     """Return whether a tool is not bound for the planner's next message."""
     return context.gate == "strict" or (context.gate == "mask" and found.word == "no")
-
-
-def format_closed(closed: Mapping[str, Admissibility], masked: Collection[str], context: GeckoContext) -> str:
-    """Return which of the bound tools the state does not admit, a line for each reason; empty where it admits all."""
-    reasons: dict[str, list[str]] = {}
-    for name, found in closed.items():
-        if found.word == "no" and name not in masked:
-            reasons.setdefault(one_line(found.reason), []).append(name)
-    lines = (f"{', '.join(names)}: {cut(reason, budget=REASON_CHARS)}" for reason, names in reasons.items())
-    return join_lines(lines, budget=context.view_chars // 2)
 
 
 def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts, gated: str = "") -> list[BaseMessage]:

@@ -70,7 +70,8 @@ def mark_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject, 
     if not races:
         return outcome
     if strict:
-        return refuse(outcome, f"it changes what another call of the same message changes: {'; '.join(races)}")
+        reason = f"it changes what another call of the same message changes: {'; '.join(races)}"
+        return refuse(outcome, reason, "state_update")
     return {**outcome, "race": races}
 
 

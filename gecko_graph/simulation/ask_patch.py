@@ -38,7 +38,7 @@ def ask_patch(request: RungRequest, outcome: Outcome) -> Generator[list[Ask], li
         except (PatchConflict, StateError) as conflict:
             patch, problem = reply.value.patch, str(conflict)
             previous = f"{format_json(patch, budget=PROBLEM_CHARS // 2)}\n{problem}"
-    return {**refuse(outcome, problem), "result": NO_ANSWER}
+    return {**refuse(outcome, problem, "state_update"), "result": NO_ANSWER}
 
 
 def build_ask(request: RungRequest, outcome: Outcome, shown: View, problem: str) -> Ask:

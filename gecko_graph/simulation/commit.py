@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ..errors import PatchConflict, StateError
-from ..state import Call, JsonObject, Outcome, Patch, SupposedFact, Violation
+from ..state import Call, Category, Json, JsonObject, Outcome, Patch, SupposedFact, Violation
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, make_patch, overlap
 from ..toolkit.spec import ToolSpec
@@ -53,10 +53,11 @@ def commit(
         if not isinstance(after, dict):
             raise PatchConflict("the change replaces the task state with a value that is not an object")
     except (PatchConflict, StateError) as conflict:
-        return Commit(state, refuse(outcome, f"the change does not apply: {conflict}"))
+        return Commit(state, refuse(outcome, f"the change does not apply: {conflict}", "state_update"))
     broken = [*violated_postconditions(request, outcome, alone), *rules.violations(state, after)]
     if broken:
-        return Commit(state, {**refuse(outcome, broken[0]["error"]), "violations": broken})
+        category = category_of(outcome["result"]) if broken[0]["part"] == "ensures" else "state_update"
+        return Commit(state, {**refuse(outcome, broken[0]["error"], category), "violations": broken})
     booked: Outcome = {**outcome, "patch": patch}
     if refused:
         booked["refused"] = refused
@@ -94,10 +95,16 @@ def allowed_patch(tool: ToolSpec, outcome: Outcome) -> tuple[Patch, str | None]:
     return patch, None
 
 
-def refuse(outcome: Outcome, reason: str) -> Outcome:
+def refuse(outcome: Outcome, reason: str, category: Category) -> Outcome:
     """Return the outcome of a result that is not committed: an error, and no change."""
     kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
-    return {**kept, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
+    refused: Outcome = {**kept, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
+    return {**refused, "category": category}
+
+
+def category_of(result: Json) -> Category:
+    """Return the category of a refused result (ToolGate, table 3): without content, or with a wrong one."""
+    return "semantic" if result or (result in (0, False) and result != []) else "empty"
 
 
 def violated_postconditions(request: RungRequest, outcome: Outcome, after: JsonObject) -> list[Violation]:

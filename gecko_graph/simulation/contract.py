@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..contracts.admissible import Admissibility
 from ..contracts.contract import Contract
 from ..contracts.run import ContractRun
 from ..errors import EvaluationFailed
+from ..models.formatting import cut, join_lines, one_line
 from ..state import JsonObject, Step
 from ..task_state.clock import clock
 from ..toolkit.spec import ToolSpec
 from .rung import Answer, Pass, RungRequest, RungResult, answered_calls
+
+REASON_CHARS = 300
 
 
 def find_gated(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
@@ -35,6 +38,16 @@ def find_closed(
     contracts = {tool.name: tool.contract for tool in gated if tool.contract}
     judged = {name: one.admissible(state, now=now, seed=seed, calls=calls) for name, one in contracts.items()}
     return {name: found for name, found in judged.items() if found.word != "yes"}
+
+
+def format_closed(closed: Mapping[str, Admissibility], *, budget: int) -> str:
+    """Return which tools the state does not admit, a line for each reason; those that are unknown are left out."""
+    reasons: dict[str, list[str]] = {}
+    for name, found in closed.items():
+        if found.word == "no":
+            reasons.setdefault(one_line(found.reason), []).append(name)
+    lines = (f"{', '.join(names)}: {cut(reason, budget=REASON_CHARS)}" for reason, names in reasons.items())
+    return join_lines(lines, budget=budget)
 
 
 def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:

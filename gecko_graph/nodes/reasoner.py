@@ -1,0 +1,68 @@
+"""reasoner: says what is needed next, or answers (ToolGate, section 3.3 and algorithm 1).
+
+It sees the request, the conversation, a summary of the trusted state, and the committed calls with their results; what
+was rejected is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from ..errors import ModelError
+from ..forward import ForwardState
+from ..models.ask import Ask, Reply, Where
+from ..models.formatting import format_conversation, format_policy, format_steps, format_tool_lines
+from ..models.node import NodeScope
+from ..models.roles import Reasoning
+from ..provenance import is_planned
+from ..simulation.contract import find_closed, find_gated, format_closed
+from ..toolkit import Toolkit
+from ..turn import earlier, spent_budget, stop
+from ..view.view import focus_words, view
+
+MOST_LISTED = 64
+"""Tools that are listed for it; of more it states its needs without knowing what there is."""
+
+
+def reasoner(
+    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit
+) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
+    """Ask for the next need, or end with the answer or the reason.
+
+    After the last call that `max_steps` allows it is asked once more, for its answer.
+
+    Raises:
+        ModelError: The reasoner has no model.
+    """
+    if not scope.has_model("reasoner"):
+        raise ModelError("no model configured for role 'reasoner': pass model=... or models={'reasoner': ...}")
+    if spent := spent_budget(state, scope.context):
+        return stop(spent["code"], spent["message"])
+    (reply,) = yield [build_ask(state, scope, toolkit)]
+    if not isinstance(reply.value, Reasoning):
+        return stop("reasoner_failed", f"the reasoner did not answer: {reply.failure}")
+    if need := reply.value.need.strip():
+        if len(state.get("steps", [])) >= scope.context.max_steps:
+            return stop("max_steps", f"max_steps: {scope.context.max_steps} calls were tried")
+        return {"need": need}
+    return {"need": "", **stop("answered", "answered", reply.value.answer.strip())}
+
+
+def build_ask(state: ForwardState, scope: NodeScope, toolkit: Toolkit) -> Ask:
+    """Return the question, from what is known to be true."""
+    budget, now = scope.context.view_chars, state["task_state"]
+    closed = find_closed(find_gated(toolkit), now, seed=scope.context.seed)
+    committed = [step for step in state.get("steps", []) if is_planned(step)]
+    lines = [(tool.name, tool.description) for tool in toolkit] if len(toolkit) <= MOST_LISTED else []
+    variables = {
+        "task": state["task"],
+        "policy": format_policy(state["conversation"], budget=budget),
+        "conversation": format_conversation(earlier(state["conversation"]), budget=budget // 2),
+        "tools": format_tool_lines(lines, budget=budget // 2) if lines else "",
+        "state": view(now, focus=focus_words(state["task"]), budget=budget) if now else "",
+        "gated": format_closed(closed, budget=budget // 4),
+        "results": format_steps(committed, budget=budget) if committed else "",
+    }
+    where = Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("reasoner", 0))
+    return Ask(role="reasoner", variables=variables, reply=Reasoning, where=where)

@@ -1,0 +1,102 @@
+"""reranker: the tools for a need, by rank, and those of them that the state admits (ToolGate, equations 7 to 10)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..contracts.admissible import Admissibility
+from ..events import event
+from ..forward import Candidate, ForwardState, Need, Rejection, explain
+from ..models.ask import Ask, Reply, Where
+from ..models.formatting import format_tool_lines
+from ..models.node import NodeScope
+from ..models.roles import Ranking
+from ..simulation.contract import find_closed, find_gated
+from ..toolkit import Toolkit
+from ..toolkit.spec import ToolSpec
+from ..turn import stop
+from ..view.view import focus_words
+
+ADMITTED = Admissibility("yes")
+
+
+def reranker(
+    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit
+) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
+    """Rank the tools for the need, leave out those that the state does not admit, and put the others in their order.
+
+    Without a model the order is by the words that need and tool share.
+    """
+    need, context = state["need"], scope.context
+    found = retrieve(need, toolkit)
+    if len(found) > 1 and scope.has_model("reranker"):
+        question = state.get("asked", {}).get("reranker", 0)
+        where = Where(turn=state["turn"], attempt=state["number"], question=question)
+        lines = format_tool_lines(((name, describe(toolkit[name])) for name in found), budget=2 * context.view_chars)
+        (reply,) = yield [Ask("reranker", {"need": need, "tools": lines}, Ranking, where)]
+        found = read_ranking(reply.value, found) if isinstance(reply.value, Ranking) else found
+    closed = find_closed(find_gated(toolkit[name] for name in found), state["task_state"], seed=context.seed)
+    ranked = weigh(found, closed)
+    if context.selection == "sample":
+        ranked = draw(ranked, random.Random(f"{context.seed} {state['turn']} {len(state.get('steps', []))} {need}"))
+    rejections = [reject(each) for each in ranked if each["admissible"] != "yes"]
+    left = [each["tool"] for each in ranked if each["admissible"] == "yes"]
+    scope.emit(event("gecko.need", attempt=state["number"], need=need, candidates=ranked, rejections=rejections))
+    update: dict[str, Any] = {"ranked": ranked, "candidates": left, "rejections": rejections, "tries": 0}
+    if left:
+        return update
+    over: Need = {"need": need, "candidates": ranked, "rejections": rejections}
+    return {**update, "needs": [over], **stop("no_candidate", explain(need, rejections))}
+
+
+def retrieve(need: str, toolkit: Toolkit) -> dict[str, float]:
+    """Return the tools that may serve a need with their scores, the best first."""
+    words = {word.casefold() for word in focus_words(need)}
+    scores = {tool.name: count_words(words, tool) for tool in toolkit}
+    return {name: 1.0 + score for name, score in sorted(scores.items(), key=lambda pair: -pair[1])}
+
+
+def count_words(words: Iterable[str], tool: ToolSpec) -> int:
+    """Return how many of the words a tool's name and description hold."""
+    text = f"{tool.name} {tool.description}".casefold()
+    return sum(word in text for word in words)
+
+
+def describe(tool: ToolSpec) -> str:
+    """Return a tool's description and its arguments."""
+    takes = ", ".join(tool.parameters.get("properties", {}))
+    return f"{tool.description} Takes {takes}." if takes else tool.description
+
+
+def read_ranking(ranking: Ranking, found: Mapping[str, float]) -> dict[str, float]:
+    """Return the scores of a model's ranking, the best first; of unknown tools, and of 0, none."""
+    scores = {each.name: each.score for each in reversed(ranking.tools) if each.name in found and each.score > 0}
+    return dict(sorted(reversed(scores.items()), key=lambda pair: -pair[1]))
+
+
+def weigh(scores: Mapping[str, float], closed: Mapping[str, Admissibility]) -> list[Candidate]:
+    """Return the candidates with their probabilities (equation 9); tools that the state does not admit have 0."""
+    total = sum(score for name, score in scores.items() if name not in closed)
+    ranked: list[Candidate] = []
+    for name, score in scores.items():
+        word, reason = closed.get(name, ADMITTED)
+        p = score / total if word == "yes" else 0.0
+        ranked.append({"tool": name, "p": p, "admissible": word, **({"reason": reason} if reason else {})})  # type: ignore[typeddict-item]
+    return ranked
+
+
+def draw(ranked: Sequence[Candidate], dice: random.Random) -> list[Candidate]:
+    """Return the candidates in the order of draws without replacement, each by what is left of equation 9."""
+    left, drawn = [each for each in ranked if each["p"] > 0], list[Candidate]()
+    while left:
+        (chosen,) = dice.choices(range(len(left)), [each["p"] for each in left])
+        drawn.append(left.pop(chosen))
+    return [*drawn, *(each for each in ranked if each["p"] == 0)]
+
+
+def reject(candidate: Candidate) -> Rejection:
+    """Return the refusal of a tool that the state does not admit."""
+    reason = candidate.get("reason", "")
+    return {"tool": candidate["tool"], "phase": "P", "reason": reason, "category": "state_dependency"}

@@ -1,0 +1,166 @@
+"""create_toolgate: forward execution with contract verification (ToolGate, algorithm 1); nodes, edges and routers.
+
+```
+toolgate:  START ── bootstrapper ── start_round ── attempt ── conclude ── END
+
+attempt:   START ── begin ── reasoner ──(need)── reranker ──(admitted by P)── arguments ── validator ──┐
+                     ▲          │ (answer)           │ (no tool is left: failed)    ▲         │ passed  │ refused
+                     │          ▼                    ▼                              │     simulator     │
+                     │         END                  END                             │         │         │
+                     │                                                              │      verify       │
+                     │                                     (other arguments,        │         │         │
+                     │                                      or the next tool)       │   state_updater   │
+                     │                                                              │         │         │
+                     └─────────────────────────(committed)──────────────────────────┴───── accept ◄─────┘
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+from langchain_core.runnables import Runnable
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
+
+from .channels import Pending
+from .context import GeckoContext
+from .forward import ForwardState, ToolGateInput, ToolGateOutput, ToolGateState
+from .graph import Gecko, Model
+from .models.factory import Models
+from .models.node import NodeFunction, NodeScope, Router, as_node, book_attempt, book_turn
+from .nodes.arguments import arguments
+from .nodes.attempt import attempt_node, begin
+from .nodes.bootstrapper import bootstrapper
+from .nodes.conclude import conclude
+from .nodes.reasoner import reasoner
+from .nodes.reranker import reranker
+from .nodes.rounds import start_round
+from .nodes.simulator import simulator
+from .nodes.state_updater import state_updater
+from .nodes.validator import validator
+from .nodes.verify import accept, verify
+from .simulation.ladder import ladder_of, rungs_of
+from .state import Role
+from .toolkit import Toolkit
+from .world import check_setup
+
+STRICT: Mapping[str, Any] = {"gate": "strict", "parallel_attempts": 1}
+"""What forward execution does not leave to a run's knobs: what is unknown is not admissible (equation 9)."""
+
+
+def create_toolgate(
+    toolkit: Toolkit,
+    *,
+    model: Model | None = None,
+    models: Mapping[Role, Model] | None = None,
+    checkpointer: Checkpointer = None,
+    context: GeckoContext | None = None,
+) -> Gecko:
+    """Create forward execution: one verified call after another, each committed or gone (ToolGate, algorithm 1).
+
+    Nothing real is changed: calls are answered by the ladder, as in a rehearsal, and only reads that were opened run.
+
+    Args:
+        toolkit: The tools; contracts gate their calls and results.
+        model: The model of every role: `"provider:name"` or any chat model. `reasoner` states needs, `reranker` ranks
+            tools, `planner` writes arguments; `validator`, `simulator`, `state_updater`, `bootstrapper` as in a
+            rehearsal.
+        models: Models of single roles; `reasoner` and `planner` need one.
+        checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
+        context: Knobs of every run that brings none of its own.
+
+    Returns:
+        A graph from `{"messages", "task_state"}` to `{"messages", "task_state", "record"}`.
+
+    Raises:
+        ToolkitError: The toolkit is empty or not a Toolkit.
+        ModelError: A model cannot be built.
+        GeckoError: The context is not a GeckoContext, or its ladder names an unknown rung.
+    """
+    knobs, bound = check_setup(toolkit, context), Models.bind(model, models)
+    forward = create_forward(toolkit, bound, knobs)
+    inventing = {name for name, rung in rungs_of(()).items() if rung.invents}
+    node = partial(_node, models=bound, default=knobs, book=book_turn)
+    builder = StateGraph(ToolGateState, GeckoContext, input_schema=ToolGateInput, output_schema=ToolGateOutput)
+    builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit), opens_turn=True))
+    builder.add_node("start_round", node(start_round))
+    builder.add_node("attempt", attempt_node(forward, knobs, keep=("needs",)))
+    builder.add_node("conclude", node(partial(conclude, inventing=inventing)))
+    builder.add_edge(START, "bootstrapper")
+    builder.add_edge("bootstrapper", "start_round")
+    builder.add_edge("start_round", "attempt")
+    builder.add_edge("attempt", "conclude")
+    builder.add_edge("conclude", END)
+    return builder.compile(checkpointer=checkpointer, name="toolgate")
+
+
+def create_forward(toolkit: Toolkit, models: Models, default: GeckoContext) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build the graph of algorithm 1; it uses its caller's checkpointer."""
+    rungs = rungs_of(())
+    ladder_of(default, rungs)
+    node = partial(_node, models=models, default=default, book=book_attempt)
+    write = partial(arguments, toolkit=toolkit, tools=toolkit.as_openai(), prompts=models.prompts)
+    builder = StateGraph(ForwardState, GeckoContext)
+    builder.add_node("begin", node(partial(begin, rungs=rungs)))
+    builder.add_node("reasoner", node(partial(reasoner, toolkit=toolkit)))
+    builder.add_node("reranker", node(partial(reranker, toolkit=toolkit)))
+    builder.add_node("arguments", node(write))
+    builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
+    builder.add_node("simulator", node(partial(simulator, toolkit=toolkit, rungs=rungs)))
+    builder.add_node("verify", node(partial(verify, toolkit=toolkit)))
+    builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
+    builder.add_node("accept", node(accept))
+    builder.add_edge(START, "begin")
+    builder.add_edge("begin", "reasoner")
+    builder.add_conditional_edges("reasoner", Router(after_reasoner))
+    builder.add_conditional_edges("reranker", Router(after_reranker))
+    builder.add_conditional_edges("arguments", Router(after_arguments))
+    builder.add_conditional_edges("validator", Router(after_validator))
+    builder.add_edge("simulator", "verify")
+    builder.add_edge("verify", "state_updater")
+    builder.add_edge("state_updater", "accept")
+    builder.add_conditional_edges("accept", Router(after_accept))
+    return builder.compile(name="forward")
+
+
+def _node(fn: NodeFunction, **bound: Any) -> Runnable[Any, Any]:
+    """Return a graph's node for a node function, whose knobs are strict whatever the run brings."""
+
+    def strictly(state: Any, scope: NodeScope) -> Any:
+        return fn(state, replace(scope, context=scope.context.model_copy(update=STRICT)))
+
+    return as_node(strictly, **bound)
+
+
+def after_reasoner(state: ForwardState) -> Literal["reranker", "__end__"]:
+    """Return the next node: a need wants a tool, an answer ends it."""
+    return "reranker" if "stop" not in state else "__end__"
+
+
+def after_reranker(state: ForwardState) -> Literal["arguments", "__end__"]:
+    """Return the next node: without a tool that the state admits it has failed."""
+    return "arguments" if "stop" not in state else "__end__"
+
+
+def after_arguments(state: ForwardState) -> Literal["validator", "accept", "__end__"]:
+    """Return the next node: a call is checked, a declined one sets its tool aside."""
+    if "stop" in state:
+        return "__end__"
+    return "validator" if state["pending"] else "accept"
+
+
+def after_validator(state: Pending) -> Literal["simulator", "accept"]:
+    """Return the next node: a call that passed is answered, a refused one wants other arguments."""
+    return "simulator" if state["pending"] else "accept"
+
+
+def after_accept(state: ForwardState) -> Literal["reasoner", "arguments", "__end__"]:
+    """Return the next node: the next need, other arguments or the next tool, or the end where none is left."""
+    if "stop" in state:
+        return "__end__"
+    return "arguments" if state["candidates"] else "reasoner"
