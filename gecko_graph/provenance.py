@@ -70,7 +70,7 @@ class Sources:
     conversation: Sequence[AnyMessage]
     state: JsonObject
     supposed: Sequence[str] = ()
-    lesson: Attempt | None = None
+    lesson: UnjudgedAttempt | None = None
     inventing: Collection[str] = INVENTING
 
 

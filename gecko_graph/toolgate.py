@@ -44,6 +44,7 @@ from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
 from .nodes.validator import validator
 from .nodes.verify import accept, verify
+from .simulation.contract import find_gated
 from .simulation.ladder import ladder_of, rungs_of
 from .state import Role
 from .toolkit import Toolkit
@@ -104,11 +105,12 @@ def create_forward(toolkit: Toolkit, models: Models, default: GeckoContext) -> C
     rungs = rungs_of(())
     ladder_of(default, rungs)
     node = partial(_node, models=models, default=default, book=book_attempt)
+    gated = find_gated(toolkit)
     write = partial(arguments, toolkit=toolkit, tools=toolkit.as_openai(), prompts=models.prompts)
     builder = StateGraph(ForwardState, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=rungs)))
-    builder.add_node("reasoner", node(partial(reasoner, toolkit=toolkit)))
-    builder.add_node("reranker", node(partial(reranker, toolkit=toolkit)))
+    builder.add_node("reasoner", node(partial(reasoner, toolkit=toolkit, gated=gated)))
+    builder.add_node("reranker", node(partial(reranker, toolkit=toolkit, gated=gated)))
     builder.add_node("arguments", node(write))
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
     builder.add_node("simulator", node(partial(simulator, toolkit=toolkit, rungs=rungs)))

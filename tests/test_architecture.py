@@ -78,13 +78,17 @@ def test_no_file_over_400_lines(room):
         assert path.read_text(encoding="utf-8").count("\n") <= 400, path
 
 
-@pytest.mark.parametrize(
-    "word", ["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge"]
-)
-def test_one_word_five_places(word):
+WORDS = {
+    "graph": "planner validator simulator state_updater bootstrapper checklist judge",
+    "toolgate": "reasoner reranker",
+}
+
+
+@pytest.mark.parametrize(("graph", "word"), [(graph, word) for graph in WORDS for word in WORDS[graph].split()])
+def test_one_word_five_places(graph, word):
     module = PACKAGE / "nodes" / f"{word}.py"
     assert f"def {word}(" in module.read_text(encoding="utf-8")
-    assert f'add_node("{word}"' in (PACKAGE / "graph.py").read_text(encoding="utf-8")
+    assert f'add_node("{word}"' in (PACKAGE / f"{graph}.py").read_text(encoding="utf-8")
     assert (ROOT / "prompts" / f"{word}.md").is_file()
     assert (ROOT / "tests" / "nodes" / f"test_{word}.py").is_file()
 

@@ -46,10 +46,12 @@ CASES = {
             "summary": "",
             "outcome": "",
             "gated": "",
+            "need": "",
         },
     ),
     "planner-summary": ("planner", {**NO_NOTE, "summary": STATE}),
     "planner-gated": ("planner", {**NO_NOTE, "gated": "rm, mv: the disk is read-only"}),
+    "planner-need": ("planner", {**NO_NOTE, "need": "Make a folder temp in documents."}),
     "validator": (
         "validator",
         {"tool": MKDIR, "arguments": '{"name": "temp"}', "undecided": "$.name", "task": TASK, **NO_DIGEST},
@@ -133,6 +135,19 @@ CASES = {
         },
     ),
     "converter": ("converter", {"tool": MKDIR}),
+    "reasoner": (
+        "reasoner",
+        {
+            "task": TASK,
+            "policy": POLICY,
+            "conversation": CONVERSATION,
+            "tools": TOOLS,
+            "state": STATE,
+            "gated": "rm: the disk is read-only",
+            "results": '1. mkdir({"name": "temp"}) -> ok: null',
+        },
+    ),
+    "reranker": ("reranker", {"need": "Make a folder temp in documents.", "tools": TOOLS}),
 }
 
 SWITCHES = {"wants"}

@@ -61,6 +61,7 @@ knobs (--set KEY=VALUE, as often as you like; the default in brackets):
   max_tools            tools that the planner is shown at most; of more it is shown those that fit (64)
   top_k                tools that are found for a task, or by one search (10)
   gate                 tools that the state does not admit: note, mask (not offered) or strict (note)
+  selection            of create_toolgate: the best tool for a need: greedy; or a drawn one: sample (greedy)
   ladder               who may answer a call, best first ([real, contract, python, example, model, schema])
   reads                whether real tools answer reads that are stated to be such: simulated or real (simulated)
   unclear              a condition that cannot be evaluated: pass, refuse (null: refuse where the contract answers)

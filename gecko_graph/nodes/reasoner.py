@@ -6,7 +6,7 @@ was rejected is gone.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from ..errors import ModelError
@@ -16,30 +16,40 @@ from ..models.formatting import format_conversation, format_policy, format_steps
 from ..models.node import NodeScope
 from ..models.roles import Reasoning
 from ..provenance import is_planned
-from ..simulation.contract import find_closed, find_gated, format_closed
+from ..simulation.contract import find_closed, format_closed
+from ..state import Role
 from ..toolkit import Toolkit
+from ..toolkit.spec import ToolSpec
 from ..turn import earlier, spent_budget, stop
 from ..view.view import focus_words, view
 
+NEEDED: tuple[Role, ...] = ("reasoner", "planner")
 MOST_LISTED = 64
 """Tools that are listed for it; of more it states its needs without knowing what there is."""
 
 
 def reasoner(
-    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit
+    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: Sequence[ToolSpec]
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Ask for the next need, or end with the answer or the reason.
 
     After the last call that `max_steps` allows it is asked once more, for its answer.
 
+    Args:
+        state: The execution so far.
+        scope: Knobs, models.
+        toolkit: The tools.
+        gated: Those of them that a task state may not admit, whatever their arguments.
+
     Raises:
-        ModelError: The reasoner has no model.
+        ModelError: It has no model, or the planner, which writes the arguments, has none.
     """
-    if not scope.has_model("reasoner"):
-        raise ModelError("no model configured for role 'reasoner': pass model=... or models={'reasoner': ...}")
+    for role in NEEDED:
+        if not scope.has_model(role):
+            raise ModelError(f"no model configured for role {role!r}: pass model=... or models={{{role!r}: ...}}")
     if spent := spent_budget(state, scope.context):
         return stop(spent["code"], spent["message"])
-    (reply,) = yield [build_ask(state, scope, toolkit)]
+    (reply,) = yield [build_ask(state, scope, toolkit, gated)]
     if not isinstance(reply.value, Reasoning):
         return stop("reasoner_failed", f"the reasoner did not answer: {reply.failure}")
     if need := reply.value.need.strip():
@@ -49,11 +59,12 @@ def reasoner(
     return {"need": "", **stop("answered", "answered", reply.value.answer.strip())}
 
 
-def build_ask(state: ForwardState, scope: NodeScope, toolkit: Toolkit) -> Ask:
+def build_ask(state: ForwardState, scope: NodeScope, toolkit: Toolkit, gated: Sequence[ToolSpec]) -> Ask:
     """Return the question, from what is known to be true."""
     budget, now = scope.context.view_chars, state["task_state"]
-    closed = find_closed(find_gated(toolkit), now, seed=scope.context.seed)
-    committed = [step for step in state.get("steps", []) if is_planned(step)]
+    steps = state.get("steps", [])
+    closed = find_closed(gated, now, seed=scope.context.seed, steps=steps)
+    committed = [step for step in steps if is_planned(step)]
     lines = [(tool.name, tool.description) for tool in toolkit] if len(toolkit) <= MOST_LISTED else []
     variables = {
         "task": state["task"],

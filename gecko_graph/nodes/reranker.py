@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import re
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from ..contracts.admissible import Admissibility
@@ -13,21 +14,26 @@ from ..models.ask import Ask, Reply, Where
 from ..models.formatting import format_tool_lines
 from ..models.node import NodeScope
 from ..models.roles import Ranking
-from ..simulation.contract import find_closed, find_gated
+from ..simulation.contract import find_closed
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
 from ..turn import stop
-from ..view.view import focus_words
 
 ADMITTED = Admissibility("yes")
 
 
 def reranker(
-    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit
+    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: Sequence[ToolSpec]
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Rank the tools for the need, leave out those that the state does not admit, and put the others in their order.
 
     Without a model the order is by the words that need and tool share.
+
+    Args:
+        state: The need, and the task state.
+        scope: Knobs, events, models.
+        toolkit: The tools.
+        gated: Those of them that a task state may not admit, whatever their arguments.
     """
     need, context = state["need"], scope.context
     found = retrieve(need, toolkit)
@@ -37,10 +43,11 @@ def reranker(
         lines = format_tool_lines(((name, describe(toolkit[name])) for name in found), budget=2 * context.view_chars)
         (reply,) = yield [Ask("reranker", {"need": need, "tools": lines}, Ranking, where)]
         found = read_ranking(reply.value, found) if isinstance(reply.value, Ranking) else found
-    closed = find_closed(find_gated(toolkit[name] for name in found), state["task_state"], seed=context.seed)
+    here, steps = [tool for tool in gated if tool.name in found], state.get("steps", [])
+    closed = find_closed(here, state["task_state"], seed=context.seed, steps=steps)
     ranked = weigh(found, closed)
     if context.selection == "sample":
-        ranked = draw(ranked, random.Random(f"{context.seed} {state['turn']} {len(state.get('steps', []))} {need}"))
+        ranked = draw(ranked, random.Random(f"{context.seed} {state['turn']} {len(steps)} {need}"))
     rejections = [reject(each) for each in ranked if each["admissible"] != "yes"]
     left = [each["tool"] for each in ranked if each["admissible"] == "yes"]
     scope.emit(event("gecko.need", attempt=state["number"], need=need, candidates=ranked, rejections=rejections))
@@ -53,15 +60,14 @@ def reranker(
 
 def retrieve(need: str, toolkit: Toolkit) -> dict[str, float]:
     """Return the tools that may serve a need with their scores, the best first."""
-    words = {word.casefold() for word in focus_words(need)}
-    scores = {tool.name: count_words(words, tool) for tool in toolkit}
+    words = split_words(need)
+    scores = {tool.name: len(words & split_words(f"{tool.name} {tool.description}")) for tool in toolkit}
     return {name: 1.0 + score for name, score in sorted(scores.items(), key=lambda pair: -pair[1])}
 
 
-def count_words(words: Iterable[str], tool: ToolSpec) -> int:
-    """Return how many of the words a tool's name and description hold."""
-    text = f"{tool.name} {tool.description}".casefold()
-    return sum(word in text for word in words)
+def split_words(text: str) -> set[str]:
+    """Return the words of a text or an identifier, in lower case."""
+    return set(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def describe(tool: ToolSpec) -> str:
