@@ -44,6 +44,8 @@ from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
 from .nodes.validator import validator
 from .nodes.verify import accept, verify
+from .retrieval.index import ToolIndex
+from .retrieval.search import ToolSearch
 from .simulation.contract import find_gated
 from .simulation.ladder import ladder_of, rungs_of
 from .state import Role
@@ -61,6 +63,7 @@ def create_toolgate(
     models: Mapping[Role, Model] | None = None,
     checkpointer: Checkpointer = None,
     context: GeckoContext | None = None,
+    index: ToolIndex | None = None,
 ) -> Gecko:
     """Create forward execution: one verified call after another, each committed or gone (ToolGate, algorithm 1).
 
@@ -74,6 +77,7 @@ def create_toolgate(
         models: Models of single roles; `reasoner` and `planner` need one.
         checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
         context: Knobs of every run that brings none of its own.
+        index: Finds the tools of a toolkit with more than `max_tools`, as for `create_gecko`.
 
     Returns:
         A graph from `{"messages", "task_state"}` to `{"messages", "task_state", "record"}`.
@@ -84,11 +88,12 @@ def create_toolgate(
         GeckoError: The context is not a GeckoContext, or its ladder names an unknown rung.
     """
     knobs, bound = check_setup(toolkit, context), Models.bind(model, models)
-    forward = create_forward(toolkit, bound, knobs)
+    search = ToolSearch(toolkit, index, knobs)
+    forward = create_forward(toolkit, bound, knobs, search)
     inventing = {name for name, rung in rungs_of(()).items() if rung.invents}
     node = partial(_node, models=bound, default=knobs, book=book_turn)
     builder = StateGraph(ToolGateState, GeckoContext, input_schema=ToolGateInput, output_schema=ToolGateOutput)
-    builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit), opens_turn=True))
+    builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
     builder.add_node("start_round", node(start_round))
     builder.add_node("attempt", attempt_node(forward, knobs, keep=("needs",)))
     builder.add_node("conclude", node(partial(conclude, inventing=inventing)))
@@ -100,7 +105,9 @@ def create_toolgate(
     return builder.compile(checkpointer=checkpointer, name="toolgate")
 
 
-def create_forward(toolkit: Toolkit, models: Models, default: GeckoContext) -> CompiledStateGraph[Any, Any, Any, Any]:
+def create_forward(
+    toolkit: Toolkit, models: Models, default: GeckoContext, search: ToolSearch
+) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the graph of algorithm 1; it uses its caller's checkpointer."""
     rungs = rungs_of(())
     ladder_of(default, rungs)
@@ -110,7 +117,7 @@ def create_forward(toolkit: Toolkit, models: Models, default: GeckoContext) -> C
     builder = StateGraph(ForwardState, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=rungs)))
     builder.add_node("reasoner", node(partial(reasoner, toolkit=toolkit, gated=gated)))
-    builder.add_node("reranker", node(partial(reranker, toolkit=toolkit, gated=gated)))
+    builder.add_node("reranker", node(partial(reranker, toolkit=toolkit, gated=gated, search=search)))
     builder.add_node("arguments", node(write))
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
     builder.add_node("simulator", node(partial(simulator, toolkit=toolkit, rungs=rungs)))

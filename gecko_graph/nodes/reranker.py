@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any
 
+from ..context import GeckoContext
 from ..contracts.admissible import Admissibility
 from ..events import event
 from ..forward import Candidate, ForwardState, Need, Rejection, explain
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import AnyAsk, Ask, Reply, Where
 from ..models.formatting import format_tool_lines
 from ..models.node import NodeScope
 from ..models.roles import Ranking
+from ..retrieval.search import ToolSearch
+from ..retrieval.words import document_of, split_words, texts_of
 from ..simulation.contract import find_closed
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
@@ -23,28 +25,28 @@ ADMITTED = Admissibility("yes")
 
 
 def reranker(
-    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: Sequence[ToolSpec]
-) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
+    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: Sequence[ToolSpec], search: ToolSearch
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Rank the tools for the need, leave out those that the state does not admit, and put the others in their order.
 
-    Without a model the order is by the words that need and tool share.
+    Without a model the order is that of retrieval.
 
     Args:
         state: The need, and the task state.
         scope: Knobs, events, models.
         toolkit: The tools.
         gated: Those of them that a task state may not admit, whatever their arguments.
+        search: Finds the tools for a need where there are many.
     """
-    need, context = state["need"], scope.context
-    found = retrieve(need, toolkit)
+    need, context, steps = state["need"], scope.context, state.get("steps", [])
+    closed = find_closed(gated, state["task_state"], seed=context.seed, steps=steps)
+    found = yield from retrieve(need, toolkit, closed, search, context)
     if len(found) > 1 and scope.has_model("reranker"):
         question = state.get("asked", {}).get("reranker", 0)
         where = Where(turn=state["turn"], attempt=state["number"], question=question)
         lines = format_tool_lines(((name, describe(toolkit[name])) for name in found), budget=2 * context.view_chars)
         (reply,) = yield [Ask("reranker", {"need": need, "tools": lines}, Ranking, where)]
         found = read_ranking(reply.value, found) if isinstance(reply.value, Ranking) else found
-    here, steps = [tool for tool in gated if tool.name in found], state.get("steps", [])
-    closed = find_closed(here, state["task_state"], seed=context.seed, steps=steps)
     ranked = weigh(found, closed)
     if context.selection == "sample":
         ranked = draw(ranked, random.Random(f"{context.seed} {state['turn']} {len(steps)} {need}"))
@@ -58,16 +60,22 @@ def reranker(
     return {**update, "needs": [over], **stop("no_candidate", explain(need, rejections))}
 
 
-def retrieve(need: str, toolkit: Toolkit) -> dict[str, float]:
-    """Return the tools that may serve a need with their scores, the best first."""
-    words = split_words(need)
-    scores = {tool.name: len(words & split_words(f"{tool.name} {tool.description}")) for tool in toolkit}
-    return {name: 1.0 + score for name, score in sorted(scores.items(), key=lambda pair: -pair[1])}
+def retrieve(
+    need: str, toolkit: Toolkit, closed: Collection[str], search: ToolSearch, context: GeckoContext
+) -> Generator[list[AnyAsk], list[Reply], dict[str, float]]:
+    """Return the tools that may serve a need, the best first, with scores: of few tools all (equation 7).
 
-
-def split_words(text: str) -> set[str]:
-    """Return the words of a text or an identifier, in lower case."""
-    return set(re.findall(r"[^\W_]+", text.casefold()))
+    Of many those that fit, and beside them as many that the state admits: a need whose best tool is closed shows why.
+    """
+    if not search.is_needed(context):
+        words = set(split_words(need))
+        shared = {tool.name: len(words.intersection(document_of(*texts_of(tool)))) for tool in toolkit}
+        return {name: 1.0 + score for name, score in sorted(shared.items(), key=lambda pair: -pair[1])}
+    names = yield from search.find(need, context.top_k, context)
+    if closed:
+        admitted = [name for name in toolkit.names if name not in closed]
+        names += yield from search.find(need, context.top_k, context, allowed=admitted)
+    return {name: 1 / place for place, name in enumerate(dict.fromkeys(names), 1)}
 
 
 def describe(tool: ToolSpec) -> str:

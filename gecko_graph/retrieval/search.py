@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from functools import cached_property
+from collections.abc import Collection, Generator, Sequence
+from functools import cached_property, partial
 
 from langchain_core.messages import ToolMessage
 
@@ -73,12 +73,13 @@ class ToolSearch:
         shown = [self._dicts[name] for name in names if name in self._dicts]
         return [*shown, {"type": "function", "function": search}] if searches < MOST_SEARCHES else shown
 
-    def find(self, need: str, k: int, context: GeckoContext) -> Finding:
+    def find(self, need: str, k: int, context: GeckoContext, *, allowed: Collection[str] | None = None) -> Finding:
         """Return the names of the tools that fit, best first; by words alone where the user's own part fails."""
+        look = partial(self.index.search, need, k, allowed=allowed)
         if not self.index.asks_others:
-            return [found.name for found in self.index.search(need, k)]
-        (reply,) = yield [Work(function=self.index.search, args=(need, k), timeout_s=context.tool_timeout_s)]
-        found = self.index.match_words(need, k) if reply.failure is not None else reply.value
+            return [found.name for found in look()]
+        (reply,) = yield [Work(function=look, timeout_s=context.tool_timeout_s)]
+        found = self.index.match_words(need, k, allowed=allowed) if reply.failure is not None else reply.value
         return [each.name for each in found]
 
     def answer(

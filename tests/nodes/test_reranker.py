@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from gecko_graph import GeckoContext
 from gecko_graph.contracts.admissible import Admissibility
 from gecko_graph.nodes.reranker import draw, reranker, weigh
+from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.simulation.contract import find_gated
 from gecko_graph.testing import drive
 from tests import shop
 
 TOOLS = shop.toolkit()
-NODE = partial(reranker, toolkit=TOOLS, gated=find_gated(TOOLS))
+SEARCH = ToolSearch(TOOLS, None, GeckoContext())
+NODE = partial(reranker, toolkit=TOOLS, gated=find_gated(TOOLS), search=SEARCH)
 
 
 @pytest.fixture
