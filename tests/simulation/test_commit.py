@@ -141,7 +141,7 @@ def test_a_call_is_committed_to_the_state_that_others_left_but_answers_for_itsel
 
 
 def test_what_was_refused_keeps_its_rung():
-    assert refuse(outcome(ADD, rung="model"), "why")["rung"] == "model"
+    assert refuse(outcome(ADD, rung="model"), "why", "semantic")["rung"] == "model"
 
 
 A = {"id": "a", "name": "put", "args": {}}
