@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,12 +24,7 @@ REJECTED = "{name} was not carried out: the user rejected it{reason}. Do not mak
 
 
 def find_pending(messages: Sequence[AnyMessage], untouched: Collection[str] = ()) -> tuple[str | None, list[ToolCall]]:
-    """Return the id of the last message of the model, and its calls that are unanswered.
-
-    Args:
-        messages: The conversation.
-        untouched: Names of tools whose calls are left out.
-    """
+    """Return the id of the model's last message, and its calls that are unanswered, without those of some tools."""
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, AIMessage):
@@ -38,6 +33,13 @@ def find_pending(messages: Sequence[AnyMessage], untouched: Collection[str] = ()
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
     return None, []
+
+
+def messages_of(state: Any, key: str = "messages") -> list[AnyMessage]:
+    """Return the messages of a graph's state: a list, a mapping or an object."""
+    if isinstance(state, list):
+        return state
+    return (state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)) or []
 
 
 def check_names(untouched: object) -> None:

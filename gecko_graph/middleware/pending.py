@@ -18,7 +18,7 @@ from ..state import JsonObject, Rehearsal, Step
 from ..toolkit import Toolkit
 from ..world import World
 from .driving import AT_ONCE, AWAITED, Driver, finish
-from .messages import find_pending
+from .messages import find_pending, messages_of
 
 GUIDANCE_CHARS = 12_000
 ANSWER_CHARS = 2_000
@@ -46,8 +46,7 @@ def rehearse_pending(
         found = world if isinstance(world, World) else world(state)
         if not isinstance(found, World):
             raise GeckoError(f"expected a World, or a function from the state to one, got {type(found).__name__}")
-        messages = state[messages_key] if isinstance(state, Mapping) else getattr(state, messages_key)
-        fork, calls, before = found.fork(), find_pending(messages)[1], found.state
+        fork, calls, before = found.fork(), find_pending(messages_of(state, messages_key))[1], found.state
         answered = await driver.do(fork.call_all, fork.acall_all, fork.read_calls(calls))
         steps = [set_id(step, call) for step, call in zip(answered, calls, strict=True)]
         policy = ReviewPolicy.load(review, found.toolkit)
@@ -69,14 +68,7 @@ def set_id(step: Step, call: ToolCall) -> Step:
 
 
 def build_preview(steps: Sequence[Step], state: JsonObject, toolkit: Toolkit, policy: ReviewPolicy) -> Preview | None:
-    """Return the preview of simulated calls; None where there is none of a known tool.
-
-    Args:
-        steps: The calls, under the ids of the model's message.
-        state: The task state that they begin from.
-        toolkit: The tools.
-        policy: Which calls are reviewed.
-    """
+    """Return the preview of calls that were simulated from a task state; None where there is none of a known tool."""
     calls = [plan_call(step, toolkit) for step in steps if step["call"]["name"] in toolkit]
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
 

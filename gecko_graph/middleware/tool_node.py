@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
+from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
@@ -16,7 +16,7 @@ from ..state import Step
 from ..waiting import WaitingLine
 from ..world import World
 from .driving import AT_ONCE, AWAITED, Driver, finish
-from .messages import build_message, check_names, find_pending, is_same
+from .messages import build_message, check_names, find_pending, is_same, messages_of
 
 Answered = ToolMessage | Command[Any]
 WorldOf = World | Callable[[Any], World]
@@ -77,7 +77,7 @@ def _answers_of(given: WorldOf, untouched: Collection[str]) -> Callable[[ToolCal
 
     async def answer(request: ToolCallRequest, driver: Driver) -> ToolMessage:
         world, own = given if isinstance(given, World) else given(request.runtime), request.tool_call
-        key, calls = find_pending(_messages_of(request.state), untouched)
+        key, calls = find_pending(messages_of(request.state), untouched)
         book = books.setdefault(world, _Book(WaitingLine(), OrderedDict()))
         async with driver.turn(book.line):
             if key and key not in book.kept and own in calls:
@@ -92,10 +92,3 @@ def _answers_of(given: WorldOf, untouched: Collection[str]) -> Callable[[ToolCal
         return build_message(own, step)
 
     return answer
-
-
-def _messages_of(state: Any) -> list[AnyMessage]:
-    if isinstance(state, list):
-        return state
-    found = state.get("messages") if isinstance(state, dict) else getattr(state, "messages", None)
-    return found or []

@@ -25,11 +25,11 @@ from ..models.ask import Reply, Work
 from ..models.node import NodeScope
 from ..schemas.complaints import find_complaints, find_faults
 from ..simulation.contract import gate
-from ..simulation.real import run_real
 from ..simulation.rung import Answer
 from ..state import Call
 from ..threads import OTHER_RUN, look_for_other_runs
 from ..toolkit import Toolkit
+from ..toolkit.real import run_real
 from ..toolkit.spec import ToolSpec
 from ..turn import task_of
 

@@ -30,10 +30,7 @@ _RUNGS: dict[str, Callable[[RungRequest], Any]] = {"contract": contract_rung, "p
 def reality_of(before: JsonObject, steps: Iterable[Step], is_read: Callable[[str], bool]) -> Reality | None:
     """Return what is known of reality; None where no simulated call of the attempt may have changed anything.
 
-    Args:
-        before: The task state at the attempt's start.
-        steps: The attempt's steps so far.
-        is_read: Whether the tool of that name only reads.
+    `before` is the task state at the attempt's start, `is_read` says of a tool's name whether it only reads.
     """
     state, changed, is_whole = before, False, True
     for step in steps:
@@ -84,11 +81,6 @@ def lay_over(real: Answer, without: Answer, shown: Answer) -> Answer | None:
     """Return a real answer with the attempt's own changes; None where they cannot be laid over it.
 
     Each change is laid where the real result holds what the tool says without it; in a list, if the whole list is so.
-
-    Args:
-        real: The real answer.
-        without: What the tool's contract or `simulate` says without the attempt's changes.
-        shown: What it says with them.
     """
     if "error" in (real.status, without.status, shown.status):
         return None
@@ -126,12 +118,8 @@ def observe(request: RungRequest, result: Json) -> Patch:
 def mark(request: RungRequest, answer: Answer, *, stale: bool | None) -> Answer:
     """Return a real answer with what it shows of the task state, or the reason why that is not known, and its mark.
 
-    What the attempt itself has changed is not overwritten: a result that shows it otherwise is stale.
-
-    Args:
-        request: The read.
-        answer: Its real answer.
-        stale: Whether it may not show the attempt's changes; None where only the observation can decide.
+    What the attempt itself has changed is not overwritten: a result that shows it otherwise is stale. `stale` is
+    whether it may not show these changes; None where only the observation can decide.
     """
     contract, reality = request.tool.contract, request.reality
     more: JsonObject = {}

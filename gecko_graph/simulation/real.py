@@ -9,12 +9,10 @@ from ..context import GeckoContext
 from ..models.ask import Reply, Work
 from ..state import PassedRung
 from ..task_state.difference import json_equal
-from ..toolkit.real import as_answer, run_real
+from ..toolkit.real import run_real
 from ..toolkit.spec import ToolSpec
 from .observed import Decided, decide, lay_over, mark
 from .rung import Answer, Pass, RungRequest, RungResult
-
-__all__ = ["as_answer", "real_rung", "run_real", "runs_for_real"]
 
 
 def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
@@ -33,11 +31,8 @@ def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungRe
 def show_changes(request: RungRequest, real: Answer, shown: Decided, without: Decided) -> Answer:
     """Return a real answer with what the attempt itself has changed, or marked where that is not known.
 
-    Args:
-        request: The read, after simulated writes.
-        real: The real answer.
-        shown: What the tool's contract or `simulate` says in the attempt's state; None where neither decides.
-        without: What it says without the attempt's changes.
+    `shown` is what the tool's contract or `simulate` says in the attempt's state, `without` what it says without the
+    attempt's changes; None where neither decides.
     """
     if shown is None:
         return mark(request, real, stale=None)

@@ -135,18 +135,15 @@ class Toolkit:
         Raises:
             GeckoError: The extra is not installed, there is no connection, or the tools cannot be listed.
         """
-        mcp = load_reader()
-        options = mcp.McpOptions(
-            headers=headers, auth=auth, env=env, prefix=prefix, trust_hints=trust_hints, timeout_s=timeout_s
-        )
-        tools = mcp.read_servers(server, options)
-        return cls(tools.specs.values(), broken=tools.problems)
+        given = {"headers": headers, "auth": auth, "env": env, "prefix": prefix, "trust_hints": trust_hints}
+        specs, problems = load_reader().read_servers(server, given | {"timeout_s": timeout_s})
+        return cls(specs.values(), broken=problems)
 
     @classmethod
     async def afrom_mcp(cls, server: Any, **options: Any) -> Toolkit:
         """Read as `from_mcp`, without blocking the event loop; or an open `Client` or `ClientSession` of that loop."""
-        tools = await load_reader().aread_servers(server, options)
-        return cls(tools.specs.values(), broken=tools.problems)
+        specs, problems = await load_reader().aread_servers(server, options)
+        return cls(specs.values(), broken=problems)
 
     @classmethod
     def from_tools(  # noqa: PLR0913 - one keyword for each thing that a function cannot say of itself

@@ -14,9 +14,9 @@ from langchain_core.messages import ToolMessage
 
 from gecko_graph.errors import InDoubt, ToolkitError
 from gecko_graph.models.work import Work, aperform, perform
-from gecko_graph.simulation.real import as_answer
 from gecko_graph.toolkit import Toolkit
 from gecko_graph.toolkit.openapi import client as client_module
+from gecko_graph.toolkit.real import as_answer
 from tests.toolkit.http_server import as_json, serving
 from tests.toolkit.small_documents import document
 

@@ -14,11 +14,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import create_gecko
 from gecko_graph.errors import GeckoError, InDoubt, ToolkitError
-from gecko_graph.simulation.real import as_answer
 from gecko_graph.testing import recorded
 from gecko_graph.toolkit import Toolkit
 from gecko_graph.toolkit.openapi import remote
 from gecko_graph.toolkit.openapi.request import build_request
+from gecko_graph.toolkit.real import as_answer
 from tests.toolkit.http_server import as_json, serving
 from tests.toolkit.small_documents import document
 

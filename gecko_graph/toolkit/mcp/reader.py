@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread, current_thread
 from typing import Any
@@ -47,12 +47,8 @@ class McpOptions:
     timeout_s: float = 30.0
 
 
-@dataclass(slots=True)
-class McpTools:
-    """The tools that were read, and what could not be read of them."""
-
-    specs: dict[str, ToolSpec] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+McpTools = tuple[dict[str, ToolSpec], list[Problem]]
+"""The tools that were read, and what could not be read of them."""
 
 
 class Background:
@@ -111,13 +107,14 @@ class McpFunction:
         return await asyncio.wrap_future(self.background.submit(call))
 
 
-def read_servers(server: Any, options: McpOptions) -> McpTools:
+def read_servers(server: Any, given: JsonObject) -> McpTools:
     """Return the tools of one or several servers. Raises ToolkitError, GeckoError."""
+    options = McpOptions(**given)
     connections = _connections(server, options)
     background = Background(connections.values())
     try:
         listed = [background.submit(connection.list_tools()) for connection in connections.values()]
-        tools = McpTools()
+        tools: McpTools = {}, []
         for future, (prefix, connection) in zip(listed, connections.items(), strict=True):
             _add_tools(tools, future.result(), prefix, McpFunction("", connection, background), options)
     except BaseException:
@@ -128,15 +125,16 @@ def read_servers(server: Any, options: McpOptions) -> McpTools:
 
 async def aread_servers(server: Any, given: JsonObject) -> McpTools:
     """Read as `read_servers` does; of an open session the calls run on the event loop that this runs on."""
-    options = McpOptions(**given)
     if not isinstance(server, Client | ClientSession):
-        return await asyncio.to_thread(read_servers, server, options)
+        return await asyncio.to_thread(read_servers, server, given)
+    options = McpOptions(**given)
     try:
         target = server.session if isinstance(server, Client) else server
     except RuntimeError:
         raise ToolkitError("the client is not open: `async with client:`, or pass what it connects to") from None
     connection = McpConnection(label="(open session)", target=target, timeout_s=options.timeout_s)
-    function, tools = McpFunction("", connection, Background([], asyncio.get_running_loop())), McpTools()
+    function = McpFunction("", connection, Background([], asyncio.get_running_loop()))
+    tools: McpTools = {}, []
     _add_tools(tools, await connection.list_tools(), options.prefix, function, options)
     return tools
 
@@ -194,15 +192,15 @@ def _bearer(source: Credential) -> Callable[[], str]:
 def _add_tools(
     tools: McpTools, listed: list[JsonObject], prefix: str, function: McpFunction, options: McpOptions
 ) -> None:
-    where = f"MCP server {function.connection.label}"
+    (specs, problems), where = tools, f"MCP server {function.connection.label}"
     for tool in listed:
         name = f"{prefix}_{tool['name']}" if prefix else tool["name"]
         try:
             spec = spec_of_dict({"description": tool.get("title"), **tool}, where=where)
-            if name in tools.specs:
+            if name in specs:
                 raise ToolkitError(f"{where}: there are two tools {name!r}; the first one is kept")
         except ToolkitError as error:
-            tools.problems.append(Problem(name, "broken", str(error)))
+            problems.append(Problem(name, "broken", str(error)))
             continue
         stated = options.trust_hints and spec.effect is not None
-        tools.specs[name] = replace(spec, name=name, stated=stated, real=replace(function, name=tool["name"]))
+        specs[name] = replace(spec, name=name, stated=stated, real=replace(function, name=tool["name"]))
