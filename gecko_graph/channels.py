@@ -194,6 +194,8 @@ class Continued(TypedDict):
     """What the first attempt's planner learns from it."""
     attempts: int
     """How many attempts the turn has had: theirs are numbered on from there."""
+    real: NotRequired[bool]
+    """True where the given task state was accepted before, or reality has left it: what it breaks is not refused."""
 
 
 TASK_STATE_HELP = "What the tools act on, as a JSON object: files, orders, bookings. Left out, a model makes one up."

@@ -32,7 +32,7 @@ CALL = '{"name": "mkdir", "args": {"name": "temp"}}'
 TOOLS = "mkdir: Make a folder\nmv: Move a file"
 POLICY = "You act for the user ann. Never remove a file."
 CONVERSATION = "user: What is in documents?\nassistant: final_report.pdf"
-NO_CONTRACTS = {"contracts": "", "previous": "", "problems": ""}
+NO_CONTRACTS = {"contracts": "", "schema": "", "previous": "", "problems": ""}
 NO_NOTE = dict.fromkeys(variables_of("planner"), "")
 NO_DIGEST = {"conversation": "", "results": "", "now": ""}
 
@@ -111,6 +111,7 @@ CASES = {
             "tools": TOOLS,
             "state": "",
             "contracts": 'keys: tree\nmkdir: {"requires": [{"check": "not state.tree[args.name]", "error": "no"}]}',
+            "schema": '{"properties": {"tree": {"type": "object"}}}',
             "previous": '{"tree": "documents", "runtime_state": {}}',
             "problems": "mkdir: effects[0]: the change does not apply",
         },

@@ -5,12 +5,16 @@ from __future__ import annotations
 import copy
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Toolkit, World
+from gecko_graph.agent import create_gecko_agent
 from gecko_graph.contracts.contract import Invariant
-from gecko_graph.errors import ContractError, StateError
+from gecko_graph.errors import ContractError, ScenarioError, StateError
+from gecko_graph.scenario.case import Scenario
 from gecko_graph.simulation.rung import Answer
 from gecko_graph.simulation.state_rules import StateRules
+from gecko_graph.testing import recorded
 from gecko_graph.toolkit.spec import ToolSpec
 
 ORDER = {
@@ -204,3 +208,42 @@ def test_mounted_and_merged_toolkits_have_one_schema():
     assert "files.cwd: expected an array" in fault
     (fault,) = rules.faults({"shop": {**START, "cash": "x"}, "a/b": {"files": {}}})
     assert "$.shop.cash: expected a number" in fault
+
+
+def test_a_scenario_names_the_schema_and_its_state_fulfils_it():
+    tools = [{"name": "look", "description": "", "parameters": {}}]
+    case = {"version": 1, "name": "shop", "tools": tools, "turns": [{"user": "Look"}], "state_schema": SCHEMA}
+    assert Scenario.from_dict({**case, "state": START}).tools.state_schema == SCHEMA
+    with pytest.raises(ScenarioError, match=r"scenario: state: at \$.cash: expected a number"):
+        Scenario.from_dict({**case, "state": {**START, "cash": "much"}})
+    with pytest.raises(ContractError, match="scenario: state_schema/type: expected one of"):
+        Scenario.from_dict({**case, "state_schema": {"type": "nothing"}})
+
+
+def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
+    def sell(item: str) -> dict:
+        """Sell an item."""
+        return {"id": "real-1000"}
+
+    def simulated(state: dict, item: str) -> dict:
+        state["sold"]["sim-1"] = item
+        return {"id": "sim-1"}
+
+    short = {"properties": {"sold": {"propertyNames": {"maxLength": 6}}}, "required": ["sold"]}
+    toolkit = Toolkit.from_tools([sell], simulate={"sell": simulated}, effects={"sell": "write"}, state_schema=short)
+    planner = recorded(
+        {"planner": [[{"call": "sell", "args": {"item": "ink"}}, {"say": "Sold."}], [{"say": "It is sold."}]]},
+        {"planner": [[{"say": "Ink."}]]},
+    )
+    agent = create_gecko_agent(toolkit, models={"planner": planner}, review="none", checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "1"}}
+    sold = [{"description": "one is sold", "check": "state.sold | length == 1"}]
+    out = agent.invoke({"messages": [("user", "Sell ink")], "task_state": {"sold": {}}, "checklist": sold}, thread)
+    assert out["task_state"] == {"sold": {"real-1000": "ink"}}
+    (entry,) = out["execution"]["calls"]
+    assert entry["departure"]["code"] == "state"
+    assert "$.sold" in entry["departure"]["message"]
+    out = agent.invoke({"messages": [("user", "What was sold?")], "checklist": sold}, thread)
+    assert out["messages"][-1].text == "Ink."
+    with pytest.raises(StateError, match=r"task_state: at \$.sold"):  # a state of the caller's own is refused
+        agent.invoke({"messages": [("user", "And?")], "task_state": {"sold": {"by hand": "ink"}}}, thread)

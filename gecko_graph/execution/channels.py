@@ -70,6 +70,8 @@ class AgentState(TypedDict, total=False):
     """`begin_call`, `call_tool`, `resolve_doubt`, `sync`."""
     steps: list[Step]
     """`sync`: the turn's real calls with their outcomes."""
+    real_digest: str
+    """`sync`: digest of the task state, once reality has broken a rule of it; lives as long as the thread."""
     ledger: Annotated[Ledger, book]
     """`rehearse` opens it; `sync` and `answer` book on it."""
     fidelity: Annotated[dict[str, dict[str, int]], add_tallies]

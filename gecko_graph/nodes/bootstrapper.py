@@ -29,6 +29,7 @@ from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
 from ..retrieval.search import ToolSearch
+from ..simulation.state_rules import RUNTIME, StateRules
 from ..simulation.trial import try_contracts
 from ..state import ChecklistItem, JsonObject, SupposedState
 from ..task_state.digest import check_json, clone, digest
@@ -37,9 +38,6 @@ from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.brief import pick_tools
 from ..turn import earlier, human_turns, next_turn, read_checklist, task_of
 from ..view.view import focus_words, view
-
-RUNTIME = "runtime_state"
-"""The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
 
 NEED_CHARS = 500
 
@@ -50,7 +48,7 @@ def bootstrapper(
     """Choose the tools that fit where there are too many, make the state whole, clear what belongs to the turn before.
 
     Raises:
-        StateError: The given task state is not a JSON object.
+        StateError: The given task state is not a JSON object, or breaks the toolkit's schema or invariants.
         TaskError: The conversation holds no task, or the given checklist is malformed.
         ContractError: A `check` of the given checklist cannot be parsed.
     """
@@ -61,29 +59,31 @@ def bootstrapper(
     if not isinstance(given, dict):
         raise StateError(f"task_state: expected a JSON object (a dict with text keys), got {type(given).__name__}")
     check_json(given, what="task_state")
+    going_on, rules = state.get("continued"), StateRules.of(toolkit)
+    asked = not is_whole(given, toolkit) and scope.has_model("bootstrapper")
+    if (given or (rules.schema is not None and not asked)) and not (going_on and going_on.get("real")):
+        rules.check_start(given, what="task_state", is_whole=not asked)
     tools = yield from find_tools(state, task, scope, toolkit, search)
     toolkit = toolkit if tools is None else Toolkit(pick_tools(toolkit, tools), lets=toolkit.lets)
     whole, unclear = clone(given), list[str]()
-    if not is_whole(given, toolkit) and scope.has_model("bootstrapper"):
-        whole, unclear = yield from complete_state(
-            whole, build_ask(state, task, toolkit, scope.context), toolkit, scope
-        )
+    if asked:
+        ask = build_ask(state, task, toolkit, scope.context, rules.schema)
+        whole, unclear = yield from complete_state(whole, ask, toolkit, scope, rules)
     supposed = [*carry_supposed(state, given), *(pointer([key]) for key in whole if key not in given and whole[key])]
     shown: SupposedState = {
         "paths": supposed,
         "state": clone({key: value for key, value in whole.items() if pointer([key]) in supposed}),
         "unclear": unclear,
     }
-    if supposed:
+    if supposed or unclear:
         scope.emit(event("gecko.state", attempt=0, supposed=supposed, state=shown["state"], unclear=unclear))
     if items is not None:
         scope.emit(event("gecko.checklist", attempt=0, items=items, failure=""))
-    going_on = state.get("continued")
     ledger: Ledger = {"turn": next_turn(state), "started_at": started_at, "usage": {}, "asked": {}}
     return {
         "task_state": whole,
         "supposed": supposed,
-        "supposed_state": shown if supposed else None,
+        "supposed_state": shown if supposed or unclear else None,
         "ledger": ledger,
         "shown": tools,
         "round": -1,
@@ -131,23 +131,47 @@ def find_tools(
 
 
 def complete_state(
-    given: JsonObject, ask: Ask, toolkit: Toolkit, scope: NodeScope
+    given: JsonObject, ask: Ask, toolkit: Toolkit, scope: NodeScope, rules: StateRules
 ) -> Generator[list[AnyAsk], list[Reply], tuple[JsonObject, list[str]]]:
-    """Return the state with what a model adds, and why contracts still cannot be evaluated on it.
+    """Return the state with what a model adds, and what is wrong with it after a repair.
 
-    A domain that is made up is tried; where contracts cannot be evaluated on it the model is asked once more.
+    A domain that is made up is tried; where it breaks its schema, or contracts cannot be evaluated on it, the model is
+    asked once more. What still breaks the schema is not taken: the given state stays as it is.
     """
     (reply,) = yield [ask]
     whole = merge_reply(given, reply)
-    unclear = [] if given or whole == given else try_contracts(toolkit, whole, seed=scope.context.seed)
-    if not unclear:
-        return whole, []
+    if unclear := find_faults(given, whole, toolkit, rules, seed=scope.context.seed):
+        whole, unclear = yield from repair_state(given, whole, unclear, ask, toolkit, scope, rules)
+    if rules.schema is not None and (broken := rules.broken(whole)):
+        return given, unclear or broken
+    return whole, unclear
+
+
+def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: StateRules, *, seed: int) -> list[str]:
+    """Return what is wrong with the state that a model has completed or made up."""
+    if whole == given:
+        return []
+    if given:
+        return rules.broken(whole) if rules.schema is not None else []
+    return [*rules.faults(whole), *try_contracts(toolkit, whole, seed=seed)]
+
+
+def repair_state(
+    given: JsonObject,
+    whole: JsonObject,
+    unclear: list[str],
+    ask: Ask,
+    toolkit: Toolkit,
+    scope: NodeScope,
+    rules: StateRules,
+) -> Generator[list[AnyAsk], list[Reply], tuple[JsonObject, list[str]]]:
+    """Return the better one of a state and its repair, and what is wrong with it."""
     budget = scope.context.view_chars
     again = {"previous": format_json(whole, budget=budget), "problems": join_lines(unclear, budget=budget // 2)}
     (reply,) = yield [replace(ask, variables={**ask.variables, **again}, where=replace(ask.where, question=1))]
     repaired = merge_reply(given, reply)
-    still = try_contracts(toolkit, repaired, seed=scope.context.seed)
-    return (repaired, still) if len(still) <= len(unclear) else (whole, unclear)
+    still = find_faults(given, repaired, toolkit, rules, seed=scope.context.seed)
+    return (repaired, still) if repaired != given and len(still) <= len(unclear) else (whole, unclear)
 
 
 def carry_supposed(state: GeckoState, given: JsonObject) -> list[str]:
@@ -184,7 +208,7 @@ def merge_reply(state: JsonObject, reply: Reply) -> JsonObject:
     return whole
 
 
-def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoContext) -> Ask:
+def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoContext, schema: JsonObject | None) -> Ask:
     """Build the question what the task's world looks like at the start."""
     budget = context.view_chars
     given = state.get("task_state") or {}
@@ -198,6 +222,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoCont
             "tools": format_tool_lines(((tool.name, describe(tool, not given)) for tool in toolkit), budget=budget),
             "contracts": "" if given else format_contracts(toolkit, budget=budget // 2),
             "state": view(given, focus=focus_words(task), budget=budget) if given else "",
+            "schema": view(schema, focus=focus_words(task), budget=budget // 2) if schema is not None else "",
             "previous": "",
             "problems": "",
         },

@@ -16,6 +16,7 @@ from ..execution.channels import AgentState
 from ..execution.decisions import check_saver
 from ..execution.records import Preview
 from ..state import JsonObject, Rehearsal, Step
+from ..task_state.digest import digest
 from ..turn import human_turns
 
 MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Preview | None]
@@ -80,13 +81,15 @@ def input_of(state: AgentState) -> GeckoInput:
     items = last["checklist"] if last else state.get("checklist")
     if items is not None:
         given["checklist"] = items
-    if last:
+    mark = state.get("real_digest")
+    is_real = state["again"] not in ("task", "stale") or bool(mark and mark == digest(state["start"]))
+    if last or is_real:
         going_on: Continued = {
             "steps": state["steps"],
             "lesson": state["lesson"],
-            "attempts": max(attempt["number"] for attempt in last["attempts"]),
+            "attempts": max(attempt["number"] for attempt in last["attempts"]) if last else 0,
         }
-        given["continued"] = going_on
+        given["continued"] = {**going_on, "real": True} if is_real else going_on
     return given
 
 

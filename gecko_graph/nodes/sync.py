@@ -22,6 +22,7 @@ from ..simulation.rung import RungRequest
 from ..simulation.state_rules import StateRules
 from ..state import VERSION, Outcome, Patch, Step, Violation
 from ..task_state.difference import json_equal
+from ..task_state.digest import digest
 from ..task_state.patch import apply_patch, booked_patch
 from ..toolkit import Toolkit
 from ..turn import request_of
@@ -52,7 +53,13 @@ def sync(
     step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
     after = apply_patch(state["task_state"], booked_patch(outcome))
     scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
-    update = {"task_state": after, "steps": [*state["steps"], step], "fidelity": {request.tool.name: tally(entry)}}
+    update: dict[str, Any] = {
+        "task_state": after,
+        "steps": [*state["steps"], step],
+        "fidelity": {request.tool.name: tally(entry)},
+    }
+    if "violations" in outcome or state.get("real_digest"):
+        update["real_digest"] = digest(after)
     return {**update, "journal": [entry], **departed({**state, "steps": update["steps"]}, entry, departure)}
 
 

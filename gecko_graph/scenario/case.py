@@ -29,10 +29,12 @@ from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
 from ..documents import read_document
-from ..errors import ScenarioError, ToolkitError
+from ..errors import ScenarioError, StateError, ToolkitError
 from ..graph import Gecko, Model, compose
 from ..models.factory import Listener, Models
 from ..models.recorded import RecordedModel
+from ..schemas.well_formed import check_schema
+from ..simulation.state_rules import StateRules
 from ..state import ChecklistItem, Json, JsonObject, Role
 from ..task_state.digest import clone
 from ..toolkit import Toolkit
@@ -40,6 +42,14 @@ from ..world import check_setup
 from .format import read_scenario
 from .references import fill
 from .tools import toolkit_of
+
+
+def check_state(tools: Toolkit, state: JsonObject, *, where: str) -> None:
+    """Raise ScenarioError where a start state breaks the toolkit's schema or invariants."""
+    try:
+        StateRules.of(tools).check_start(state, what=f"{where}: state")
+    except StateError as error:
+        raise ScenarioError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +130,13 @@ class Scenario:
         """
         entry = read_scenario(data, where=where)
         tools = toolkit_of(entry.tools, folder=Path(folder), where=where, allow_outside=allow_outside)
-        turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)
         file = Path(folder) / entry.tools if isinstance(entry.tools, str) else None
+        if entry.state_schema is not None:
+            schema = check_schema(entry.state_schema, where=f"{where}: state_schema")
+            tools, file = tools.with_contracts({"state": schema}), None
+        if entry.state:
+            check_state(tools, entry.state, where=where)
+        turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)
         return cls(entry.name, tools, entry.state, turns, entry.limits, where, file, references=entry.references)
 
     def toolkit(self) -> Toolkit:

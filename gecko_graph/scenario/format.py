@@ -64,6 +64,7 @@ class ScenarioEntry(_Part):
     name: str = Field(pattern=r"\S")
     tools: Any
     state: JsonObject = Field(default_factory=dict)
+    state_schema: JsonObject | None = None
     turns: list[TurnEntry] = Field(min_length=1)
     limits: GeckoContext = Field(default_factory=GeckoContext, strict=False)
     references: bool = False

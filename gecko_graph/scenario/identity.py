@@ -77,4 +77,5 @@ def _digest_tools(tools: Toolkit) -> str:
         )
         for tool in tools
     }
-    return digest([fields, [invariant.data for invariant in tools.invariants]])
+    schema = [] if tools.state_schema is None else [tools.state_schema]
+    return digest([fields, [invariant.data for invariant in tools.invariants], *schema])

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import compress, repeat
+from operator import is_not
 from typing import Any
 
 from jsonschema import ValidationError
@@ -76,7 +78,8 @@ def _in_place(rules: Validator, schema: JsonObject) -> Iterator[Any]:
 
 def _changed_members(schema: JsonObject, before: JsonObject, after: JsonObject) -> Iterator[tuple[str, Any, Any]]:
     """Yield the members of an object that changed, each with a rule for it and what it was."""
-    names = [name for name, value in after.items() if before.get(name, _NOTHING) is not value]
+    old = map(before.get, after, repeat(_NOTHING))
+    names = [*compress(after, map(is_not, after.values(), old))]  # an object may have very many members
     known = schema.get("properties", {})
     rules = [(name, known[name]) for name in names if name in known]
     for source, rule in schema.get("patternProperties", {}).items():

@@ -37,23 +37,35 @@ class StateRules(NamedTuple):
         """Return the rules of a toolkit's task state."""
         return cls(toolkit.state_schema, toolkit.invariants)
 
-    def check_start(self, state: JsonObject, *, what: str) -> None:
+    def check_start(self, state: JsonObject, *, what: str, is_whole: bool = True) -> None:
         """Check a given start state (ToolGate, equation 21: Inv(S0)).
 
-        Without a schema, an invariant that cannot be evaluated yet is left to the first change.
+        Args:
+            state: The state.
+            what: What it is, for the message.
+            is_whole: False where runtime variables are still to be added.
 
         Raises:
             StateError: It breaks the schema or an invariant; the message names them.
         """
-        broken = [f"at {path}: expected {expected}, got {got} (x-state)" for path, expected, got in self._find(state)]
+        if broken := self.broken(state, is_whole=is_whole):
+            raise StateError(f"{what}: {'; '.join(broken)}. No run begins from such a state: mend it")
+
+    def broken(self, state: JsonObject, *, is_whole: bool = True) -> list[str]:
+        """Return what a whole state breaks.
+
+        Without a schema, or in a state that is not whole, an invariant that cannot be evaluated yet is left to the
+        first change.
+        """
+        found = [one for one in self._find(state) if is_whole or not one.path.startswith(f"$.{RUNTIME}")]
+        broken = [f"{fault} (x-state)" for fault in _lines(found)]
         for invariant in self.invariants:
             try:
                 error = invariant.violation(state, state)
             except EvaluationFailed as failure:
-                error = str(failure) if self.schema is not None else None
+                error = str(failure) if is_whole and self.schema is not None else None
             broken += [f"it breaks an invariant: {error}"] if error else []
-        if broken:
-            raise StateError(f"{what}: {'; '.join(broken[:MOST_FAULTS])}. No run begins from such a state: mend it")
+        return broken[:MOST_FAULTS]
 
     def faults(self, state: Json) -> list[str]:
         """Return what of a state breaks the schema, a line each."""
