@@ -119,6 +119,13 @@ def test_what_is_left_after_an_error_is_rehearsed_again_from_the_real_state(shop
     assert "no pens" in out["messages"][-1].text
 
 
+def test_what_no_new_rehearsal_could_finish_is_not_left_out_of_the_answer(shop):
+    shop.failing = [ValueError("no pens")]
+    out = agent_of(shop, PLAN, *[[{"say": "I cannot."}]] * 4, review="none").invoke(TASK, thread())
+    assert out["execution"]["status"] == "nothing"
+    assert "Nothing was done: - one order is left" in out["messages"][-1].text
+
+
 def test_a_call_in_doubt_is_asked_about_and_never_simply_made_again(shop):
     shop.failing = [TimeoutError("no answer")]
     agent = agent_of(shop, PLAN, review="none")
@@ -151,6 +158,26 @@ def test_a_result_that_differs_is_booked_as_drift_and_the_plan_goes_on(shop):
     assert first["drift"] == [{"kind": "value", "path": "$.item", "predicted": "pen", "real": "PEN"}]
     assert out["execution"]["status"] == "done"
     assert out["execution"]["fidelity"]["order"] == {"calls": 2, "drifted": 2}
+
+
+def test_what_a_read_shows_otherwise_is_drift_of_the_state():
+    def show() -> dict:
+        """Show the balance."""
+        return {"balance": 70}
+
+    contract = {
+        "observes": [{"op": "replace", "path": ["balance"], "value": "{{ result.balance }}"}],
+        "returns": {"balance": "{{ state.balance }}"},
+    }
+    toolkit = Toolkit.from_tools([show], effects={"show": "read"}, contracts={"show": contract})
+    models = {"planner": recorded(planner=[[{"call": "show", "args": {}}, {"say": "It is 70."}]])}
+    agent = create_gecko_agent(toolkit, models=models, checkpointer=InMemorySaver())
+    items = [{"description": "shown", "check": "calls | length == 1"}]
+    task = {"messages": [("user", "Show it")], "task_state": {"balance": 100}, "checklist": items}
+    out = agent.invoke(task, thread())
+    assert out["task_state"] == {"balance": 70}
+    state = {"kind": "state", "path": "/balance", "predicted": 100, "real": 70}
+    assert state in out["execution"]["calls"][0]["drift"]
 
 
 def test_the_next_turn_is_rehearsed_from_the_state_that_reality_left(shop):

@@ -52,6 +52,13 @@ def test_a_planner_that_does_not_learn_ends_with_the_rules_reason(shop):
     assert "not allowed: orders are final" in out["messages"][-1].text
 
 
+def test_why_a_plan_was_refused_is_said_where_no_other_is_found(shop):
+    rules = [ALLOW, {"tool": "cancel", "then": "refuse", "reason": "orders are final"}]
+    out = run(agent_of(shop, PLAN, *[[{"say": "I cannot."}]] * 4, review=rules))
+    assert not out["execution"]["calls"]
+    assert "not allowed: orders are final" in out["messages"][-1].text
+
+
 def test_a_rule_about_the_state_sees_each_call_in_the_state_that_it_is_made_in(shop):
     rules = [ALLOW, {"tool": "order", "when": "state.orders | length > 0", "then": "ask"}]
     plan = [{"call": "order", "args": {"item": each, "quantity": 3}} for each in ("pen", "ink")]

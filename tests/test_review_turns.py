@@ -120,6 +120,37 @@ def test_who_says_something_else_instead_of_answering_begins_a_new_turn(shop):
     assert shop.calls == ["order ink"]
 
 
+def test_a_plan_of_a_turn_that_is_over_is_not_carried_out(shop):
+    models = {"planner": recorded({"planner": [PLAN]}, {"planner": [INK]})}
+    agent = create_gecko_agent(shop.toolkit(), models=models, checkpointer=InMemorySaver())
+    ask(agent)
+    agent.update_state(thread(), {"messages": [("user", "Only order ink")], "checklist": TASK["checklist"]})
+    again = ask(agent, Command(resume={"decisions": [APPROVE] * 3}))
+    assert [each["args"]["item"] for each in again["action_requests"]] == ["ink"]
+    decide(agent, APPROVE)
+    assert shop.calls == ["order ink"]
+
+
+def test_what_was_done_before_someone_says_something_else_is_in_the_next_answer(shop):
+    pen = [PLAN[0], {"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
+    order = shop.order
+
+    def fail(item: str, quantity: int) -> dict:
+        """Order an item."""
+        return order(item, quantity) if item == "pen" else {}["nothing"]
+
+    fail.__name__, shop.order = "order", fail
+    models = {"planner": recorded({"planner": [pen, pen]}, {"planner": [[{"say": "Fine."}]]})}
+    agent = create_gecko_agent(shop.toolkit(), models=models, checkpointer=InMemorySaver())
+    ask(agent, {**TASK, "checklist": [{"description": "ordered", "check": "state.orders"}]})
+    decide(agent, APPROVE, APPROVE)
+    nothing = [{"description": "nothing", "check": "true"}]
+    out = agent.invoke({"messages": [("user", "Leave it")], "checklist": nothing}, thread())
+    text = out["messages"][-1].text
+    assert 'Done: order(item="pen", quantity=3)' in text
+    assert "Not done: order(" in text
+
+
 @pytest.mark.parametrize(
     ("status", "started_at", "left"), [("ok", 1, 0), ("skipped", 1, 1), ("refused", 1, 1), ("refused", 3, 0)]
 )

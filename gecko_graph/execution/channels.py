@@ -14,6 +14,7 @@ from ..errors import PatchConflict
 from ..state import Call, ChecklistItem, JsonObject, Rehearsal, Step
 from ..task_state.difference import json_equal
 from ..task_state.patch import booked_patch, fold_patches
+from ..turn import human_turns
 from .records import Approval, ExecutedCall, Execution, PlannedCall, Preview
 
 
@@ -74,6 +75,8 @@ class AgentState(TypedDict, total=False):
     """`sync`: digest of the task state, once reality has broken a rule of it; lives as long as the thread."""
     ledger: Annotated[Ledger, book]
     """`rehearse` opens it; `sync` and `answer` book on it."""
+    unreported: list[ExecutedCall]
+    """`rehearse`: real calls of turns that have no answer, as the person said something else; `answer` reports them."""
     fidelity: Annotated[dict[str, dict[str, int]], add_tallies]
     """`sync`, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
     execution: Execution
@@ -101,7 +104,9 @@ def calls_left(state: AgentState) -> list[PlannedCall]:
 
 
 def has_moved(state: AgentState) -> bool:
-    """Return whether the task state is another than the turn's start with what its real calls have changed."""
+    """Return whether a new turn was begun, or the task state is not the turn's start with its real calls' changes."""
+    if state["turn"] != human_turns(state["messages"]):
+        return True
     try:
         expected = fold_patches(state["start"], [booked_patch(step["outcome"]) for step in state["steps"]])
     except PatchConflict:

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..schemas.complaints import find_faults
+from ..schemas.findings import path_tokens
 from ..spellings import atoms_of, whole_form
 from ..state import Call, Json, JsonObject, Outcome, Patch, Step
+from ..task_state.changes import net_changes
 from ..task_state.digest import clone
 from ..task_state.patch import booked_patch, fold_patches, pointer, tokens
 from .bindings import is_bindable, places
@@ -31,8 +33,7 @@ def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[
     known = {whole_form(str(value)) for _, value in places(call["args"]) if not isinstance(value, dict | list)}
     found: dict[str, Json] = {}
     for path, old, new in _differing(predicted, real):
-        specific = path in made_up or (is_bindable(old, "") and any(atom.is_specific for atom in atoms_of(old)))
-        if specific and type(old) is type(new) and whole_form(str(old)) not in known:
+        if (path in made_up or _is_specific(old)) and type(old) is type(new) and whole_form(str(old)) not in known:
             found[path] = new
     return found
 
@@ -73,7 +74,38 @@ def find_drift(
     for path, old, new in _differing(predicted["result"], outcome["result"]):
         if path not in real:
             found.append({"kind": "value", "path": path, "predicted": old, "real": new})
+            if outcome["status"] == "ok":
+                found += booked_places(outcome["patch"] or [], path_tokens(path)[-1:], old, new)
     return found[:MOST_DRIFTS]
+
+
+def booked_places(patch: Patch, name: Sequence[str | int], old: Json, new: Json) -> Iterator[Drift]:
+    """Yield the places of the state at which a change has a predicted value that the real result contradicts.
+
+    Args:
+        patch: The change as it was booked.
+        name: The value's name in the result.
+        old: The predicted value.
+        new: The real one; None where the result has none, which is known to be wrong only of a key that was made up.
+    """
+    for operation in patch:
+        where = tokens(operation["path"])
+        if isinstance(old, str) and old in where and _is_specific(old):  # a key that was made up
+            yield {"kind": "state", "path": pointer(where[: where.index(old) + 1]), "predicted": old, "real": new}
+            continue
+        for path, value in places(operation.get("value")):
+            place = [*where, *path_tokens(path)]
+            if place[-1:] == [*name] and new is not None and type(value) is type(old) and value == old:
+                yield {"kind": "state", "path": pointer(place), "predicted": old, "real": new}
+
+
+def state_drift(expected: JsonObject, real: JsonObject) -> list[Drift]:
+    """Return where the task state is another one than expected: changed places, not what is there in addition."""
+    return [
+        {"kind": "state", "path": each.path, "predicted": each.old, "real": each.new}
+        for each in net_changes(expected, real)[:MOST_DRIFTS]
+        if each.kind != "add"
+    ]
 
 
 def as_example(entry: ExecutedCall) -> JsonObject:
@@ -111,6 +143,11 @@ def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[s
         both = isinstance(one, dict | list) and type(one) is type(other)
         if not both and not (_same(one, other) and (path in old) == (path in new)):
             yield path, one, other
+
+
+def _is_specific(value: Json) -> bool:
+    """Return whether a value can be told from others by equality, and is not a plain word."""
+    return is_bindable(value, "") and any(atom.is_specific for atom in atoms_of(value))
 
 
 def _same(one: Json, other: Json) -> bool:

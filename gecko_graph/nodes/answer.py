@@ -41,11 +41,11 @@ def answer(
     elif scope.has_model("planner"):
         (reply,) = yield [ask_answer(state, scope, prompts, facts)]
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
-    lines = [text or done_lines(execution), *facts]
+    lines = [text or done_lines(execution["calls"]), *facts]
     record = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
     calls = remember_calls(state["steps"], budget=scope.context.view_chars)
     message = AIMessage("\n".join(filter(None, lines)), name=NAME, response_metadata={NAME: {**record, "calls": calls}})
-    return {"execution": execution, "messages": [message], "again": ""}
+    return {"execution": execution, "messages": [message], "again": "", "unreported": []}
 
 
 def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Sequence[str]) -> PlannerAsk:
@@ -90,8 +90,9 @@ def report(execution: Execution, state: AgentState) -> list[str]:
     """Return a line for each thing that was not done or is in doubt; what an equal call did later is done."""
     done = [entry["call"] for entry in execution["calls"] if entry["status"] in MADE]
     made = [(call["name"], call["args"]) for call in done]
-    lines = []
-    for entry in execution["calls"]:
+    before = done_lines(state.get("unreported") or ())
+    lines = [f"Before, in a turn that was not finished:\n{before}"] if before else []
+    for entry in [*(state.get("unreported") or ()), *execution["calls"]]:
         if entry["status"] == "error" and (entry["call"]["name"], entry["call"]["args"]) in made:
             continue
         shown = format_call(entry["call"])
@@ -102,14 +103,16 @@ def report(execution: Execution, state: AgentState) -> list[str]:
             lines.append(f"Not done: {shown}: {cut(why, budget=LONGEST_RESULT)}")
     lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
     verdict = state["rehearsal"]["verdict"]
-    if not execution["calls"] and verdict["word"] == "failed":
-        lines.append(f"Nothing was done: {cut(verdict['feedback'], budget=LONGEST_RESULT)}")
+    if verdict["word"] == "failed":
+        lesson = None if execution["calls"] else state.get("lesson")
+        why = "\n".join([verdict["feedback"], *([lesson["feedback"]] if lesson else [])])
+        lines.append(f"{'Not finished' if done else 'Nothing was done'}: {cut(why, budget=2 * LONGEST_RESULT)}")
     return lines
 
 
-def done_lines(execution: Execution) -> str:
+def done_lines(calls: Sequence[ExecutedCall]) -> str:
     """Return what was done, by rule: a line for each call with its result."""
-    done = [entry for entry in execution["calls"] if entry["status"] in MADE]
+    done = [entry for entry in calls if entry["status"] in MADE]
     results = [cut(json.dumps(entry.get("result"), ensure_ascii=False), budget=LONGEST_RESULT) for entry in done]
     words = ["Done" if entry["status"] == "ok" else "Answered by the user" for entry in done]
     lines = zip(words, done, results, strict=True)

@@ -62,8 +62,11 @@ def opening(state: AgentState) -> AgentState:
             {**step, "outcome": {**step["outcome"], "patch": [], "observed": []}} for step in state["steps"]
         ]
         return {"start": state["task_state"], "steps": steps} if state["again"] == "stale" else {}
+    is_answered = (state.get("execution") or {"turn": 0})["turn"] == state.get("turn")
+    open_calls = [] if is_answered else [each for each in state.get("journal") or () if each["tries"]]
     return {
         "turn": turn,
+        "unreported": [*(state.get("unreported") or ()), *open_calls],
         "start": state.get("task_state") or {},
         "rehearsals": {},
         "again": "task",
@@ -109,12 +112,13 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
         **update,
         "turn": state["turn"],
         "checklist": None,
+        "unreported": state.get("unreported") or [],
         "start": start,
         "steps": steps,
         "rehearsal": rehearsal,
         "rehearsals": {**state["rehearsals"], why: state["rehearsals"].get(why, 0) + 1},
         "again": "",
-        "lesson": None,
+        "lesson": None if accepted else state["lesson"],
         "preview": preview(rehearsal, now, steps, state["messages"]) if accepted else None,
         "approval": None,
         "ledger": {**ledger, "started_at": time.time()},

@@ -9,8 +9,9 @@ from ..channels import AttemptState
 from ..errors import EvaluationFailed, PatchConflict
 from ..events import event
 from ..execution.channels import AgentState, last_entry
-from ..execution.drift import find_drift, real_values, with_real_values
-from ..execution.records import Departure, ExecutedCall, PlannedCall
+from ..execution.drift import find_drift, real_values, state_drift, with_real_values
+from ..execution.preview import apply_fitting
+from ..execution.records import Departure, Drift, ExecutedCall, PlannedCall
 from ..execution.requests import build_request, expect
 from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut, format_json
@@ -118,9 +119,12 @@ def booked(
     entry["drift"] = find_drift(entry["call"], expected, outcome, real, request.tool.result)
     if is_ok and not decided and not request.tool.reads and scope.has_model("state_updater"):
         answered = yield from ask_patch(request, {**outcome, "patch": None})  # type: ignore[misc]
-        outcome["patch"] = outcome["patch"] if answered["status"] == "error" else answered["patch"]
+        if answered["status"] == "ok":
+            outcome["patch"] = answered["patch"]
+            entry["drift"] += changed(request, patch, answered["patch"] or []) if planned else []
     if is_ok and request.tool.reads:
         outcome = note_observed(request, outcome)
+        entry["drift"] += changed(request, [], outcome.get("observed", []))
     done = commit(request, outcome)
     if "refused" in done.outcome:
         outcome["patch"] = applicable(request, outcome["patch"] or [])
@@ -129,6 +133,11 @@ def booked(
     if broken:
         outcome["violations"] = broken
     return outcome, departure_of(entry, planned, done, broken)
+
+
+def changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
+    """Return where a change leaves another task state than the expected change does."""
+    return state_drift(apply_fitting(request.state, expected), apply_fitting(request.state, real))
 
 
 def note_observed(request: RungRequest, outcome: Outcome) -> Outcome:

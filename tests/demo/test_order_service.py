@@ -187,3 +187,13 @@ def test_its_document_leaves_nothing_unsaid(request):
     assert all(tool.stated and tool.contract for tool in toolkit)
     assert [tool.name for tool in toolkit if tool.idempotency] == ["placeOrder", "cancelOrder", "refundOrder"]
     assert toolkit.state_keys <= START.keys()
+
+
+def test_a_real_read_mends_what_the_task_state_has_wrong():
+    with OrderService() as service:
+        real(service.toolkit(), "placeOrder", sku="MUG", quantity=2)
+        wrong = {**START, "orders": {"A-made-up": {"sku": "MUG", "quantity": 1}}}
+        world = World(service.toolkit().open("listOrders", "showAccount", "findItems"), state=wrong)
+        for name in ("listOrders", "showAccount", "findItems"):
+            world.call({"name": name, "args": {}})
+        assert world.state == service.state()
