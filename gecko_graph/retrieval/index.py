@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
     from langchain_core.embeddings import Embeddings
 
-K1, B = 1.5, 0.4
+K1, B = 2.0, 0.6
 """BM25's saturation and its normalisation by length: long lists of arguments are no fault of a tool."""
 
 FUSION_K = 60
@@ -115,7 +115,8 @@ class ToolIndex:
 
     def match_words(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[Found]:
         """Return the tools that fit by their words alone: no model is asked."""
-        ids = self._bm25.get_tokens_ids(split_words(query)) if self._bm25 else []
+        words = list(dict.fromkeys(split_words(query)))  # once each: what is said often is not needed more
+        ids = self._bm25.get_tokens_ids(words) if self._bm25 else []
         return self._best(self._bm25.get_scores_from_ids(ids, weight_mask=self._mask(allowed)), k) if ids else []
 
     def _mask(self, allowed: Collection[str] | None) -> Any:

@@ -1,0 +1,246 @@
+"""`retrieval`: whether the tools that a task needs are found among many, and how fast (ToolGate, section 3.3)."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from statistics import quantiles
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+from gecko_graph import Toolkit
+from gecko_graph.documents import parse_document
+from gecko_graph.errors import ToolkitError
+from gecko_graph.retrieval import ToolIndex, is_installed
+from gecko_graph.state import JsonObject
+from gecko_graph.toolkit.names import unique_name
+from gecko_graph.toolkit.spec import ToolSpec
+
+from ..harness.datasets import find, read_jsonl
+from ..harness.figures import Measured, Table, mean_of, median_of, share
+from ..harness.suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
+from .plausibility import LARGE
+
+TOP = (1, 5, 10)
+METHODS = {"ours": "ToolIndex", "plain": "bm25s on the raw text"}
+BFCL, OPENAPI, SPEED = "BFCL", "OpenAPI", "speed"
+
+TARGETS = {"indexed": 6.0, "from the cache": 0.5, "a query, 95th percentile": 0.005}
+"""Seconds, for the padded tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A need in words, and the names of the tools that are right for it."""
+
+    id: str
+    group: str
+    text: str
+    right: tuple[str, ...]
+
+
+class Catalogue:
+    """Tools with their raw texts and the queries to them; searched by our index and by plain bm25s.
+
+    Args:
+        tools: The tools.
+        raw: Each tool's text as its source has it.
+        queries: The queries.
+        notes: What was left out.
+    """
+
+    def __init__(
+        self, tools: Sequence[ToolSpec], raw: Sequence[str], queries: Sequence[Query], notes: Sequence[str] = ()
+    ) -> None:
+        self.tools, self.raw, self.queries, self.notes = tools, raw, queries, notes
+
+    @cached_property
+    def _index(self) -> ToolIndex:
+        return ToolIndex.build(self.tools)
+
+    @cached_property
+    def _plain(self) -> Any:
+        bm25 = import_module("bm25s").BM25()
+        bm25.index(_plain_words(self.raw), show_progress=False)
+        return bm25
+
+    def search(self, method: str, text: str) -> list[str]:
+        """Return the names of the ten best tools."""
+        if method == "ours":
+            return [found.name for found in self._index.search(text, TOP[-1])]
+        k = min(TOP[-1], len(self.tools))
+        (places,), (scores,) = self._plain.retrieve(_plain_words([text]), k=k, show_progress=False)
+        return [self.tools[place].name for place, score in zip(places, scores, strict=True) if score > 0]
+
+
+def _plain_words(texts: Sequence[str]) -> Any:
+    return import_module("bm25s").tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
+
+
+def read_bfcl(path: Path) -> Catalogue:
+    """Return BFCL's distinct tools, the first of each name, and its tasks that choose among several functions."""
+    functions: dict[str, JsonObject] = {}
+    queries = []
+    for row in read_jsonl(path):
+        for function in row["functions"]:
+            functions.setdefault(function["name"], function)
+        if "multiple" in row["category"]:
+            text = "\n".join(message["content"] for message in row["question"] if message["role"] == "user")
+            right = tuple(dict.fromkeys(name for answer in row["possible_answer"] for name in answer))
+            queries.append(Query(row["task_id"], row["category"], text, right))
+    tools = list(Toolkit.from_tools(functions.values()))
+    return Catalogue(tools, [json.dumps(function) for function in functions.values()], queries)
+
+
+def read_documents(paths: Sequence[Path]) -> Catalogue:
+    """Return the operations of OpenAPI documents in one catalogue; each summary is a query, and is taken out of it.
+
+    A summary that several operations have is no query: which of them is right is open.
+    """
+    tools: dict[str, ToolSpec] = {}
+    raw, named = list[str](), list[tuple[str, str, str]]()
+    for path in paths:
+        digest = sha256(path.read_bytes()).hexdigest()[:16]
+        group = path.name if digest in LARGE else "those of the shared data"
+        for tool, operation in _operations(path):
+            name, summary = unique_name(tool.name, tools), str(operation.get("summary") or "").strip()
+            description = str(operation.get("description") or "").strip()
+            description = description.removeprefix(summary).strip() if summary else tool.description
+            tools[name] = replace(tool, name=name, description=description)
+            raw.append(json.dumps([name, description, tool.parameters]))
+            named += [(group, summary, name)] if summary else []
+    alone = [each for each in named if sum(other[1] == each[1] for other in named) == 1]
+    note = f"{len(tools)} operations; {len(named) - len(alone)} summaries that several have are no queries"
+    return Catalogue([*tools.values()], raw, [Query(name, group, text, (name,)) for group, text, name in alone], [note])
+
+
+def _operations(path: Path) -> Iterator[tuple[ToolSpec, JsonObject]]:
+    try:
+        toolkit = Toolkit.from_openapi(path)
+    except ToolkitError:
+        return
+    paths = parse_document(path.read_text(encoding="utf-8"), where=str(path)).get("paths") or {}
+    for tool in toolkit:
+        operation = paths.get(tool.binding.path, {}).get(tool.binding.method.lower()) if tool.binding else None
+        if isinstance(operation, dict):
+            yield tool, operation
+
+
+def measure_speed(tools: Sequence[ToolSpec], queries: Sequence[str], size: int) -> JsonObject:
+    """Return the seconds that so many tools take to be indexed, to be read from a cache, and to be searched."""
+    many = [replace(tools[i % len(tools)], name=f"{tools[i % len(tools)].name}_v{i}") for i in range(size)]
+    with TemporaryDirectory() as folder:
+        took = []
+        for _ in range(2):
+            began = perf_counter()
+            index = ToolIndex.build(many, cache=folder)
+            took.append(perf_counter() - began)
+    each = []
+    for query in queries:
+        began = perf_counter()
+        index.search(query)
+        each.append(perf_counter() - began)
+    return {"indexed": took[0], "from the cache": took[1], "queries": each}
+
+
+class Retrieval(Suite):
+    """Whether the tools that a task needs are among the first 1, 5 and 10 found, beside plain bm25s on the raw text.
+
+    BFCL's distinct tools with its tasks that choose among functions, and the operations of real OpenAPI documents, with
+    each summary as a query and out of the text that is searched. COMP@k: all right tools are among the k. Last, the
+    time that BFCL's tools take, repeated to 16,000.
+    """
+
+    name = "retrieval"
+    asks = False
+    planner = None
+    at_once = 1
+    examples = ("", "--only 'live_multiple*'", "--document stripe.json")
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """Add further documents, and the size."""
+        parser.add_argument("--document", type=Path, action="append", default=[], help="another document; repeatable")
+        parser.add_argument("--size", type=int, default=16_000, metavar="N", help="padded tools to time (16000)")
+
+    @cached_property
+    def catalogues(self) -> Mapping[str, Catalogue]:
+        """What is searched, by name."""
+        if not is_installed():
+            raise EvalError("the extra `retrieval` is not installed: pip install 'gecko-graph[retrieval]'")
+        documents = [*sorted((self.options.data / "openapi").glob("*.*")), *self.options.own.document]
+        tasks = find("bfcl_tasks.jsonl.gz", self.options.data)
+        return {BFCL: read_bfcl(tasks), OPENAPI: read_documents(documents)}
+
+    def cases(self) -> Iterator[Case]:
+        """Yield a case per query, and one for the time."""
+        for name, catalogue in self.catalogues.items():
+            for query in catalogue.queries:
+                yield Case(f"{name}:{query.id}", (name, query), group=f"{name} {query.group}", facts={"of": name})
+        size = self.options.own.size
+        yield Case(f"{SPEED}:{size}", (SPEED, size), group=SPEED, facts={"of": SPEED})
+
+    def run_case(self, case: Case) -> JsonObject:
+        """Search by both methods; return the ranks of the right tools, 0 where one is not among the first ten."""
+        name, query = case.data
+        if name == SPEED:
+            bfcl = self.catalogues[BFCL]
+            return measure_speed(bfcl.tools, [each.text for each in bfcl.queries[:300]], query)
+        ranks: JsonObject = {}
+        for method in METHODS:
+            found = self.catalogues[name].search(method, query.text)
+            ranks[method] = [found.index(right) + 1 if right in found else 0 for right in query.right]
+        return ranks
+
+    def tell(self, record: Record) -> str:
+        """Return the ranks."""
+        return "; ".join(f"{method}: rank {record.values.get(method)}" for method in METHODS)
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        """Return recall and completeness by catalogue and method, and the times."""
+        columns = ["catalogue", "by", *(f"Recall@{k}" for k in TOP), *(f"COMP@{k}" for k in TOP)]
+        table = Table("Right tools among the first k that are found", columns)
+        groups = by_group(record for record in records if record.done)
+        wholes = dict(by_group((record for record in records if record.done), key="of"))
+        timed = wholes.pop(SPEED, [])
+        expectations = []
+        for name, some in [*((n, s) for n, s in groups.items() if n != SPEED), *wholes.items()]:
+            rows = {method: _row(some, method) for method in METHODS}
+            for method, row in rows.items():
+                table.add(f"{name}, all" if name in wholes else name, METHODS[method], *row)
+            if name in wholes:
+                holds = all(a.value >= b.value for a, b in zip(rows["ours"], rows["plain"], strict=True))
+                expectations.append(Expectation(f"{name}: at least what plain bm25s finds", holds))
+        times = Table(f"Seconds for {self.options.own.size:,} padded tools", ["what", "seconds", "at most"])
+        for record in timed:
+            for what, value in _times(record.values).items():
+                times.add(what, value, f"{TARGETS[what]:g}")
+                expectations.append(Expectation(f"{what} within {TARGETS[what]:g} s", value.value <= TARGETS[what]))
+        notes = [note for catalogue in self.catalogues.values() for note in catalogue.notes]
+        return Summary([table, *([times] if timed else [])], expectations, notes)
+
+
+def _row(records: Sequence[Record], method: str) -> list[Measured]:
+    ranks = [record.values[method] for record in records]
+    recalls = [[sum(0 < rank <= k for rank in each) / len(each) for each in ranks] for k in TOP]
+    whole = [sum(all(0 < rank <= k for rank in each) for each in ranks) for k in TOP]
+    return [
+        *(mean_of(values, form="percent") for values in recalls),
+        *(share(count, len(ranks), tools="none") for count in whole),
+    ]
+
+
+def _times(values: JsonObject) -> dict[str, Measured]:
+    plain = {"indexed": values["indexed"], "from the cache": values["from the cache"]}
+    plain["a query, 95th percentile"] = quantiles(values["queries"], n=20)[-1]
+    return {what: median_of([seconds], form="seconds") for what, seconds in plain.items()}
+
+
+SUITE = Retrieval
