@@ -334,11 +334,6 @@ class Pending(TypedDict):
     """What the attempt's routers read: a router is passed the keys of its annotation, and each costs time."""
 
     pending: list[Call]
-
-
-class Planned(Pending):
-    """What the router after `planner` reads."""
-
     searching: NotRequired[bool]
 
 

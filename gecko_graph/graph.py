@@ -30,7 +30,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Send
 
-from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending, Planned
+from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
 from .context import GeckoContext
 from .errors import GeckoError
 from .models.factory import Models
@@ -199,7 +199,7 @@ def after_decide(state: Over) -> Literal["retry", "finish"]:
     return "finish" if state["over"] else "retry"
 
 
-def after_planner(state: Planned) -> Literal["validator", "planner", "__end__"]:
+def after_planner(state: Pending) -> Literal["validator", "planner", "__end__"]:
     """Return the next node: without calls the planner has searched, or answered, or the attempt was stopped."""
     return "validator" if state["pending"] else "planner" if state.get("searching") else "__end__"
 

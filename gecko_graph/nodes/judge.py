@@ -108,11 +108,9 @@ def judge(
     tried = [collect_evidence(state, each, inventing, keys) for each in unjudged]
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
-    shown = state.get("shown")
-    asks = [
-        build_ask(each, scope, toolkit=toolkit, shown=shown, question=first + index)
-        for index, each in enumerate(doubtful)
-    ]
+    called = [step["call"]["name"] for each in unjudged for step in each["steps"]]
+    shown = pick_tools(toolkit, None if state.get("shown") is None else [*(state["shown"] or ()), *called])
+    asks = [build_ask(each, scope, toolkit=shown, question=first + index) for index, each in enumerate(doubtful)]
     replies = yield asks
     by_number = {each.attempt["number"]: reply for each, reply in zip(doubtful, replies, strict=True)}
     judged = [
@@ -190,9 +188,7 @@ def needs_model(evidence: Evidence) -> bool:
     return bool(attempt["answer"]) and (not attempt["change"] or "?" in attempt["answer"])
 
 
-def build_ask(
-    evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpec], question: int, shown: list[str] | None = None
-) -> Ask:
+def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpec], question: int) -> Ask:
     """Build the question: the items that no rule has found to hold, and the evidence.
 
     Where nothing has changed the final state is the one from the start: a quarter of the view then shows what items of
@@ -208,9 +204,7 @@ def build_ask(
         variables={
             "items": "\n".join(format_item(item, evidence.ruled) for item in items),
             "task": task,
-            "tools": format_tools(
-                pick_tools(toolkit, None if shown is None else [*shown, *called]), called=called, focus=words
-            ),
+            "tools": format_tools(toolkit, called=called, focus=words),
             "conversation": format_conversation(earlier(messages), budget=budget // 2),
             "policy": format_policy(messages, budget=budget // 2),
             "steps": format_steps(attempt["steps"], budget=budget),

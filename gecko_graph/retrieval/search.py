@@ -20,17 +20,14 @@ MOST_SEARCHES = 10
 """In one attempt; then the planner has no tool to search any more."""
 
 ABOUT_CHARS = 200
-
-Finding = Generator[list[AnyAsk], list[Reply], list[str]]
+ABOUT = """Find more tools: only some of {} are given. What is found can be called from the next message on.
+Search before you state that no tool fits."""
+QUERY = {"type": "string", "description": "what a tool must do, in plain words"}
+PARAMETERS: JsonObject = {"type": "object", "properties": {"query": QUERY}, "required": ["query"]}
 
 
 class ToolSearch:
-    """Finds tools for the planner, and answers its searches.
-
-    Args:
-        toolkit: All tools.
-        index: Of these tools; one by their words is built where none is given.
-        default: The knobs of runs that bring none.
+    """Finds tools for the planner, and answers its searches; without an index it builds one by the tools' words.
 
     Raises:
         GeckoError: The index is not a ToolIndex.
@@ -63,17 +60,13 @@ class ToolSearch:
 
     def bind(self, names: Sequence[str], searches: int) -> list[JsonObject]:
         """Return the tools of these names as function dicts, and the search tool while searches are left."""
-        query = {"type": "string", "description": "what a tool must do, in plain words"}
-        parameters = {"type": "object", "properties": {"query": query}, "required": ["query"]}
-        about = (
-            f"Find more tools: only some of {len(self._toolkit)} are given. What is found can be called from the next "
-            "message on. Search before you state that no tool fits."
-        )
-        search = {"name": self.name, "description": about, "parameters": parameters}
-        shown = [self._dicts[name] for name in names if name in self._dicts]
-        return [*shown, {"type": "function", "function": search}] if searches < MOST_SEARCHES else shown
+        search = {"name": self.name, "description": ABOUT.format(len(self._toolkit)), "parameters": PARAMETERS}
+        left = [{"type": "function", "function": search}] if searches < MOST_SEARCHES else []
+        return [*(self._dicts[name] for name in names if name in self._dicts), *left]
 
-    def find(self, need: str, k: int, context: GeckoContext, *, allowed: Collection[str] | None = None) -> Finding:
+    def find(
+        self, need: str, k: int, context: GeckoContext, *, allowed: Collection[str] | None = None
+    ) -> Generator[list[AnyAsk], list[Reply], list[str]]:
         """Return the names of the tools that fit, best first; by words alone where the user's own part fails."""
         look = partial(self.index.search, need, k, allowed=allowed)
         if not self.index.asks_others:

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
+from ..schemas.subschemas import walk
 from ..toolkit.spec import ToolSpec
 
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
 """How often the words of name and description count beside those of arguments, tags and path."""
 
-MOST_TEXTS = 400
-"""Texts of one tool's arguments that are read."""
+MOST_PARTS = 40
+"""Parts of one tool's schema that are read; what lies deep in large bodies tells tools less apart."""
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _WORD = re.compile(rf"[{_CJK}]|\d+|[A-Z]{{2,}}(?=s(?![a-z]))|[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z{_CJK}]+")
 
-_SMALL = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
-        "this to was will with",
-    )
-)
+_SMALL = """a an and are as at be but by for if in into is it no not of on or such that the their then there these they
+this to was will with"""
+_STOP = frozenset(_SMALL.split())
 
 
 def split_words(text: str) -> list[str]:
     """Return a text's words in small letters: `getUserIDs_v2` is `get`, `user`, `id`, `2`."""
     words = (word.lower() for word in _WORD.findall(text))
-    return [_singular(word) for word in words if word not in _SMALL and (len(word) > 1 or not "a" <= word <= "z")]
+    return [_singular(word) for word in words if word not in _STOP and (len(word) > 1 or not "a" <= word <= "z")]
 
 
 def _singular(word: str) -> str:
@@ -51,24 +49,9 @@ def document_of(name: str, description: str, others: str) -> list[str]:
     return NAME_WEIGHT * split_words(name) + DESCRIPTION_WEIGHT * split_words(description) + split_words(others)
 
 
-def _argument_texts(schema: Any) -> list[str]:
-    """Return the arguments' names, descriptions and choices, those of the whole object before those inside of it."""
-    found: list[str] = []
-    left = [schema]
-    for one in left:
-        if len(found) >= MOST_TEXTS or not isinstance(one, dict):
-            continue
-        for text, inner in _members(one):
-            found += text
-            left.append(inner)
-        left.append(one.get("items"))
-    return found[:MOST_TEXTS]
-
-
-def _members(schema: dict[str, Any]) -> Iterator[tuple[list[str], Any]]:
-    properties = schema.get("properties")
-    for name, inner in properties.items() if isinstance(properties, dict) else ():
-        about = inner.get("description") if isinstance(inner, dict) else None
-        choices = inner.get("enum") if isinstance(inner, dict) else None
-        texts = [name, about, *(choices if isinstance(choices, list) else ())]
-        yield [text for text in texts if isinstance(text, str)], inner
+def _argument_texts(schema: Any) -> Iterator[str]:
+    """Yield the arguments' names, descriptions and choices, those inside of objects and lists too."""
+    for one in islice(walk(schema), MOST_PARTS):
+        properties, choices = one.get("properties"), one.get("enum")
+        found = [*(properties if isinstance(properties, dict) else ()), one.get("description")]
+        yield from (text for text in [*found, *(choices if isinstance(choices, list) else ())] if isinstance(text, str))
