@@ -80,6 +80,10 @@ class Catalogue:
         return [self.tools[place].name for place, score in zip(places, scores, strict=True) if score > 0]
 
 
+def _raw(source: Any) -> str:
+    return json.dumps(source, ensure_ascii=False)
+
+
 def _plain_words(texts: Sequence[str]) -> Any:
     return import_module("bm25s").tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
 
@@ -96,7 +100,7 @@ def read_bfcl(path: Path) -> Catalogue:
             right = tuple(dict.fromkeys(name for answer in row["possible_answer"] for name in answer))
             queries.append(Query(row["task_id"], row["category"], text, right))
     tools = list(Toolkit.from_tools(functions.values()))
-    return Catalogue(tools, [json.dumps(function) for function in functions.values()], queries)
+    return Catalogue(tools, [_raw(function) for function in functions.values()], queries)
 
 
 def read_documents(paths: Sequence[Path]) -> Catalogue:
@@ -114,7 +118,8 @@ def read_documents(paths: Sequence[Path]) -> Catalogue:
             description = str(operation.get("description") or "").strip()
             description = description.removeprefix(summary).strip() if summary else tool.description
             tools[name] = replace(tool, name=name, description=description)
-            raw.append(json.dumps([name, description, tool.parameters]))
+            place = tool.binding.path if tool.binding else ""
+            raw.append(_raw([name, place, tool.tags, description, tool.parameters]))
             named += [(group, summary, name)] if summary else []
     alone = [each for each in named if sum(other[1] == each[1] for other in named) == 1]
     note = f"{len(tools)} operations; {len(named) - len(alone)} summaries that several have are no queries"
@@ -232,7 +237,7 @@ def _row(records: Sequence[Record], method: str) -> list[Measured]:
     recalls = [[sum(0 < rank <= k for rank in each) / len(each) for each in ranks] for k in TOP]
     whole = [sum(all(0 < rank <= k for rank in each) for each in ranks) for k in TOP]
     return [
-        *(mean_of(values, form="percent") for values in recalls),
+        *(replace(found, high=min(1.0, found.high)) for found in (mean_of(each, form="percent") for each in recalls)),
         *(share(count, len(ranks), tools="none") for count in whole),
     ]
 
