@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import reduce
 from itertools import takewhile
 from threading import Lock
-from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
@@ -93,6 +93,7 @@ class _Live(NamedTuple):
     first: int
     line: WaitingLine
     snapshot: JsonObject
+    """Kept so that no other one gets its id."""
 
 
 class GeckoMiddleware(AgentMiddleware):
@@ -321,13 +322,13 @@ class GeckoMiddleware(AgentMiddleware):
         thread, message = known.get("thread_id"), find_pending(request.state["messages"])[0]
         key: Any = (thread, message) if thread and message else id(snapshot)
         first, live = len(snapshot["log"]), self._live.get(key)
-        if _is_current(live, snapshot, first):
-            return live
-        made = await _read_made(known, driver)
-        with self._mutex:
-            if not _is_current(live := self._live.get(key), snapshot, first):
-                live = self._live[key] = _Live(self._fork(request.state), first, WaitingLine(), snapshot)
-                live.world.replay(made)
+        if live is None or live.first != first:
+            made = await _read_made(known, driver)
+            with self._mutex:
+                live = self._live.get(key)
+                if live is None or live.first != first:
+                    live = self._live[key] = _Live(self._fork(request.state), first, WaitingLine(), snapshot)
+                    live.world.replay(made)
                 while len(self._live) > MOST_LIVE:
                     self._live.popitem(last=False)
         return live
@@ -365,10 +366,6 @@ def _as_edited(request: Any) -> Any:
     """Return the request as LangChain's `HumanInTheLoopMiddleware`, where it is listed behind, will make it."""
     call, edits = request.tool_call, request.state.get("hitl_edited_tool_calls") or {}
     return request.override(tool_call={**call, **edits[call["id"]]}) if call["id"] in edits else request
-
-
-def _is_current(live: _Live | None, snapshot: JsonObject, first: int) -> TypeGuard[_Live]:
-    return live is not None and (live.snapshot is snapshot or live.first == first)
 
 
 async def _read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject]:
