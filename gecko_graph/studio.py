@@ -2,7 +2,8 @@
 
 `gecko` rehearses the shipped file-system scenario with its recorded replies: type any message. Task state and
 checklist, where the form omits them, come from the scenario. `agent` does the same with the order scenario, pauses with
-its preview, and carries it out against a small real service that it starts here. Environment variables:
+its preview, and carries it out against a small real service that it starts here. `toolgate` makes the calls of the
+first one as verified steps. Environment variables:
 
 - `GECKO_SCENARIO`: path of a scenario for `gecko`, run with its recorded replies, or with `GECKO_MODEL`.
 - `GECKO_TOOLS` and `GECKO_MODEL` (and `GECKO_BASE_URL`): your OpenAPI document and the model that plans and simulates.
@@ -26,10 +27,12 @@ from .demo.service import OrderService
 from .errors import ModelError, ScenarioError, ToolkitError
 from .execution.channels import AgentState
 from .graph import Gecko, compose, create_gecko
-from .models.factory import Models
+from .models.factory import Models, chat_model
 from .models.node import NodeFunction, NodeScope
+from .models.recorded import RecordedModel, as_needs
 from .nodes.bootstrapper import bootstrapper
 from .scenario import Scenario, shipped
+from .toolgate import create_toolgate
 from .toolkit import Toolkit
 from .turn import human_turns
 
@@ -77,6 +80,24 @@ def create_studio_agent() -> Gecko:
     return agent.builder.compile(name=agent.name)
 
 
+def create_studio_toolgate() -> Gecko:
+    """Return the forward execution that the environment variables configure; by default of the shipped scenario.
+
+    Raises:
+        GeckoError: The document or model they name cannot be used.
+    """
+    tools, model, base_url = _read_environment()
+    chat = chat_model(model, base_url=base_url) if model else None
+    if tools:
+        return create_toolgate(Toolkit.from_openapi(tools), model=chat)
+    scenario = shipped("files")
+    recorded = RecordedModel(turns=[as_needs(turn.replies) for turn in scenario.turns])
+    toolgate = create_toolgate(scenario.toolkit(), model=chat or recorded, context=scenario.context())
+    first: Any = toolgate.builder.nodes["bootstrapper"]
+    first.runnable = RunnableLambda(partial(_fill, scenario=scenario, recorded=model is None)) | first.runnable
+    return toolgate.builder.compile(name=toolgate.name)
+
+
 def _read_environment() -> tuple[str | None, str | None, str | None]:
     tools, model, base_url = (os.environ.get(f"GECKO_{name}") or None for name in ("TOOLS", "MODEL", "BASE_URL"))
     if tools and not model:
@@ -116,5 +137,10 @@ async def agent() -> Gecko:
     return await asyncio.to_thread(_agent)
 
 
-_agent = cache(create_studio_agent)
+async def toolgate() -> Gecko:
+    """Return forward execution, which is made when it is first opened."""
+    return await asyncio.to_thread(_toolgate)
+
+
+_agent, _toolgate = cache(create_studio_agent), cache(create_studio_toolgate)
 graph = create_studio()

@@ -135,6 +135,7 @@ def test_a_wrong_environment_is_a_mistake(created, environment, says):
     [
         ("gecko", {"bootstrapper", "attempt:planner", "judge", "finish"}),
         ("agent", {"rehearse:attempt:planner", "review", "begin_call", "call_tool", "sync", "answer"}),
+        ("toolgate", {"bootstrapper", "attempt:reasoner", "attempt:reranker", "attempt:accept", "conclude"}),
     ],
 )
 def test_the_graphs_are_drawn_with_their_attempts_and_form(server, graph, nodes):
@@ -252,6 +253,13 @@ def test_the_agent_takes_tools_with_an_address_of_their_own(created):
         created("create_studio_agent", **tools)
     agent = created("create_studio_agent", GECKO_SERVER="http://127.0.0.1:9", **tools)
     assert "call_tool" in agent.get_graph().nodes
+
+
+def test_forward_execution_makes_the_scenario_s_calls_as_verified_steps(created):
+    run = created("create_studio_toolgate").invoke({"messages": [("user", "show me")]})
+    assert run["record"]["status"] == "answered"
+    assert [call["name"] for call in run["record"]["plan"]] == ["cd", "mkdir", "mv", "ls"]
+    assert run["task_state"]["cwd"] != shipped("files").state["cwd"]
 
 
 def test_a_message_beyond_the_recorded_turns_says_what_to_do(created):

@@ -184,6 +184,17 @@ def _reply_at(
     return by_attempt[str(attempt)], f"{where}.by_attempt.{attempt}"
 
 
+def as_needs(replies: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a turn's replies for forward execution: each call of the planner's last attempt meets a need."""
+    calls, said = list[Any](), "Done."
+    for each in replies["planner"][-1]:
+        calls += each.get("calls", [each] if "call" in each else [])
+        said = each.get("say", said)
+    needs = [{"need": f"{call['call']} {json.dumps(call.get('args', {}), ensure_ascii=False)}"} for call in calls]
+    ranked = [{"tools": [call["call"]]} for call in calls]
+    return {**replies, "reasoner": [*needs, {"answer": said}], "reranker": ranked, "planner": [calls]}
+
+
 def call_prefix(turn: int, attempt: int, question: int) -> str:
     """Return what the ids of a reply's calls begin with."""
     return f"call_{turn + 1}_{attempt}_{question}"

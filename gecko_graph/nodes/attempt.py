@@ -168,7 +168,7 @@ def build_update(
 ) -> dict[str, Any]:
     """Return what the outer graph keeps of an attempt, ended or broken: its record, its facts and its cost."""
     return {
-        **{key: seen[key] for key in keep if key in seen},
+        **{key: seen.get(key, []) for key in keep},
         "unjudged": [attempt],
         "facts": seen.get("facts", {}),
         "semantic": seen.get("semantic", [])[len(given["semantic"]) :],

@@ -1,0 +1,166 @@
+"""Forward execution as a graph: async, streamed, embedded, over turns, after a kill, and with very many tools."""
+
+from __future__ import annotations
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+
+from gecko_graph import GeckoContext, RehearsalState, Toolkit, create_toolgate
+from tests import shop
+from tests.shop import SELL, Acting, act
+
+TWO = {
+    "reasoner": [{"need": "Open the shop"}, {"need": "Sell a pen for 2"}, {"answer": "Sold."}],
+    "reranker": [{"tools": ["open_shop"]}, {"tools": ["gift", "sell"]}],
+    "planner": [
+        {"call": "open_shop", "args": {}},
+        {"call": "gift", "args": {"item": "pan"}},
+        {"say": "It is to be sold."},
+        SELL,
+    ],
+}
+
+
+def given():
+    return {"messages": [("user", "Open the shop and sell a pen for 2")], "task_state": shop.start(open=False)}
+
+
+def graph(**more):
+    model = Acting(roles=TWO)
+    return create_toolgate(shop.toolkit(), models=dict.fromkeys(TWO, model), **more)
+
+
+def bare(out):
+    """The output without what no two runs share."""
+    return {**out, "messages": [(message.type, message.content) for message in out["messages"]]}
+
+
+async def test_async_is_as_sync():
+    assert bare(await graph().ainvoke(given())) == bare(graph().invoke(given()))
+
+
+def test_events_and_their_order():
+    parts = graph().stream(given(), stream_mode="custom", subgraphs=True, version="v2")
+    kinds = [part["data"]["type"].removeprefix("gecko.") for part in parts if part["type"] == "custom"]
+    assert kinds == [
+        *("attempt", "need", "call", "result", "change"),
+        *("need", "call", "result", "call", "result", "change"),
+    ]
+
+
+def test_it_is_a_part_of_another_graph():
+    class Parent(RehearsalState, total=False):
+        record: dict
+
+    builder = StateGraph(Parent)
+    builder.add_node("toolgate", graph())
+    builder.add_edge(START, "toolgate")
+    out = builder.compile(checkpointer=InMemorySaver()).invoke(given(), {"configurable": {"thread_id": "a"}})
+    assert out["record"]["status"] == "answered"
+    assert out["task_state"]["till"] == 2
+
+
+def test_a_thread_goes_on_from_the_committed_state_and_remembers_its_calls():
+    roles = {
+        "reasoner": lambda number, text, tool: [{"need": "Sell a pen"}, {"answer": "Done."}][number],
+        "planner": lambda number, text, tool: SELL | {"args": {"item": "ink", "price": 3}},
+    }
+    model = Acting(roles=roles)
+    toolgate = create_toolgate(shop.toolkit(), models=dict.fromkeys(roles, model), checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "a"}}
+    toolgate.invoke({"messages": [("user", "Sell ink")], "task_state": shop.start()}, thread)
+    out = toolgate.invoke({"messages": [("user", "Once more")]}, thread)
+    assert out["task_state"]["stock"]["ink"] == 2
+    assert len(out["record"]["plan"]) == len(out["record"]["needs"]) == len(out["record"]["steps"]) == 1
+    assert 'sell({"item": "ink", "price": 3})' in model.texts("reasoner")[2]
+    assert out["record"]["usage"]["reasoner"]["calls"] == 2
+
+
+class Killed(BaseException):
+    """Not an Exception: no boundary of the package may take it for a fault of an attempt."""
+
+
+class Mortal(InMemorySaver):
+    """Dies at the n-th write."""
+
+    left = 10**9
+
+    def _count(self):
+        self.left -= 1
+        if self.left == 0:
+            raise Killed
+
+    def put(self, *args, **kwargs):
+        self._count()
+        return super().put(*args, **kwargs)
+
+    def put_writes(self, *args, **kwargs):
+        self._count()
+        super().put_writes(*args, **kwargs)
+
+
+def test_killed_at_any_write_it_ends_as_the_whole_run_does():
+    whole, thread = bare(graph().invoke(given())), {"configurable": {"thread_id": "a"}}
+    ends = []
+    for point in range(3, 200, 2):
+        saver = Mortal()
+        saver.left = point
+        toolgate = graph(checkpointer=saver)
+        try:
+            toolgate.invoke(given(), thread, durability="sync")
+            break
+        except Killed:
+            pass
+        if toolgate.get_state(thread).values:
+            ends.append(bare(toolgate.invoke(None, thread, durability="sync")))
+    assert len(ends) >= 15
+    assert all(each == whole for each in ends)
+
+
+def test_of_very_many_tools_the_index_finds_those_that_fit_and_the_gate_those_that_may():
+    pytest.importorskip("bm25s")
+    others = [shop.function(f"count_{number}", f"Count drawer {number}.") for number in range(200)]
+    sells = [shop.function(f"sell_to_{name}", "Sell one item to a customer.") for name in "abcdefgh"]
+    closed = {"requires": [{"check": "state.open", "error": "closed"}], "returns": {}}
+    tools = Toolkit.from_tools(
+        [*others, *shop.FUNCTIONS, *sells],
+        contracts=shop.CONTRACTS | {tool["name"]: closed for tool in sells},
+    )
+    out, model = act(
+        tools,
+        state=shop.start(open=False),
+        reasoner=[{"need": "sell or give an item to a customer"}, {"answer": "Done."}],
+        reranker=lambda number, text, tool: {"tools": [{"name": "sell", "score": 9}, {"name": "gift", "score": 1}]},
+        planner=[{"call": "gift", "args": {"item": "ink"}}],
+        context=GeckoContext(top_k=3),
+    )
+    assert [call["name"] for call in out["record"]["plan"]] == ["gift"]
+    assert model.texts("reranker")[0].count("\ncount_") <= 3
+    assert "count_" not in model.texts("reasoner")[0]
+
+
+def test_an_opened_read_runs_for_real_and_nothing_else_does():
+    made = []
+
+    def rate(currency: str) -> dict:
+        """Rate of a currency."""
+        made.append(currency)
+        return {"rate": 1.25}
+
+    def pay(amount: float) -> dict:
+        """Pay an amount."""
+        made.append(amount)
+        return {}
+
+    effects = {"rate": "read", "pay": "write"}
+    contract = {"effects": [{"op": "replace", "path": ["till"], "value": "{{ args.amount }}"}], "returns": {}}
+    tools = Toolkit.from_tools([rate, pay], effects=effects, contracts={"pay": contract}).open("rate")
+    out, _ = act(
+        tools,
+        reasoner=[{"need": "Rate of EUR"}, {"need": "Pay 1.25"}, {"answer": "Paid."}],
+        reranker=lambda number, text, tool: {"tools": [["rate"], ["pay"]][number]},
+        planner=[{"call": "rate", "args": {"currency": "EUR"}}, {"call": "pay", "args": {"amount": 1.25}}],
+    )
+    assert made == ["EUR"]
+    assert out["task_state"]["till"] == 1.25
