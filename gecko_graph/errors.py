@@ -78,6 +78,10 @@ class EvaluationFailed(RunFailure):
     """An expression or contract that cannot be evaluated, or that went over its limits."""
 
 
+class NotKnown(EvaluationFailed):
+    """A contract that says of a call that it does not know, by `pass`: another rung answers."""
+
+
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return ` (did you mean X?)` for the nearest of the known words, or nothing."""
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)

@@ -108,7 +108,8 @@ def test_data_blocks_load(path):
     for text in blocks(path, "yaml"):
         data = parse_document(text, where=str(path))
         if "x-contract" in data:
-            Contract.load(data["x-contract"], lets=data.get("x-contract-let"), where=str(path))
+            shared = {"lets": data.get("x-contract-let"), "requires": data.get("x-contract-requires")}
+            Contract.load(data["x-contract"], **shared, where=str(path))
     for text in blocks(path, "json"):
         json.loads(text)
 

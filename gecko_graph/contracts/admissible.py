@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, NoReturn, TypeAlias
 
-from ..errors import EvaluationFailed
+from ..errors import EvaluationFailed, NotKnown
 from .clauses import Clause
 from .language.expression import Scope
 from .language.sandbox import Fault
@@ -29,7 +29,8 @@ class Admissibility(NamedTuple):
 
 def find_free(requires: Iterable[Clause], lets: Lets) -> list[Clause]:
     """Return the requirements that need neither the arguments nor the call, also not through their lets."""
-    return [clause for clause in requires if not NEEDS_CALL & _find_names(clause, lets)]
+    refusing = (clause for clause in requires if not clause.passes)
+    return [clause for clause in refusing if not NEEDS_CALL & _find_names(clause, lets)]
 
 
 def _find_names(clause: Clause, lets: Lets) -> set[str]:
@@ -52,6 +53,8 @@ def judge_clauses(free: Sequence[Clause], begin: Callable[[], Scope], *, where: 
         try:
             if clause.fails(scope := begin()):
                 return Admissibility("no", _explain(clause, scope))
+        except NotKnown:
+            continue
         except EvaluationFailed as failure:
             unknown.append(str(failure).removeprefix(f"{where}: "))
     return Admissibility("unknown", "; ".join(unknown[:3])) if unknown else Admissibility("yes")

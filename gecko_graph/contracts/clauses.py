@@ -169,13 +169,15 @@ def load_effects(data: Any, place: Location) -> list[Effect]:
 class Clause:
     """`{check, when, error, id, kind}`: a requirement, postcondition or invariant.
 
-    A requirement's error may have effects.
+    A requirement's error may have effects; with `pass` in its place the contract does not know where the check fails.
     """
 
-    __slots__ = ("_check", "_error", "_kind", "_name", "_part", "_when", "effects", "expressions")
+    __slots__ = ("_check", "_error", "_kind", "_name", "_part", "_when", "effects", "expressions", "passes")
 
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
-        place.check_fields(data, ("check", "error"), ("when", "id", "kind", *more))
+        self.passes = part == "requires" and isinstance(data, Mapping) and "pass" in data
+        says = "pass" if self.passes else "error"
+        place.check_fields(data, ("check", says), ("when", "id", "kind", *(() if self.passes else more)))
         self._part, self._name, self._kind = (
             part,
             data.get("id", _name_by_place(part, place.where)),
@@ -187,7 +189,7 @@ class Clause:
             raise place.at("kind").error(f"expected one of {', '.join(KINDS)}, got {self._kind!r:.40}")
         self._check = place.at("check").compile(data["check"])
         self._when = place.at("when").compile(data["when"]) if "when" in data else None
-        self._error = Template.load(data["error"], place.at("error"))
+        self._error = Template.load(data[says], place.at(says))
         self.effects = load_effects(data.get("effects", []), place.at("effects"))
         self.expressions = (*self.condition, *self._error.expressions, *_expressions(self.effects))
 

@@ -20,7 +20,7 @@ from .foreseen import foresee
 from .language.expression import Missing, Scope
 from .language.location import Location
 from .language.reads import StatePath, paths_in
-from .lets import LazyLets, Lets, find_used_lets, load_lets
+from .lets import LazyLets, Lets, find_used_lets, load_lets, read_head
 from .run import BASE, ContractRun, Parts, part_of, read_mount
 
 
@@ -46,19 +46,28 @@ class Contract:
     _parts: Parts = field(compare=False)
 
     @classmethod
-    def load(cls, data: Mapping[str, Any], *, lets: Mapping[str, Any] | None = None, where: str) -> Contract:
+    def load(
+        cls,
+        data: Mapping[str, Any],
+        *,
+        lets: Mapping[str, Any] | None = None,
+        requires: Mapping[str, Any] | None = None,
+        where: str,
+    ) -> Contract:
         """Check a contract and everything in it.
 
         Args:
             data: `let`, `requires`, `effects`, `returns`, `ensures`, `observes`; all optional. With `at`, keys of the
                 task state, `state` is what stands there.
             lets: The document's `x-contract-let`.
+            requires: The document's `x-contract-requires`: the contract's own data holds those that it uses.
             where: Document and tool, for messages: `files.openapi.yaml: tool mkdir`.
 
         Raises:
             ContractError: Names document, tool, place and reason.
         """
-        parts = Parts(data, lets or {}, where)
+        parts = Parts(data, lets or {}, requires or {}, where)
+        data = {**data, "requires": [item for item, _ in parts.required]} if parts.required else data
         expressions = list(parts.needed_expressions())
         keys = frozenset(key for expression in expressions for key in expression.state_keys) | parts.roots
         keys = frozenset(parts.at[:1]) or keys
@@ -98,7 +107,8 @@ class Contract:
 
     def unused_lets(self) -> list[str]:
         """Return the names of its own lets that nothing in it uses."""
-        return sorted(set(self.data.get("let", {})) - find_used_lets(self._parts.own_expressions(), self._parts.lets))
+        used = find_used_lets(self._parts.own_expressions(), self._parts.lets)
+        return sorted(name for name in self.data.get("let", {}) if read_head(name)[0] not in used)
 
     def constant_checks(self) -> list[str]:
         """Return checks without names, whose value is constant."""
@@ -207,14 +217,13 @@ class Invariant:
         """
         Location(where, frozenset()).check_fields(data, ("check", "error"), ("when", "id", "kind", "at", "let"))
         shared = dict(data.get("let", lets) or {})
-        names = frozenset(("state", "before", *shared))
         at = read_mount(data.get("at"), Location(f"{where}: at", frozenset()))
         own = {key: data[key] for key in data if key not in ("at", "let")}
-        clause = Clause(own, Location(where, names), part="invariant")
         loaded = load_lets({}, shared, where=where, base=BASE)
+        clause = Clause(own, Location(where, frozenset(("state", "before", *loaded))), part="invariant")
         needed = {name: loaded[name] for name in find_used_lets(clause.expressions, loaded)}
         for name, let in needed.items():
-            beyond = sorted({used for source in let.expressions for used in source.names} - names)
+            beyond = sorted({used for source in let.expressions for used in source.names} & BASE - {"state", "before"})
             if beyond:
                 raise ContractError(f"{where}: the let {name!r} uses {beyond[0]!r}, not available in an invariant")
         expressions = [*clause.expressions, *(each for let in needed.values() for each in let.expressions)]

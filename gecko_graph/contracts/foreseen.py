@@ -17,7 +17,7 @@ from .language.syntax import is_template, parse_text
 def foresee(data: Json) -> list[Partial]:
     """Return the known part of a checked value, one for each of its `cases`."""
     if isinstance(data, Mapping) and "cases" in data and "for_each" not in data:
-        return [known for case in data["cases"] for known in foresee(case["value"])]
+        return [known for case in data["cases"] if "value" in case for known in foresee(case["value"])]
     reader = _Reader()
     value = reader.read(data, ())
     return [Partial(value, frozenset(reader.unknown), frozenset(reader.open))]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import ref
 
@@ -10,17 +11,55 @@ from jinja2 import nodes
 
 from ..errors import ContractError
 from .language.expression import Expression, Scope
-from .language.functions import FUNCTIONS
+from .language.functions import FUNCTIONS, TAKEN
 from .language.location import Location
+from .language.quantifiers import QUANTIFIERS
 from .language.syntax import SyntaxFault, parse_expression
 from .language.template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
 
+_HEAD = re.compile(r"(\w+)\(\s*(\w+(?:\s*,\s*\w+)*)\s*\)")
+
 MAX_CHAIN = 60
 """The longest chain of lets that use one another: each takes a few levels of Python's stack."""
 
 Lets = Mapping[str, Template]
+"""The lets by name; one with parameters as `name/2`, with their number."""
+
+_ABSENT = object()
+
+
+class Function(Template):
+    """A let with parameters: like every let it sees the state before the call, and nothing of the place of its use."""
+
+    __slots__ = ("parameters",)
+
+    parameters: Sequence[str]
+
+    def __call__(self, scope: Scope, values: Sequence[Any]) -> Any:
+        """Return the let's value for these arguments; it may be Missing. Raises EvaluationFailed."""
+        names: Any = scope.lets
+        outer, hidden = scope.values, [(name, names.get(name, _ABSENT)) for name in self.parameters]
+        scope.values = names
+        names.update(zip(self.parameters, values, strict=True))
+        try:
+            return self.raw(scope)
+        finally:
+            scope.values = outer
+            for name, value in hidden:
+                names[name] = value
+                if value is _ABSENT:
+                    del names[name]
+
+
+def read_head(name: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return a let's key among the names, and its parameters: of `price(flight, cabin)`, `price/2` and both."""
+    found = _HEAD.fullmatch(name) if isinstance(name, str) else None
+    if found is None:
+        return name, ()
+    parameters = tuple(each.strip() for each in found[2].split(","))
+    return f"{found[1]}/{len(parameters)}", parameters
 
 
 def load_lets(own: Any, shared: Mapping[str, Any], *, where: str, base: Collection[str]) -> dict[str, Template]:
@@ -35,25 +74,36 @@ def load_lets(own: Any, shared: Mapping[str, Any], *, where: str, base: Collecti
     Raises:
         ContractError: A name is taken, a value is wrong, or lets use one another in a cycle.
     """
-    sources = {
-        name: (value, Location(f"{where}: x-contract-let.{name}", frozenset())) for name, value in shared.items()
-    }
+    sources: dict[Any, tuple[Any, Location, tuple[str, ...]]] = {}
     if not isinstance(own, Mapping):
         raise ContractError(f"{where}: let: expected an object of names and values, got {type(own).__name__}")
-    for name, value in own.items():
-        place = Location(f"{where}: let.{name}", frozenset())
-        if name in shared:
-            raise place.error("the name is already used in x-contract-let; choose another")
-        sources[name] = (value, place)
-    for name, (_, place) in sources.items():
-        check_let_name(name, place)
+    for above, members in (("x-contract-let", shared), ("let", own)):
+        for name, value in members.items():
+            place = Location(f"{where}: {above}.{name}", frozenset())
+            key, parameters = read_head(name)
+            check_let_name(name if key == name else key.partition("/")[0], place, is_function=bool(parameters))
+            if key in sources:
+                raise place.error("the name is already used in x-contract-let; choose another")
+            sources[key] = (value, place, parameters)
     names = frozenset(base) | frozenset(sources)
-    lets = {name: Template.load(value, Location(place.where, names)) for name, (value, place) in sources.items()}
+    lets = {key: _load_let(value, place, parameters, names) for key, (value, place, parameters) in sources.items()}
     _check_cycles(lets)
     return lets
 
 
-def check_let_name(name: Any, place: Location) -> None:
+def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: frozenset[str]) -> Template:
+    if not parameters:
+        return Template.load(value, Location(place.where, names))
+    for number, name in enumerate(parameters):
+        check_let_name(name, place)
+        if name in names or name in parameters[:number]:
+            raise place.error(f"the name {name!r} is already taken; choose another")
+    function = Function.load(value, Location(place.where, names | set(parameters)))
+    function.parameters = parameters
+    return function
+
+
+def check_let_name(name: Any, place: Location, *, is_function: bool = False) -> None:
     """Raise ContractError if expressions cannot use this name, or if it is already taken."""
     try:
         usable = isinstance(name, str) and isinstance(parse_expression(name), nodes.Name) and "__" not in name
@@ -61,7 +111,7 @@ def check_let_name(name: Any, place: Location) -> None:
         usable = False
     if not usable:
         raise place.error(f"{name!r} is not a valid name")
-    if name in RESERVED or name in FUNCTIONS:
+    if name in RESERVED or name in ({*FUNCTIONS, *QUANTIFIERS} if is_function else TAKEN):
         raise place.error(f"{name!r} is reserved; choose another name")
 
 
@@ -126,11 +176,13 @@ class LazyLets(dict[str, Any]):
         super().__init__(scope.values)
         self._lets = lets
         self._scope = ref(scope)
-        scope.values = self
+        scope.values = scope.lets = self
 
     def __missing__(self, name: str) -> Any:
         """Return a let's value; it may be Missing. Raises KeyError for an unknown name, EvaluationFailed."""
         let, scope = self._lets[name], self._scope()
+        if isinstance(let, Function):
+            return let
         if scope is None:
             raise KeyError(name)
         outer = scope.values, scope.place

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import EvaluationFailed
+from ..errors import EvaluationFailed, NotKnown
 from ..state import Json, Patch, Violation
 from ..task_state.patch import pointer
 from .admissible import FAILED, find_free
 from .clauses import Change, Clause, Effect, load_effects, load_list
 from .language.expression import Expression, Scope
 from .language.location import Location
+from .language.syntax import did_you_mean
 from .language.template import Template
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 
@@ -39,16 +40,16 @@ class ContractAnswer(NamedTuple):
 class Parts:
     """The checked clauses of a contract."""
 
-    def __init__(self, data: Mapping[str, Any], shared: Mapping[str, Any], where: str) -> None:
+    def __init__(
+        self, data: Mapping[str, Any], shared: Mapping[str, Any], requires: Mapping[str, Any], where: str
+    ) -> None:
         Location(where, frozenset()).check_fields(data, (), _FIELDS)
         self.where = where
         self.at = read_mount(data.get("at"), Location(f"{where}: at", frozenset()))
         self.lets: Lets = load_lets(data.get("let", {}), shared, where=where, base=BASE)
         names = BASE | frozenset(self.lets)
-        self.requires = [
-            Clause(item, place, part="requires", more=("effects",))
-            for item, place in load_list(data.get("requires", []), Location(f"{where}: requires", names))
-        ]
+        self.required = [*_read_requires(data.get("requires", []), requires, where, names)]
+        self.requires = [Clause(item, place, part="requires", more=("effects",)) for item, place in self.required]
         self.effects = load_effects(data.get("effects", []), Location(f"{where}: effects", names))
         self.returns = Template.load(data.get("returns"), Location(f"{where}: returns", names))
         self.ensures = [
@@ -82,14 +83,36 @@ class Parts:
             yield from self.lets[name].expressions
 
 
+def _read_requires(
+    data: Any, shared: Mapping[str, Any], where: str, names: frozenset[str]
+) -> Iterator[tuple[Any, Location]]:
+    """Yield the requirements, each with its place; `use` names shared ones, whose `id` it is. Raises ContractError."""
+    written = load_list(data, Location(f"{where}: requires", names))
+    is_shared = any(isinstance(item, Mapping) and "use" in item for item, _ in written)
+    for number, (item, place) in enumerate(written):
+        if not isinstance(item, Mapping) or "use" not in item:
+            yield {"id": f"requires[{number}]", **item} if is_shared and isinstance(item, Mapping) else item, place
+            continue
+        name = place.check_fields(item, ("use",))["use"]
+        if not isinstance(name, str) or name not in shared:
+            hint = did_you_mean(str(name), shared) or f"; known: {', '.join(shared) or 'none'}"
+            raise place.at("use").error(f"unknown shared requirement {name!r}{hint}")
+        here = Location(f"{where}: x-contract-requires.{name}", names)
+        group = shared[name]
+        for one, there in load_list(group, here) if isinstance(group, list | tuple) else [(group, here)]:
+            yield {"id": name + there.where.removeprefix(here.where), **there.check_object(one)}, there
+
+
 class ContractRun:
     """One call under one contract. Its lets are evaluated once, on the state before the call.
 
-    `unclear` lists the requirements that `refusal` could not evaluate, with the reasons.
+    `unclear` lists the requirements that `refusal` could not evaluate, with the reasons; `unknown` is why the contract
+    does not know what the tool does, by `pass`.
     """
 
     def __init__(self, parts: Parts, scope: Scope) -> None:
         self.unclear: list[str] = []
+        self.unknown: str | None = None
         self._parts = parts
         self._scope = scope
         self._before = scope.values["state"]
@@ -100,11 +123,14 @@ class ContractRun:
 
         Each is evaluated by itself: one that cannot be evaluated goes to `unclear`, and the others are still checked.
         """
-        self.unclear = []
+        self.unclear, self.unknown = [], None
         scope = self._begin(self._before)
         for number, clause in enumerate(self._parts.requires, 1):
             try:
                 failed = clause.fails(scope)
+                if failed and clause.passes:
+                    self.unknown = self.unknown or clause.error_text(scope)
+                    continue
             except EvaluationFailed as failure:
                 scope = self._note(failure)
                 continue
@@ -118,14 +144,20 @@ class ContractRun:
         for clause in self._parts.requires[number:]:
             scope = self._begin(self._before)
             try:
-                if clause.fails(scope):
+                if clause.fails(scope) and not clause.passes:
                     yield clause.violation(clause.error(scope))
             except EvaluationFailed:
                 continue
 
     def _note(self, failure: EvaluationFailed) -> Scope:
-        """Add a failure to `unclear`, without document and tool, and begin again."""
-        self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
+        """Add a failure to `unclear`, without document and tool, and begin again.
+
+        Once the contract has said that it does not know, what cannot be evaluated is no news.
+        """
+        if isinstance(failure, NotKnown):
+            self.unknown = self.unknown or str(failure)
+        elif self.unknown is None:
+            self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
         return self._begin(self._before)
 
     def _build_refusal(self, clause: Clause, scope: Scope) -> Refusal:
@@ -143,9 +175,12 @@ class ContractRun:
 
         Raises:
             EvaluationFailed: They cannot be evaluated on this state, or the patch does not apply to it.
+            NotKnown: The contract does not know, by `pass`.
         """
         if not self._parts.answers:
             return None
+        if self.unknown is not None:
+            raise NotKnown(self.unknown)
         self._begin(self._before)
         patch = self._change(self._parts.effects)
         return ContractAnswer(self._parts.returns.fill(self._scope), patch)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..contracts.admissible import Admissibility
 from ..contracts.contract import Contract
 from ..contracts.run import ContractRun
-from ..errors import EvaluationFailed
+from ..errors import EvaluationFailed, NotKnown
 from ..models.formatting import cut, join_lines, one_line
 from ..state import JsonObject, Step
 from ..task_state.clock import clock
@@ -78,6 +78,8 @@ def contract_rung(request: RungRequest) -> RungResult:
         return Pass("the tool has no contract")
     try:
         answer = run.answer()
+    except NotKnown as unknown:
+        return Pass(f"the contract does not know: {unknown}")
     except EvaluationFailed as failure:
         reason = f"the contract cannot be evaluated: {failure}"
         refused = policy == "refuse" or (policy is None and request.unclear)

@@ -17,6 +17,7 @@ def read_parts(
     given: Mapping[str, Any],
     *,
     lets: Mapping[str, Any] | None,
+    requires: Mapping[str, Any] | None,
     invariants: Sequence[Mapping[str, Any]],
 ) -> Parts:
     """Return tools with what `Toolkit.from_tools` is given of them. Raises ToolkitError, ContractError."""
@@ -25,7 +26,8 @@ def read_parts(
     stated = by_name(plain) if given["trust_hints"] else stated_effects(named["effects"], named["contracts"])
     fields: dict[str, Mapping[str, Any]] = {
         "contract": {
-            name: Contract.load(one, lets=lets, where=f"contract of {name}") for name, one in named["contracts"].items()
+            name: Contract.load(one, lets=lets, requires=requires, where=f"contract of {name}")
+            for name, one in named["contracts"].items()
         },
         "simulate": named["simulate"],
         "result": named["results"],

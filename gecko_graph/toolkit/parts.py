@@ -34,13 +34,16 @@ def read_contracts(tools: Sequence[ToolSpec], source: str | Path | Mapping[str, 
     """Return the tools with the contracts of a file, and what else it holds. Raises ToolkitError, ContractError."""
     where = "contracts" if isinstance(source, Mapping) else str(source)
     document = source if isinstance(source, Mapping) else read_document(source)
-    data = Location(where, frozenset()).check_fields(document, (), ("contracts", "at", "let", "invariants", "state"))
-    for key, kind in (("contracts", Mapping), ("let", Mapping), ("invariants", list)):
+    fields = ("contracts", "at", "let", "requires", "invariants", "state")
+    data = Location(where, frozenset()).check_fields(document, (), fields)
+    for key, kind in (("contracts", Mapping), ("let", Mapping), ("requires", Mapping), ("invariants", list)):
         if key in data and not isinstance(data[key], kind):
             raise ToolkitError(f"{where}: {key}: expected {'a list' if kind is list else 'an object'}")
     lets, place, contracts = data.get("let", {}), data.get("at") if at is None else at, data.get("contracts", {})
     loaded = {
-        name: Contract.load(_mounted(one, place), lets=lets, where=f"{where}: contract of {name}")
+        name: Contract.load(
+            _mounted(one, place), lets=lets, requires=data.get("requires"), where=f"{where}: contract of {name}"
+        )
         for name, one in contracts.items()
     }
     stated = dict.fromkeys(stated_effects(None, contracts), True)
@@ -55,9 +58,10 @@ def read_contracts(tools: Sequence[ToolSpec], source: str | Path | Mapping[str, 
 def join(parts: Sequence[Parts], *, at: Mount | None = None) -> Parts:
     """Return all parts as one, below some keys of the task state. Raises ContractError."""
     invariants = [
-        Invariant.load({**({"let": one.lets} if one.lets else {}), **_mounted(each.data, at)}, where="invariants")
-        for one in parts
-        for each in one.invariants
+        Invariant.load(
+            {**({"let": one.lets} if one.lets else {}), **_mounted(each.data, at)}, where=f"invariants[{number}]"
+        )
+        for number, (one, each) in enumerate((one, each) for one in parts for each in one.invariants)
     ]
     lets = {name: let for one in reversed(parts) for name, let in one.lets.items()}
     tools = [_below(tool, at) for one in parts for tool in one.tools]

@@ -152,6 +152,7 @@ class Toolkit:
         *,
         contracts: Mapping[str, Mapping[str, Any]] | None = None,
         lets: Mapping[str, Any] | None = None,
+        requires: Mapping[str, Any] | None = None,
         invariants: Sequence[Mapping[str, Any]] = (),
         state_schema: JsonObject | None = None,
         simulate: Mapping[str, Callable[..., Any]] | None = None,
@@ -168,6 +169,7 @@ class Toolkit:
             tools: The tools. A function is kept as the tool's real one and never run unless you `open` it.
             contracts: Tool name to contract, as `x-contract` has it.
             lets: What the contracts share, as `x-contract-let` has it.
+            requires: Requirements that they share, as `x-contract-requires` has them.
             invariants: `{check, error}` over `state` and `before`, of every change.
             state_schema: JSON Schema 2020-12 of every task state, as `x-state` has it.
             simulate: Tool name to `simulate(state, **args)`, which answers from a copy of the task state.
@@ -185,7 +187,7 @@ class Toolkit:
 
         fields = {"contracts": contracts, "simulate": simulate, "effects": effects, "examples": examples}
         more = {"results": results, "idempotency": idempotency, "trust_hints": trust_hints}
-        parts = read_parts(tools, {**fields, **more}, lets=lets, invariants=invariants)
+        parts = read_parts(tools, {**fields, **more}, lets=lets, requires=requires, invariants=invariants)
         return cls(**parts._replace(state_schema=state_schema)._asdict(), title=title)
 
     def __getitem__(self, name: str) -> ToolSpec:

@@ -174,6 +174,34 @@ BOMBS: dict[str, dict] = {
     "long literal": returning("'" + "x" * MILLION + "'"),
     "long number": returning("9" * 9000),
     "deep data": {"returns": json.loads("[" * 300 + "]" * 300)},
+    "quantifiers in one another": returning("all(a in state.numbers, all(b in state.numbers, a + b >= 0))"),
+    "counts in one another": returning("each(a in state.numbers, count(b in state.numbers, b > a))"),
+    "values of each, doubled": doubling("{{ each(x in V + V, x) }}", "{{ [1] }}"),
+    "long texts of each": returning("each(n in state.numbers, state.text ~ n) | length"),
+    "the state of each, returned": returning("each(n in state.numbers, state)"),
+    "any of the twins": twins("{{ any(x in [last], x == twin) }}"),
+    "dates of each": returning("each(n in state.numbers, shift('2024-01-01', days=n)) | unique | length"),
+    "years of a long text": returning("each(n in state.numbers, date(state.text))"),
+    "durations of digits": returning("each(n in state.numbers, duration('9' * 60))"),
+    "a duration of many digits": returning("each(n in state.numbers, duration('" + "9" * 59 + "s'))"),
+    "a shift beyond all years": returning("shift('2024-01-01', days=9223372036854775807)"),
+    "a shift by infinite years": returning("shift('2024-01-01', years=9223372036854775807)"),
+    "random numbers without end": returning("each(n in state.numbers, each(m in state.numbers, random_int(0, n)))"),
+    "a random number in no range": returning("random_int(0, 99999999999999999999)"),
+    "an identifier of a long shape": returning("new_id('', state.text)"),
+    "identifiers of a shape": returning("each(a in range(300), each(n in state.numbers, new_id('', 'A9' * 9)))"),
+    "calls that double": {
+        "let": {"f0(x)": "{{ x ~ x }}", **{f"f{n}(x)": f"{{{{ f{n - 1}(f{n - 1}(x)) }}}}" for n in range(1, 40)}},
+        "returns": "{{ f39('x') }}",
+    },
+    "calls that double in vain": {
+        "let": {"f0(x)": "{{ x }}", **{f"f{n}(x)": f"{{{{ f{n - 1}(x) == f{n - 1}(x) }}}}" for n in range(1, 40)}},
+        "returns": "{{ f39('x') }}",
+    },
+    "a let that calls itself": {"let": {"f(x)": "{{ f(x) }}"}, "returns": "{{ f(1) }}"},
+    "lets that call one another": {
+        "let": {"f(x)": "{{ g(x) }}", "g(x)": "{{ v }}", "v": "{{ f(1) }}"}, "returns": "{{ v }}"
+    },
     "YAML aliases": "let:\n  a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"  {chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
     ),

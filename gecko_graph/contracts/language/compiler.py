@@ -14,6 +14,7 @@ from .filters import FILTERS, attribute_of, collect
 from .functions import FUNCTIONS, METHODS
 from .operators import key_of, member, number, part
 from .predicates import TESTS
+from .quantifiers import QUANTIFIERS, compile_quantifier
 from .sandbox import Fault, Missing, Scope, a_text, given, join, text
 from .syntax import (
     MAX_DEPTH,
@@ -68,7 +69,7 @@ class _Compiler:
     def finish(self, run: Run, whole: bool = True) -> Code:
         found = self.mentions
         names, keys, arguments, paths = map(frozenset, (found.names, found.state_keys, found.arguments, found.paths))
-        return Code(run, names, keys, arguments, paths, whole)
+        return Code(run, names, keys, arguments, paths, whole, frozenset(found.bound))
 
     def build(self, node: nodes.Node) -> Run:
         """Return the closure of a node, by its exact type. Raises SyntaxFault."""
@@ -171,7 +172,10 @@ class _Compiler:
     def call(self, node: nodes.Call) -> Run:
         no_spread(node)
         if isinstance(node.node, nodes.Name):
-            return self._function(node, known(node.node.name, FUNCTIONS, "function"))
+            name = node.node.name
+            if name in QUANTIFIERS:
+                return compile_quantifier(name, node, self.build, self.mentions)
+            return self._function(node, name) if name in FUNCTIONS else self._own_function(node, name)
         if isinstance(node.node, nodes.Getattr):
             name = check_name(node.node.attr, "the method")
             return self._direct(name, METHODS[known(name, METHODS, "text method")], node.node.node, node)
@@ -191,6 +195,21 @@ class _Compiler:
                 for value in (*values, *named.values()):
                     given(value)
             return function(scope, *values, **named)
+
+        return run
+
+    def _own_function(self, node: nodes.Call, name: str) -> Run:
+        """Return the closure of a let with parameters, which stands among the names as `name/2`."""
+        if node.kwargs:
+            raise SyntaxFault(f"{name}: only the language's own functions take arguments by name")
+        key = f"{check_name(name, 'the function')}/{len(node.args)}"
+        self.mentions.names.add(key)
+        args = [self.build(argument) for argument in node.args]
+
+        def run(scope: Scope) -> Any:
+            scope.tick()
+            values = [given(argument(scope)) for argument in args]
+            return scope.values[key](scope, values)
 
         return run
 

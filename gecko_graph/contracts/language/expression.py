@@ -15,6 +15,8 @@ from typing import Any
 from ...errors import ContractError, EvaluationFailed
 from ...state import Json
 from .compiler import compile_parts, compile_tree
+from .functions import FUNCTIONS
+from .quantifiers import QUANTIFIERS
 from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
 from .syntax import Code, SyntaxFault, did_you_mean, parse_expression, parse_text
 
@@ -88,8 +90,9 @@ class Expression:
             raise ContractError(f"{where}: {shorten(str(fault), 300)}, in `{shorten(source)}`") from None
         for name in sorted(code.names):
             if name not in names:
-                hint = did_you_mean(name, names) or f"; available: {', '.join(sorted(names))}"
-                raise ContractError(f"{where}: unknown name {name!r}{hint}, in `{shorten(source)}`")
+                raise ContractError(f"{where}: {_explain_unknown(name, names)}, in `{shorten(source)}`")
+        for name in code.bound & set(names) - {"item"}:
+            raise ContractError(f"{where}: the name {name!r} is already taken; choose another, in `{shorten(source)}`")
         return cls(source, code, where)
 
     def raw(self, scope: Scope) -> Any:
@@ -140,6 +143,19 @@ class Expression:
     def failed(self, why: str) -> EvaluationFailed:
         """Build the failure of this expression, with its location."""
         return EvaluationFailed(f"{self.where}: {shorten(why, 300)}, in `{shorten(self.source)}`")
+
+
+def _explain_unknown(name: str, names: Collection[str]) -> str:
+    """Return what is unknown, with the nearest name: a let with parameters stands among the names as `price/2`."""
+    function, _, count = name.partition("/")
+    own = {each.partition("/")[0]: each.partition("/")[2] for each in names if "/" in each}
+    if function in own and count:
+        return f"{function} takes {own[function]} arguments, not {count}"
+    if count:
+        return f"unknown function {function!r:.42}{did_you_mean(function, [*FUNCTIONS, *QUANTIFIERS, *own])}"
+    plain = sorted(each for each in names if "/" not in each)
+    hint = did_you_mean(name, plain) or f"; available: {', '.join(plain)}"
+    return f"unknown name {name!r}{hint}"
 
 
 def _explain(fault: BaseException) -> str:

@@ -8,7 +8,8 @@
 | `object(pairs)` | an object of a list of keys with values: `[["a", 1], ["b", 2]]` |
 | `index(list, value)` | where a value is first found in a list or a text; undefined where it is not |
 | `range([start,] stop[, step])` | whole numbers |
-| `new_id([prefix])` | an identifier from the seed and the call: the same in every run, a new one each time |
+| `new_id([prefix, shape])` | an identifier from the seed and the call: the same in every run, a new one each time |
+| `random_int(low, high)` `random_float(low, high[, places])` | a number in a range, made as `new_id` is |
 | `money(number)` | rounded to cents by decimal rules, so that 1.005 is 1.01 and 0.1 + 0.2 is 0.3 |
 """
 
@@ -17,9 +18,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 from ...state import Json
+from . import dates
 from .operators import equal, member, number
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, given, kind
 
@@ -29,6 +32,10 @@ UNSET = Missing("the default")
 _MAX_CHARS = 100
 _CENT = Decimal("0.01")
 _IDENTIFIER = "0123456789abcdefghjkmnpqrstvwxyz"
+_LONGEST_SHAPE = 40
+_SHAPES = {
+    "A": ascii_uppercase, "a": ascii_lowercase, "9": digits, "X": ascii_uppercase + digits, "x": digits + "abcdef",
+}  # fmt: skip
 
 
 def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
@@ -140,20 +147,52 @@ def _length(numbers: range) -> int:
     return max(0, (numbers.stop - numbers.start + numbers.step - (1 if numbers.step > 0 else -1)) // numbers.step)
 
 
-def new_id(scope: Scope, prefix: Any = "") -> str:
+def new_id(scope: Scope, prefix: Any = "", shape: Any = None) -> str:
     """Return an identifier that is unique among calls, seeds and uses of `new_id` in this call.
 
     A let's identifiers do not depend on when the let is evaluated, so opening the call again gives the same ones.
+    In a shape `A` is a capital letter, `a` a small one, `9` a digit, `X` a capital or a digit, `x` a hexadecimal digit;
+    the rest is itself. A short shape has few identifiers: two calls may get the same.
 
     Raises:
-        Fault: The prefix is not a text.
+        Fault: Prefix or shape is not a text, or the shape is longer than 40 characters.
     """
     begin = a_text(prefix, "new_id")
     scope.take_text(begin)
+    digest = _draw(scope, begin)
+    if shape is None:
+        digest >>= 176
+        return begin + "".join(_IDENTIFIER[digest >> 5 * place & 31] for place in range(12))
+    if len(a_text(shape, "new_id's shape")) > _LONGEST_SHAPE:
+        raise Fault(f"new_id: a shape has at most {_LONGEST_SHAPE} characters")
+    for sign in shape:
+        digest, place = divmod(digest, len(_SHAPES.get(sign, sign)))
+        begin += _SHAPES.get(sign, sign)[place]
+    return begin
+
+
+def _draw(scope: Scope, what: str) -> int:
+    """Return 256 bits from the seed, the call and how often it has drawn."""
     identity = scope.call_id if isinstance(scope.call_id, str) else scope.call_id()
-    source = f"{scope.seed}\x1f{identity}\x1f{begin}\x1f{scope.count_identifier()}"
-    digest = int.from_bytes(hashlib.sha256(source.encode()).digest()[:10], "big")
-    return begin + "".join(_IDENTIFIER[digest >> 5 * place & 31] for place in range(12))
+    source = f"{scope.seed}\x1f{identity}\x1f{what}\x1f{scope.count_identifier()}"
+    return int.from_bytes(hashlib.sha256(source.encode()).digest(), "big")
+
+
+def random_int(scope: Scope, low: Any, high: Any) -> int:
+    """Return a whole number from `low` to `high`, both included. Raises Fault."""
+    first, last = (a_small_int(bound, "random_int", 2**62) for bound in (low, high))
+    if last < first:
+        raise Fault(f"random_int: {last} is below {first}")
+    return first + _draw(scope, "random_int") % (last - first + 1)
+
+
+def random_float(scope: Scope, low: Any, high: Any, places: Any = None) -> int | float:
+    """Return a number from `low` to `high`, rounded to so many places. Raises Fault."""
+    first, last = (a_number(bound, "random_float") for bound in (low, high))
+    if last < first:
+        raise Fault(f"random_float: {last} is below {first}")
+    drawn = first + (last - first) * ((_draw(scope, "random_float") >> 203) / 2**53)
+    return number(float(drawn) if places is None else round(drawn, a_small_int(places, "random_float", 20)))
 
 
 def money(_: Scope, value: Any) -> int | float:
@@ -169,12 +208,15 @@ FUNCTIONS: dict[str, Function] = {
     "at": at,
     "walk": walk,
     "zip": zip_lists,
-    "object": to_object,
     "index": index,
     "range": whole_numbers,
     "new_id": new_id,
     "money": money,
 }
+TAKEN = frozenset(FUNCTIONS)
+"""Functions whose names no let may have; contracts of before may have lets with the names of later ones."""
+
+FUNCTIONS |= {"object": to_object, "random_int": random_int, "random_float": random_float, **dates.FUNCTIONS}
 
 
 # text methods --------------------------------------------------------------------------------------------------------

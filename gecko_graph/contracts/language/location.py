@@ -32,8 +32,7 @@ class Location:
 
     def check_fields(self, data: Any, required: Collection[str], optional: Collection[str] = ()) -> Mapping[str, Any]:
         """Check that `data` is an object with exactly these fields. Raises ContractError."""
-        if not isinstance(data, Mapping):
-            raise self.error(f"expected an object with {', '.join((*required, *optional))}, got {type(data).__name__}")
+        found = self.check_object(data, f" with {', '.join((*required, *optional))}")
         for key in data:
             if key not in required and key not in optional:
                 allowed = (*required, *optional)
@@ -42,7 +41,13 @@ class Location:
         for key in required:
             if key not in data:
                 raise self.error(f"{key!r} is missing")
-        return data
+        return found
+
+    def check_object(self, data: Any, of: str = "") -> dict[str, Any]:
+        """Check that `data` is an object. Raises ContractError."""
+        if not isinstance(data, Mapping):
+            raise self.error(f"expected an object{of}, got {type(data).__name__}")
+        return dict(data)
 
     def compile(self, source: Any) -> Expression:
         """Compile a bare expression. Raises ContractError, also where YAML has read it as another type."""

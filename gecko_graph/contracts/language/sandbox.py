@@ -66,7 +66,7 @@ class Scope:
     """
 
     __slots__ = (
-        *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "limits", "place", "seed", "values"),
+        *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "lets", "limits", "place", "seed", "values"),
         "__weakref__",
     )
 
@@ -81,6 +81,7 @@ class Scope:
         self.limits = limits
         self.seed = seed
         self.call_id = call_id
+        self.lets: dict[str, Any] = self.values
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()

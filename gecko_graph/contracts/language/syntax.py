@@ -24,6 +24,9 @@ MAX_SOURCE = 10_000
 MAX_NODES = 500
 MAX_DEPTH = 50
 
+NAMES = frozenset(("args", "call", "before", "now", "state", "result", "calls", "answer"))
+"""Names with a meaning of their own, which no item and no argument of a let may have."""
+
 _GRAMMAR = Environment(optimized=False, keep_trailing_newline=True, cache_size=0, autoescape=False)
 
 
@@ -40,6 +43,8 @@ class Mentions:
     arguments: set[str] = field(default_factory=set)
     paths: set[str] = field(default_factory=set)
     """Arguments that are used as a whole path."""
+    bound: set[str] = field(default_factory=set)
+    """Names of items, inside `all`, `any`, `count` and `each`."""
 
     def key(self, owner: nodes.Node, key: Any) -> None:
         """Record the key, where the owner is the state or the arguments."""
@@ -63,6 +68,7 @@ class Code:
     """Arguments that are used as a whole path, so they must be lists."""
     whole: bool = True
     """False for a text that is more than one expression."""
+    bound: frozenset[str] = frozenset()
 
 
 def parse_expression(source: str) -> nodes.Expr:

@@ -5,6 +5,7 @@ value: "{{ args.name }}"                                            # keeps the 
 value: {name: "{{ args.name }}", note: "by {{ args.user }}"}        # in any depth, in keys too
 value: {for_each: state.orders | items, as: order, when: order.value.open, value: "{{ order.key }}"}
 value: {cases: [{when: args.all, value: []}, {value: "{{ item }}"}]}   # the first true one, else undefined
+value: {cases: [{when: known, value: 1}, {pass: not in the state}]}    # `pass`: the contract does not know
 ```
 An object with the key `for_each` or `cases` is always one of these forms; `{{ {'cases': 1} }}` makes one that is data.
 """
@@ -13,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
-from ...errors import EvaluationFailed
+from ...errors import EvaluationFailed, NotKnown
 from ...state import Json
 from .expression import Expression, shorten
 from .location import Location
-from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, copy_json
+from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, copy_json, given, text
 from .syntax import is_template
 
 Raw = Callable[[Scope], Any]
@@ -38,7 +39,7 @@ class Template:
         self.where = where
 
     @classmethod
-    def load(cls, data: Json, place: Location) -> Template:
+    def load(cls, data: Json, place: Location) -> Self:
         """Check a value and everything in it. Raises ContractError."""
         loader = _Loader()
         return cls(loader.value(data, place, 0), tuple(loader.expressions), place.where)
@@ -87,7 +88,7 @@ class Loop:
 def _loop_name(name: Any, place: Location) -> str:
     if not isinstance(name, str) or not name.isidentifier() or "__" in name:
         raise place.at("as").error("must be a name, such as `order`")
-    if name in place.names and name != ITEM:
+    if name in place.names and name not in (ITEM, "calls"):
         raise place.at("as").error(f"the name {name!r} is already taken")
     return name
 
@@ -199,11 +200,20 @@ class _Loader:
         return raw
 
     def _case(self, case: Any, place: Location, last: bool, depth: int) -> tuple[Expression | None, Raw]:
-        place.check_fields(case, ("value",), ("when",))
+        gives = "pass" if isinstance(case, Mapping) and "pass" in case else "value"
+        place.check_fields(case, (gives,), ("when",))
         if "when" not in case and not last:
             raise place.error("`when` is missing: only the last case may leave it out")
         when = self._keep(place.at("when").compile(case["when"])) if "when" in case else None
-        return when, self.value(case["value"], place.at("value"), depth + 1)
+        inner = self.value(case[gives], place.at(gives), depth + 1)
+        return when, inner if gives == "value" else _raise_not_known(inner)
+
+
+def _raise_not_known(reason: Raw) -> Raw:
+    def raw(scope: Scope) -> Any:
+        raise NotKnown(text(scope, given(reason(scope))))
+
+    return raw
 
 
 def _text_key(key: Any) -> str:

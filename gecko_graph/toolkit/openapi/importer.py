@@ -7,7 +7,8 @@
 - Result: the schema of the lowest 2xx response that has one; `default` only where no 2xx is described; a lone 204 or
   205 is null.
 - Effect: `x-effect` (`read`, `write` or `unknown`); else GET, HEAD, OPTIONS read and POST, PUT, PATCH, DELETE write.
-- Contracts: `x-contract` of the operation, `x-contract-let` and `x-contract-invariants` at the root.
+- Contracts: `x-contract` of the operation, `x-contract-let`, `x-contract-requires` and `x-contract-invariants` at the
+  root.
 - Task state: its JSON Schema, `x-state` at the root.
 - Examples: pairs of request and response examples of reads; see `examples`.
 - `x-gecko-...`: what `Toolkit.to_openapi` could not write otherwise; it overrides the rest of the operation.
@@ -120,6 +121,7 @@ class _DocumentReader:
             self._leave_out(error, name)
         self._arguments = ArgumentReader(documents, self._schemas, keys=self._servers.keys)
         self._lets = expect_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
+        self._requires = expect_object(member(root, "x-contract-requires", {}), self._place / "x-contract-requires")
 
     def read(self) -> OpenApiTools:
         """Return every operation of every path."""
@@ -303,7 +305,8 @@ class _DocumentReader:
         if "x-gecko-contract-let" in operation:
             lets = expect_object(operation["x-gecko-contract-let"], place / "x-gecko-contract-let")
         where = f"{here} (tool {name})"
-        contract = Contract.load(expect_object(operation["x-contract"], here), lets=lets, where=where)
+        data = expect_object(operation["x-contract"], here)
+        contract = Contract.load(data, lets=lets, requires=self._requires, where=where)
         return contract.fit(parameters, where=where)
 
     def _response(self, operation: JsonObject, place: Place) -> Body | None:

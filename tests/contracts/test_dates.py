@@ -1,0 +1,185 @@
+"""Dates, times, durations, random numbers and shaped identifiers."""
+
+import re
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gecko_graph.contracts.language.expression import Expression, Scope
+from gecko_graph.errors import ContractError, EvaluationFailed
+
+
+def value(source, *, seed=0, call_id="c1", **names):
+    scope = Scope(names, seed=seed, call_id=call_id)
+    return Expression.compile(source, names=tuple(names), where="here").evaluate(scope)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("2024-05-15", "2024-05-15T00:00:00"),
+        ("2024/5/7", "2024-05-07T00:00:00"),
+        ("2024-05-15T15:00:00", "2024-05-15T15:00:00"),
+        (" 2024-05-15 15:00 ", "2024-05-15T15:00:00"),
+        ("2024-05-15T15:00:00.25Z", "2024-05-15T15:00:00.250000Z"),
+        ("2024-05-15T15:00:00+0200", "2024-05-15T15:00:00+02:00"),
+        ("2024-05-15T15:00:00-05:30", "2024-05-15T15:00:00-05:30"),
+        ("2024-05-15 15:00:00 UTC", "2024-05-15T15:00:00Z"),
+        ("2024-05-15T22:30:00+1", "2024-05-16T22:30:00"),
+        ("15MAY24", "2024-05-15T00:00:00"),
+        ("15MAY2024 1530", "2024-05-15T15:30:00"),
+        ("5 May 2024, 3:05 PM", "2024-05-05T15:05:00"),
+        ("15-May-2024 12:10am", "2024-05-15T00:10:00"),
+        ("May 15, 2024", "2024-05-15T00:00:00"),
+        ("Wed, 15 May 2024 08:00:00 GMT", "2024-05-15T08:00:00Z"),
+        ("Wednesday, September 3rd, 2025", "2025-09-03T00:00:00"),
+    ],
+)
+def test_the_forms_of_a_time(text, wanted):
+    assert value("time(x)", x=text) == wanted
+    assert value("date(x)", x=text) == wanted[:10]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "05/15/2024", "2024-13-01", "2024-02-30", "2024-05-15T", "2024-05-15 25:00", "2024-05-15 15:00:00 EST",
+     "12:00", "20240515", "2024-05-155", "15 Foo 2024", "now", "9" * 300, "2024-05-15 1", "0000-01-01",
+     "9999-12-31 10:00+1"],
+)  # fmt: skip
+def test_what_is_ambiguous_or_no_time_is_not_guessed(text):
+    with pytest.raises(EvaluationFailed, match="cannot read"):
+        value("time(x)", x=text)
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("time('2024-05-15', '06:00:00')", "2024-05-15T06:00:00"),
+        ("time('2024-12-31', '02:30:00+1')", "2025-01-01T02:30:00"),
+        ("time('2024-05-15T23:00:00', '7:15 pm')", "2024-05-15T19:15:00"),
+        ("between('2024-05-13T18:05:00', '2024-05-14T18:05:00', 'hours')", 24),
+        ("between('2024-05-13T18:05:00', now, 'hours') <= 24", False),
+        ("between('2024-05-16', '2024-05-14', 'days')", -2),
+        ("between('2024-05-14', '2024-05-14T12:00', 'days')", 0.5),
+        ("between('2024-05-14', '2024-05-28', 'weeks')", 2),
+        ("between('2024-05-14', '2024-05-14 00:01', 'minutes') + between('2024-05-14', '2024-05-14 00:01')", 61),
+        ("between('1956-07-07', '2024-07-06', 'years')", 67),
+        ("between('1956-07-07', '2024-07-07', 'years')", 68),
+        ("between('2024-07-06', '1956-07-07', 'years')", -67),
+        ("between('2024-01-31', '2024-02-29', 'months')", 0),
+        ("between('2024-01-15', '2024-03-15', 'months')", 2),
+        ("between('2024-05-15T12:00Z', '2024-05-15T15:00+02:00', 'hours')", 1),
+        ("shift('2024-05-15', days=1)", "2024-05-16"),
+        ("shift('2024-01-31', months=1)", "2024-02-29"),
+        ("shift('2024-02-29', years=-1)", "2023-02-28"),
+        ("shift('2024-05-15', hours=24)", "2024-05-16T00:00:00"),
+        ("shift('2024-05-15', days=1.5, hours=0)", "2024-05-16"),
+        ("shift(now, weeks=1, minutes=-30)", "2024-05-22T14:30:00"),
+        ("shift('2024-05-15T12:00Z', seconds=1)", "2024-05-15T12:00:01Z"),
+        ("weekday(now)", "Wednesday"),
+        ("duration('PT1H30M')", 5400),
+        ("duration('P1W2D', 'days')", 9),
+        ("duration('1:30', 'hours')", 1.5),
+        ("duration('01:30:15')", 5415),
+        ("duration('1h 30m', 'minutes') + duration('2 days, 3 hrs', 'hours')", 141),
+        ("duration('1.5 hours', 'minutes')", 90),
+        ("each(d in ['15MAY24', '2024-05-01'], date(d)) | sort", ["2024-05-01", "2024-05-15"]),
+    ],
+)
+def test_reckoning_with_times(source, wanted):
+    assert value(source, now="2024-05-15 15:00:00") == wanted
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("between(5, now)", "between needs a text, not a number"),
+        ("between(now, now, 'day')", "expected one of years, months, weeks, days, hours, minutes, seconds as unit"),
+        ("between('2024-05-15Z', now)", "cannot read"),
+        ("between('2024-05-15T12:00Z', now)", "has an offset from UTC and the other has none"),
+        ("shift(now, months=1.5)", "years and months must be whole numbers"),
+        ("shift(now, days='1')", "shift's days needs a number"),
+        ("shift(now, years=9000)", "outside the years 1 to 9999"),
+        ("shift(now, days=-999999)", "outside the years 1 to 9999"),
+        ("duration('2 months')", "cannot read"),
+        ("duration('P')", "cannot read"),
+        ("duration('')", "cannot read"),
+        ("duration('1h', 'years')", "no fixed length"),
+        ("time(now, 'noon')", "cannot read"),
+        ("weekday(none)", "weekday needs a text, not none"),
+        ("random_int(2, 1)", "1 is below 2"),
+        ("random_int(1, 2.5)", "whole number"),
+        ("random_float(2, 1)", "1 is below 2"),
+        ("new_id('', 'A' ~ now ~ now ~ now)", "at most 40 characters"),
+    ],
+)
+def test_what_has_no_value(source, why):
+    with pytest.raises(EvaluationFailed, match=why):
+        value(source, now="2024-05-15 15:00:00")
+
+
+@pytest.mark.parametrize("source", ["shift(now, day=1)", "between(now)", "date(now, now)", "time()", "random_int(1)"])
+def test_wrong_arguments_are_refused_at_load(source):
+    with pytest.raises(ContractError):
+        value(source, now="")
+
+
+TIMES = st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2100, 1, 1)).map(
+    lambda x: x.replace(microsecond=0)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TIMES, st.integers(-(10**9), 10**9))
+def test_shift_and_between_agree_with_the_calendar(moment, seconds):
+    text = moment.isoformat()
+    later = (moment + timedelta(seconds=seconds)).isoformat()
+    assert value("shift(x, seconds=n)", x=text, n=seconds) == later
+    assert value("between(x, y)", x=text, y=later) == seconds
+    assert value("weekday(x)", x=text) == moment.strftime("%A")
+    assert value("date(x)", x=moment.strftime("%d%b%Y").upper()) == text[:10]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=40))
+def test_any_text_is_a_time_or_refused(text):
+    for source in ("time(x)", "duration(x)", "time('2024-01-01', x)", "new_id('', x)"):
+        try:
+            assert isinstance(value(source, x=text), str | int | float)
+        except EvaluationFailed:
+            continue
+
+
+# random numbers and identifiers --------------------------------------------------------------------------------------
+
+
+def test_numbers_come_from_seed_and_call():
+    source = "[random_int(1, 6), random_int(1, 6), random_float(0, 1), random_float(1, 2, 2), new_id('b-', 'AAA999')]"
+    first = value(source)
+    assert first == value(source)
+    assert value(source, seed=1) != first != value(source, call_id="c2")
+    assert first[3] == round(first[3], 2)
+    assert re.fullmatch(r"b-[A-Z]{3}\d{3}", first[4])
+
+
+def test_numbers_stay_in_their_range_and_reach_all_of_it():
+    drawn = value("each(n in range(300), random_int(-1, 2))")
+    assert set(drawn) == {-1, 0, 1, 2}
+    floats = value("each(n in range(300), random_float(5, 6))")
+    assert all(5 <= each <= 6 for each in floats)
+    assert len(set(floats)) == 300
+    assert value("random_int(4, 4)") == 4
+
+
+@pytest.mark.parametrize(
+    ("shape", "form"),
+    [("XXXXXX", "[A-Z0-9]{6}"), ("aa-9", "[a-z]{2}-[0-9]"), ("x" * 40, "[0-9a-f]{40}"), ("", ""), ("Ö9", "Ö[0-9]")],
+)
+def test_shapes_of_identifiers(shape, form):
+    assert re.fullmatch(form, value("new_id('', shape)", shape=shape))
+
+
+def test_identifiers_without_a_shape_are_as_they_were():
+    assert value("new_id('order-')") == "order-7xb0bf294sxw"
