@@ -45,7 +45,6 @@ from ..waiting import WaitingLine
 from ..world import World, check_setup
 from .driving import AT_ONCE, AWAITED, Driver, finish
 from .messages import (
-    NOT_APPROVED,
     add_marks,
     answer_as_decided,
     build_message,
@@ -241,7 +240,7 @@ class GeckoMiddleware(AgentMiddleware):
         return await (handler(request) if self._is_untouched(request) else self._answer(request, handler, AWAITED))
 
     async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
-        request = _as_edited(request)
+        request = request.override(tool_call=_as_edited(request.tool_call, request.state))
         if self._mode in SIMULATED:
             record = self._stored(request) or await self._simulate_alone(request, driver)
             return self._simulated(request, record)
@@ -268,7 +267,7 @@ class GeckoMiddleware(AgentMiddleware):
 
     def _stored(self, request: Any) -> JsonObject | None:
         """Return what was simulated of a call; None where it, or a call before it, was changed or answered since."""
-        batch, left = request.state.get("gecko_batch"), find_pending(request.state["messages"])[1]
+        batch, left = request.state.get("gecko_batch"), _find_calls(request.state)
         for answer in batch["answers"] if batch else ():
             if not any(call["id"] == answer["call"]["id"] and is_same(call, answer["call"]) for call in left):
                 return None
@@ -280,8 +279,8 @@ class GeckoMiddleware(AgentMiddleware):
     async def _simulate_alone(self, request: Any, driver: Driver) -> JsonObject:
         """Simulate a call behind those before it that are still to be made, as they are now."""
         world, own = self._fork(request.state), request.tool_call
-        pending = find_pending(request.state["messages"], self._untouched)[1]
-        before = [*takewhile(lambda call: call["id"] != own["id"], pending)]
+        pending = takewhile(lambda call: call["id"] != own["id"], _find_calls(request.state))
+        before = [call for call in pending if call["name"] not in self._untouched]
         await driver.do(world.call_all, world.acall_all, world.read_calls([*before, own]))
         at = len(request.state["gecko"]["log"]) + len(before)
         return {**world.records(at)[-1], "at": at, "usage": world.usage}
@@ -307,7 +306,7 @@ class GeckoMiddleware(AgentMiddleware):
         approved = batch["approved"].get(call["id"]) if batch and step else None
         tools = {self._toolkit.resolve(tool.name): tool for tool in [request.tool, *request.runtime.tools] if tool}
         if approved is None or approved["name"] not in tools:
-            return request, reject(call, "", NOT_APPROVED)
+            return request, reject(call, None)
         tool = tools[approved["name"]]
         made = {**request.tool_call, "name": tool.name, "args": approved["args"]}
         return request.override(tool_call=made, tool=tool), None
@@ -362,10 +361,14 @@ class GeckoMiddleware(AgentMiddleware):
         return Command(update={"messages": [message], **update})
 
 
-def _as_edited(request: Any) -> Any:
-    """Return the request as LangChain's `HumanInTheLoopMiddleware`, where it is listed behind, will make it."""
-    call, edits = request.tool_call, request.state.get("hitl_edited_tool_calls") or {}
-    return request.override(tool_call={**call, **edits[call["id"]]}) if call["id"] in edits else request
+def _as_edited(call: ToolCall, state: Any) -> Any:
+    """Return a call as LangChain's `HumanInTheLoopMiddleware` will make it: its message keeps the model's own."""
+    return {**call, **(state.get("hitl_edited_tool_calls") or {}).get(call["id"], {})}
+
+
+def _find_calls(state: Any) -> list[Any]:
+    """Return the last message's calls that are unanswered, as a person has edited them."""
+    return [_as_edited(call, state) for call in find_pending(state["messages"])[1]]
 
 
 async def _read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject]:

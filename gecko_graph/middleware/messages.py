@@ -102,7 +102,7 @@ def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
     return reject(call, f": {decision['message']}" if decision.get("message") else "")
 
 
-def reject(call: Call, reason: str, words: str = REJECTED) -> ToolMessage:
-    """Return the answer to a call that was not made."""
-    content = words.format(name=call["name"], reason=reason)
+def reject(call: Call, reason: str | None) -> ToolMessage:
+    """Return the answer to a call that was not made: rejected, or where there is no reason, not approved as it is."""
+    content = (NOT_APPROVED if reason is None else REJECTED).format(name=call["name"], reason=reason)
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")

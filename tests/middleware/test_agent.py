@@ -288,6 +288,23 @@ def test_an_edit_by_langchains_middleware_listed_behind_is_what_is_checked_and_b
     assert bank.calls == ([("transfer", "bob", 200)] if mode == "shadow" else [])
 
 
+@pytest.mark.parametrize("is_first", [False, True])
+def test_what_follows_an_edited_call_is_simulated_in_the_state_that_it_leaves(run, is_first):
+    toolkit = Bank().toolkit()
+    both = [HumanInTheLoopMiddleware({"transfer": True}), GeckoMiddleware(toolkit)]
+    agent = create_agent(
+        chat(calls(pay("a", 10), pay("b", 20), look("c"), pay("d", 5))),
+        tools=toolkit.as_tools(),
+        middleware=both if is_first else both[::-1],
+        checkpointer=InMemorySaver(),
+    )
+    run(agent, task(), THREAD)
+    edit = {"type": "edit", "edited_action": {"name": "transfer", "args": {"to": "bob", "amount": 50}}}
+    out = run(agent, Command(resume={"decisions": [{"type": "approve"}, edit, {"type": "approve"}]}), THREAD)
+    assert out["gecko"]["state"]["balance"] == 35
+    assert next(message for message in answers(out) if message.tool_call_id == "c").text == '{"balance": 40}'
+
+
 @pytest.mark.parametrize("mode", ["simulate", "guard"])
 def test_two_calls_under_one_id_are_both_booked(run, mode):
     out = run(agent_of(Bank(), calls(pay("a", 30), pay("a", 50)), mode=mode), task())
