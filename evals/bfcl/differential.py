@@ -20,7 +20,7 @@ from .classes import RUNTIME, Classes, unshared
 from .contracted import class_toolkit
 from .fidelity import Recorded, compared, simulated
 
-LONGEST = 12
+LONGEST = 20
 """Calls of one sequence."""
 
 ODD: Sequence[Json] = (
@@ -72,11 +72,12 @@ class Values:
             [value for name, value in here if name == key],
             self.known.get((tool, key), []),
             [value for _, value in here],
+            list(near(state)),
             list(rule.get("enum", [])),
             ODD,
         ]
         fitting = [[one for one in pool if type(one) in kinds] for pool in pools]
-        weighed = [(pool, weight) for pool, weight in zip(fitting, (4, 5, 2, 5, 1), strict=True) if pool]
+        weighed = [(pool, weight) for pool, weight in zip(fitting, (4, 5, 2, 12, 5, 1), strict=True) if pool]
         pool = source.choices([pool for pool, _ in weighed], [weight for _, weight in weighed])[0]
         return source.choice(pool)
 
@@ -94,6 +95,16 @@ def values_of(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
             yield from values_of(item, name)
     if not isinstance(value, dict):
         yield name, value
+
+
+def near(state: JsonObject) -> Iterator[str]:
+    """Yield names in the file system's working folder."""
+    for files in state.values():
+        if isinstance(files, dict) and "cwd" in files:
+            here = {"contents": files["tree"]}
+            for name in files["cwd"]:
+                here = here["contents"].get(name, {"contents": {}})
+            yield from here["contents"]
 
 
 def random_step(source: Random, kind: str, values: Values, state: JsonObject) -> Step:
