@@ -15,7 +15,7 @@ from typing import Any
 from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.task_state.patch import json_equal
 
-from .classes import FILES, RUNTIME
+from .classes import RUNTIME
 from .official import Replay
 from .tasks import Task
 
@@ -108,11 +108,8 @@ def checklist(
 
 
 def _of_part(name: str, before: Any, after: Json) -> Iterator[str]:
-    if name != FILES:
-        yield from compare((name,), before, after)
-        return
-    for key, value in after.items():  # one by one: the current folder may be left out
-        yield from compare((name, key), before.get(key, ABSENT), value)
+    for key, value in after.items():  # one by one: the current folder may be left out, and private parts added
+        yield from compare((name, key), before.get(key, ABSENT) if before is not ABSENT else ABSENT, value)
 
 
 def compare(place: Place, before: Json, after: Json) -> Iterator[str]:

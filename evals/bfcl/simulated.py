@@ -1,8 +1,7 @@
-"""The multi-turn tasks with simulated tools: contracts where there are some, else a model, else the schema.
+"""The multi-turn tasks with simulated tools: the classes' contracts, else a model, else the schema.
 
 No class of the benchmark runs, but for the reads of `hybrid`: they are called on the real classes, in the state that
-the plans of the turns before have led to there. The file system has contracts (`examples/files`), so its state lies
-where they want it: `{"tree", "cwd"}` at the task state's root, beside the other classes.
+the plans of the turns before have led to there. All classes of a task share one state, each below its name.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.messages import ToolMessage
@@ -21,16 +20,14 @@ from gecko_graph.context import LADDER
 from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.task_state.digest import clone
 
-from ..harness.datasets import ROOT
 from .classes import FILES, RUNTIME
+from .contracted import class_toolkit
 from .oracle import NOTHING, Truth, checklist, is_refusal, public, truth_of
 from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth
 
 APART = 600
 """Words by which a copy's random source is ahead of the real one's."""
-
-CONTRACTS = ROOT / "examples" / "files" / "files.openapi.yaml"
 
 Kind: TypeAlias = Literal["real", "hybrid", "contract", "model", "schema", "agent", "agent-apart"]
 
@@ -121,12 +118,15 @@ class Stage:
 
     def _spec(self, name: str) -> ToolSpec:
         """Return a tool as documented; with its contract, or a copy of its class, where this stage has them."""
-        real, is_ruled = self.task.real, self.kind in ("contract", "hybrid") or self.acts
-        known = contracted() if is_ruled and real.owners[name] == FILES else {}
-        spec = known.get(name) or documents(real.owners[name])[name]
+        real = self.task.real
+        owner = real.owners[name]
+        if self.kind in ("contract", "hybrid") or (self.acts and owner == FILES):
+            spec = class_toolkit(owner)[name]
+        else:
+            spec = documents(owner)[name]
         if self.kind == "hybrid":
             return self._opened(spec)
-        return replace(spec, simulate=real.simulate(name), result=None) if self.acts and name not in known else spec
+        return replace(spec, simulate=real.simulate(name), result=None) if self.acts and owner != FILES else spec
 
     def _opened(self, spec: ToolSpec) -> ToolSpec:
         """Return the tool with its effect, and a read with its real function; the classes' results need no check."""
@@ -146,17 +146,9 @@ class Stage:
         return replace(spec, effect="read", stated=True, real=real, result=None)
 
 
-@cache
-def contracted() -> dict[str, ToolSpec]:
-    """Return the file system's tools with their contracts, by name."""
-    return {tool.name: tool for tool in Toolkit.from_openapi(CONTRACTS)}
-
-
 def laid_out(state: Mapping[str, Json]) -> JsonObject:
-    """Return a task state of the real classes as simulated tools are given it."""
-    parts = {name: part for name, part in state.items() if name not in (FILES, RUNTIME)}
-    files = state.get(FILES)
-    return {**(files if isinstance(files, dict) else {}), **parts, RUNTIME: {}}
+    """Return a task state of the real classes as simulated tools are given it: without what they keep privately."""
+    return {**{name: part for name, part in state.items() if name != RUNTIME}, RUNTIME: {}}
 
 
 def checks_of(truth: Truth, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
