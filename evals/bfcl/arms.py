@@ -21,7 +21,8 @@ from .acting import act, record_of
 from .agreement import by_turn
 from .label import really_done
 from .official import check
-from .oracle import NOTHING, Truth, checklist, public, truth_of
+from .oracle import NOTHING, Truth, as_json, checklist, public, truth_of
+from .redrawn import Seen
 from .rehearse import Checklist, Played, Player, plan_of, play, written
 from .replay import compare
 from .sabotage import Calls, Scene, spoil
@@ -38,6 +39,7 @@ _DONE = {"say": "Done."}
 async def by_truth(stage: Stage, options: Options) -> JsonObject:
     """Play with the ground truth as planner; rule checks judge, or on simulated tools a given model."""
     task, turns = stage.task, truth_turns(stage.task)
+    stage.redrawn.seen = seen_in([turn.truth for turn in task.turns], truth_of(task).answers, task)
     player = _written(stage, turns, options, stage.truthful, lambda: _strict(task, truth_of(task)))
     if stage.acts:
         return record_of(stage, await act(stage, player))
@@ -76,6 +78,9 @@ async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any], u
     """
     task = stage.task
     turns = [{"planner": [recorded_steps(task, turn)]} for turn in row["turns"]]
+    calls = [[call for step in turn["steps"] for call in step] for turn in row["turns"]]
+    results = [[as_json(each) for step in turn["tool_results"] for each in step] for turn in row["turns"]]
+    stage.redrawn.seen = seen_in(calls, results, task)
     toolkit = cache(task.unchecked) if unchecked else stage.toolkit
     player = _written(stage, turns, options, toolkit, lambda: ruled_by_record(task))
     if stage.acts:
@@ -126,7 +131,16 @@ def _written(
     models = judging(options)
     checks = None if "judge" in models else real_checks() if stage.kind == "real" else ruled(stage.task)
     context = knobs(options, 0, **stage.knobs)
-    return Player({**models, **speaker(turns)}, context, cache(toolkit), checks, stage.start, stage.advance)
+    planner: dict[Role, BaseChatModel] = {"planner": RecordedModel(turns=list(turns), fill=stage.redrawn.fill)}
+    return Player({**models, **planner}, context, cache(toolkit), checks, stage.start, stage.advance)
+
+
+def seen_in(calls: Sequence[Sequence[str]], results: Sequence[Sequence[Json]], task: Task) -> list[Seen]:
+    """Return what the writer of a plan has seen, by turn."""
+    return [
+        [(task.read(call)["call"], result) for call, result in zip(some, answers, strict=False)]
+        for some, answers in zip(calls, results, strict=False)
+    ]
 
 
 def judging(options: Options) -> dict[Role, BaseChatModel]:
@@ -209,6 +223,7 @@ def recorded_steps(task: Task, turn: Mapping[str, Any]) -> Calls:
 
 def _record(stage: Stage, played: Sequence[Played], options: Options, *, live: bool = False) -> JsonObject:
     """Return what every record keeps: the rehearsal, its plan in the official format, and the official verdict."""
+    played = stage.real(played)
     plan = plan_of(played)
     verdict = check(stage.task, plan)
     record = rehearsed(*(each.rehearsal for each in played))

@@ -68,11 +68,25 @@ def placeholders(tool: str, result: Json, state: Json, before: Json) -> Json:
     """
     whole, old = {"result": result, "state": state}, {"result": None, "state": before}
     words: dict[str, str] = {}
-    for number, drawn in enumerate(DRAWN.get(tool, ())):
-        for value, was in _at(whole, old, tuple(drawn.place.split("/"))):
-            if not json_equal(value, was) and drawn.fits(value):
-                words.setdefault(json.dumps(value), f"<drawn {number}>")
+    for number, values in enumerate(drawn_values(tool, result, state, before).values()):
+        for value in values:
+            words.setdefault(json.dumps(value), f"<drawn {number}>")
     return _unordered(_replaced(whole, old, words) if words else whole)
+
+
+def drawn_values(
+    tool: str, result: Json, state: Json = None, before: Json = None, *, shaped: bool = True
+) -> dict[str, list[Json]]:
+    """Return the values that a call has drawn, by place, in their order there; `shaped`: only those of their shape."""
+    whole, old = {"result": result, "state": state}, {"result": None, "state": before}
+    return {
+        one.place: [
+            value
+            for value, was in _at(whole, old, tuple(one.place.split("/")))
+            if not json_equal(value, was) and (one.fits(value) or not shaped)
+        ]
+        for one in DRAWN.get(tool, ())
+    }
 
 
 def normal(state: Mapping[str, Any]) -> dict[str, Any]:

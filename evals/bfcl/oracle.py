@@ -8,6 +8,7 @@ truth's answers among those that the turns have got so far.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +17,12 @@ from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.task_state.patch import json_equal
 
 from .classes import RUNTIME
+from .drawn import drawn_values
 from .official import Replay
 from .tasks import Task
 
 Place = tuple[str | int, ...]
+Drawn = frozenset[str]
 
 ABSENT = object()
 
@@ -43,21 +46,26 @@ class Truth:
     Args:
         states: The task state after each turn.
         answers: What the real classes answer in it.
+        drawn: Values that the classes have drawn at random, as JSON.
     """
 
     states: Sequence[JsonObject]
     answers: Sequence[Sequence[Json]]
+    drawn: frozenset[str] = frozenset()
 
 
 def truth_of(task: Task) -> Truth:
     """Call the ground truth on the real classes."""
-    states, answers = [], []
+    states, answers, drawn = [task.real.initial_state], [], set()
     with Replay(task) as real:
         for turn in task.turns:
             replies, instances = real.run(turn.truth)
             states.append(task.real.read(instances))
             answers.append([as_json(each) for each in replies])
-    return Truth(states, answers)
+            for call, answer in zip(turn.truth, answers[-1], strict=True):
+                places = drawn_values(task.read(call)["call"], answer, states[-1], states[-2])
+                drawn |= {json.dumps(value) for values in places.values() for value in values}
+    return Truth(states[1:], answers, frozenset(drawn))
 
 
 def public(state: Mapping[str, Any]) -> JsonObject:
@@ -86,7 +94,12 @@ def is_refusal(answer: Json) -> bool:
 
 
 def checklist(
-    before: Mapping[str, Any], after: Mapping[str, Any], answers: Sequence[Json], *, seen: Sequence[Json]
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    answers: Sequence[Json],
+    *,
+    seen: Sequence[Json],
+    drawn: Drawn = frozenset(),
 ) -> list[ChecklistItem]:
     """Return the checks of one turn.
 
@@ -95,30 +108,35 @@ def checklist(
         after: The one that it must end with; what it does not have is not looked at.
         answers: What the truth's calls answer.
         seen: Answers of the turns before; one that is among them need not be got again.
+        drawn: Values, as JSON, that were drawn at random: others may stand in their place.
     """
     items: list[ChecklistItem] = []
     for name, part in after.items():
-        checks = list(_of_part(name, before.get(name, ABSENT), part))
+        checks = list(_of_part(name, before.get(name, ABSENT), part, drawn))
         for number, check in enumerate(bundles(checks), 1):
             description = f"{name} is in the state that the task asks for ({number})"
             items.append({"id": f"{name}-{number}", "description": description, "check": check})
-    for number, check in enumerate(answered(answers, seen), 1):
+    for number, check in enumerate(answered(answers, seen, drawn), 1):
         items.append({"id": f"answer-{number}", "description": "the task's information was looked up", "check": check})
     return items
 
 
-def _of_part(name: str, before: Any, after: Json) -> Iterator[str]:
+def _of_part(name: str, before: Any, after: Json, drawn: Drawn) -> Iterator[str]:
     for key, value in after.items():  # one by one: the current folder may be left out, and private parts added
-        yield from compare((name, key), before.get(key, ABSENT) if before is not ABSENT else ABSENT, value)
+        yield from compare((name, key), before.get(key, ABSENT) if before is not ABSENT else ABSENT, value, drawn)
 
 
-def compare(place: Place, before: Json, after: Json) -> Iterator[str]:
+def compare(place: Place, before: Json, after: Json, drawn: Drawn = frozenset()) -> Iterator[str]:
     """Yield checks that hold if, and only if, `state` has the value `after` at a place; of nothing, none holds."""
     here = f"state{path(place)}"
-    if before is not ABSENT and json_equal(before, after):
+    if json.dumps(after) in drawn:
+        yield f"{here} is defined"
+    elif before is not ABSENT and json_equal(before, after):
         yield f"{here} == before{path(place)}"
-    elif isinstance(after, dict | list) and (type(before) is type(after) or _is_large(after)):
-        yield from _inside(place, before, after)
+    elif isinstance(after, dict | list) and (
+        type(before) is type(after) or _is_large(after) or any(one in json.dumps(after) for one in drawn)
+    ):
+        yield from _inside(place, before, after, drawn)
     elif isinstance(after, str) and len(after) > _PIECE:
         yield f"{here} is string and {here} | length == {len(after)}"
         for start in range(0, len(after), _PIECE):
@@ -131,20 +149,21 @@ def _is_large(value: Json) -> bool:
     return parts(value) > _MOST_PARTS or len(literal(value)) > _SOURCE
 
 
-def _inside(place: Place, before: Any, after: Any) -> Iterator[str]:
+def _inside(place: Place, before: Any, after: Any, drawn: Drawn) -> Iterator[str]:
     here = f"state{path(place)}"
     yield f"{here} is {'mapping' if isinstance(after, dict) else 'sequence'} and {here} is not string"
     yield f"{here} | length == {len(after)}"
     known = dict(_entries(before)) if type(before) is type(after) else {}
     for key, value in _entries(after):
-        yield from compare((*place, key), known.get(key, ABSENT), value)
+        if json.dumps(key) not in drawn:
+            yield from compare((*place, key), known.get(key, ABSENT), value, drawn)
 
 
 def _entries(value: Any) -> Iterator[tuple[str | int, Json]]:
     yield from value.items() if isinstance(value, dict) else enumerate(value)
 
 
-def answered(answers: Sequence[Json], seen: Sequence[Json]) -> Iterator[str]:
+def answered(answers: Sequence[Json], seen: Sequence[Json], drawn: Drawn = frozenset()) -> Iterator[str]:
     """Yield checks that each answer was got, as often as the truth gets it."""
     if answers:
         yield "calls | length > 0"
@@ -155,18 +174,23 @@ def answered(answers: Sequence[Json], seen: Sequence[Json]) -> Iterator[str]:
         distinct.append(answer)
         wanted = sum(json_equal(answer, each) for each in answers) - sum(json_equal(answer, each) for each in seen)
         if wanted > 0:
-            yield from (f"{each} | length >= {wanted}" for each in _got(answer))
+            yield from (f"{each} | length >= {wanted}" for each in _got(answer, drawn))
 
 
-def _got(answer: Json) -> Iterator[str]:
-    """Yield the calls with an answer; one that is too long for an expression is looked for in pieces of its text."""
-    if len(literal(answer)) <= _SOURCE and parts(answer) <= _MOST_VALUES:
+def _got(answer: Json, drawn: Drawn) -> Iterator[str]:
+    """Yield the calls with an answer.
+
+    One that is too long for an expression, or holds drawn values, is looked for in pieces of its text.
+    """
+    text = json.dumps(answer, ensure_ascii=False)
+    held = sorted((one for one in drawn if one in text), key=len, reverse=True)
+    if not held and len(literal(answer)) <= _SOURCE and parts(answer) <= _MOST_VALUES:
         yield f"calls | selectattr('result', 'eq', {literal(answer)})"
         return
-    text = json.dumps(answer, ensure_ascii=False)
-    for start in range(0, len(text), _PIECE):
-        piece = literal(text[start : start + _PIECE])
-        yield f"calls | map(attribute='result') | map('tojson') | select('containing', {piece})"
+    for piece in re.split("|".join(map(re.escape, held)), text) if held else [text]:
+        for start in range(0, len(piece), _PIECE):
+            some = literal(piece[start : start + _PIECE])
+            yield f"calls | map(attribute='result') | map('tojson') | select('containing', {some})"
 
 
 def bundles(checks: Sequence[str]) -> Iterator[str]:

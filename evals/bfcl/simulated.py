@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,9 +21,12 @@ from gecko_graph.context import LADDER
 from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.task_state.digest import clone
 
+from .calls import plain
 from .classes import FILES, RUNTIME
 from .contracted import class_toolkit
+from .mathematics import PRINTED
 from .oracle import NOTHING, Truth, checklist, is_refusal, public, truth_of
+from .redrawn import Redrawn
 from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth
 
@@ -61,21 +65,29 @@ class Stage:
     Args:
         task: The task.
         kind: Whose tools answer.
-        instance: The state of the real classes at the turn's start, for `hybrid`.
     """
 
     task: Task
     kind: Kind = "real"
-    instance: JsonObject = field(default_factory=dict, compare=False)
+    redrawn: Redrawn = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.instance.update(clone(self.task.real.initial_state) if self.kind == "hybrid" else {})
+        instance = clone(self.task.real.initial_state) if self.is_ruled else {}
+        object.__setattr__(self, "redrawn", Redrawn(self.task, instance=instance))
+
+    @property
+    def is_ruled(self) -> bool:
+        """True where contracts answer, and so draw identifiers of their own."""
+        return self.kind in ("contract", "hybrid")
 
     def advance(self, played: Played) -> None:
         """Run the turn's plan on the real classes, as an agent would that carries it out after each turn."""
-        for call in played.rehearsal["plan"]:
-            if self.kind == "hybrid" and call["name"] in self.task.real.owners:
-                self.task.real.simulate(call["name"])(self.instance, **call["args"])
+        if self.is_ruled:
+            self.redrawn.advance(played)
+
+    def real(self, played: Sequence[Played]) -> Sequence[Played]:
+        """Return turns with the real identifiers in the place of those that contracts have drawn."""
+        return self.redrawn.real(played) if self.is_ruled else played
 
     @property
     def start(self) -> JsonObject:
@@ -118,12 +130,11 @@ class Stage:
 
     def _spec(self, name: str) -> ToolSpec:
         """Return a tool as documented; with its contract, or a copy of its class, where this stage has them."""
-        real = self.task.real
-        owner = real.owners[name]
-        if self.kind in ("contract", "hybrid") or (self.acts and owner == FILES):
-            spec = class_toolkit(owner)[name]
-        else:
-            spec = documents(owner)[name]
+        real, owner = self.task.real, self.task.real.owners[name]
+        has_contract = self.is_ruled or (self.acts and owner == FILES)
+        spec = class_toolkit(owner)[name] if has_contract else documents(owner)[name]
+        if name in PRINTED and has_contract:
+            spec = replace(spec, simulate=PRINTED[name], result=None)
         if self.kind == "hybrid":
             return self._opened(spec)
         return replace(spec, simulate=real.simulate(name), result=None) if self.acts and owner != FILES else spec
@@ -134,7 +145,7 @@ class Stage:
             return replace(spec, effect="write", stated=True)
 
         def real(**args: Json) -> Any:
-            answer = self.task.real.simulate(spec.name)(clone(self.instance), **args)
+            answer = self.task.real.simulate(spec.name)(clone(self.redrawn.instance), **args)
             if not is_refusal(answer):
                 return answer
             block: Any = {
@@ -155,8 +166,18 @@ def checks_of(truth: Truth, turn: int, before: JsonObject, seen: Sequence[Json])
     """Return the oracle's checks of what the official checker compares, in that layout."""
     after = laid_out(public(truth.states[turn]))
     del after[RUNTIME]
-    answers = [None if answer == "None" else answer for answer in truth.answers[turn]]
-    return checklist(before, after, answers, seen=seen)
+    answers = [_as_value(answer) for answer in truth.answers[turn]]
+    return checklist(before, after, answers, seen=seen, drawn=truth.drawn)
+
+
+def _as_value(answer: Json) -> Json:
+    """Return an official answer as a contract gives it: nothing as nothing, a printed list as a list."""
+    if isinstance(answer, str) and answer.startswith("["):
+        try:
+            return plain(literal_eval(answer))
+        except (ValueError, SyntaxError):
+            return answer
+    return None if answer == "None" else answer
 
 
 def ruled(task: Task) -> Checklist:

@@ -39,8 +39,8 @@ class MultiTurn(Suite):
     """BFCL's multi-turn tasks: each user turn a rehearsal on one thread, checked by the official checker.
 
     With --tools real the benchmark's executable classes answer (the rung `python`, on a copy of the task state). With
-    contract, model or schema the planner works on simulated tools, as in the paper: the file system by its contracts
-    and the rest by a model, or by made-up values where none is given; all by a model; all by made-up values. With
+    contract, model or schema the planner works on simulated tools, as in the paper: by the contracts of all eight
+    classes (`evals/bfcl/contracts`), each below its name in one state; all by a model; all by made-up values. With
     hybrid, reads run on the real classes, as the plans of the turns before have left them, and writes are as with
     contract. Either way the plan that comes out runs on the real classes and is scored officially, and beside the score
     stands whether the verdict agrees with it, by rung and by class, and where it does not, why.
@@ -72,7 +72,7 @@ class MultiTurn(Suite):
         add = parser.add_argument
         text = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three ({MULTI_TURN[0]})"
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=text)
-        ladders = "real, contract (the file system's; the rest by model or made up), hybrid (reads real, writes as "
+        ladders = "real, contract, hybrid (reads real, writes as "
         ladders += "contract), model, schema (made up); agent: the agent rehearses on contract and copies, then acts; "
         ladders += "agent-apart: on copies that draw otherwise"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {ladders} (real)")
