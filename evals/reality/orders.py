@@ -118,14 +118,14 @@ class Draw:
         )
 
 
-def graph_of(service: OrderService, saver: Any, draw: Draw) -> Any:
+def graph_of(service: OrderService, saver: Any, draw: Draw, timeout_s: float = TIMEOUT_S) -> Any:
     """Return the agent of a new process, alone or as a parent graph's node."""
     agent = create_gecko_agent(
         service.toolkit(),
         models={"planner": OrderPlanner()},
         review="none",
         checkpointer=None if draw.embedded else saver,
-        context=GeckoContext(tool_timeout_s=TIMEOUT_S),
+        context=GeckoContext(tool_timeout_s=timeout_s),
     )
     if not draw.embedded:
         return agent
@@ -157,7 +157,7 @@ def run(draw: Draw) -> JsonObject:
     task = {"messages": [("user", TASK)], "task_state": BOOKS, "checklist": items}
     whole = Fate()
     with OrderService(idempotent=draw.idempotent) as calm:
-        graph_of(calm, KillingSaver(whole), draw).invoke(task, config)
+        graph_of(calm, KillingSaver(whole), draw, timeout_s=60.0).invoke(task, config)
         wanted = calm.state()
     fate = Fate(1 + int(draw.kill_share * whole.count), after=draw.after, slow_s=draw.slow_s)
     saver, faults = KillingSaver(fate), plan_faults(seed=draw.seed, rate=draw.rate)

@@ -103,22 +103,7 @@ def _summarize(now: StateSnapshot) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SavedTurn:
-    """One saved turn.
-
-    Args:
-        task: The user's message.
-        attempts: The finished attempts.
-        open_attempts: The interrupted attempts, as far as they came.
-        rehearsal: The result; None if the turn is not over.
-        checkpoints: Number of the outer graph's snapshots.
-        saved_at: Time of the last one.
-        started_at: Time of the first one; empty for an embedded rehearsal.
-        seconds: Time from the first one to the last one.
-        start_state: Task state before the first attempt; None for an embedded rehearsal.
-        follow_up: What followed the rehearsal in an agent (`drafts.follow_up`).
-        fidelity: Tool to how many of its real calls the thread has made, and how many of them drifted.
-        resume: How a turn that is not over goes on.
-    """
+    """One saved turn."""
 
     task: str
     attempts: list[Attempt]

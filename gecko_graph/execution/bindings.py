@@ -98,13 +98,7 @@ class PlanResults:
                 self._places.setdefault(str(value), []).append(source)
 
     def find(self, call: Call, origins: Origins, made_up: set[str]) -> Dependencies:
-        """Return what a call's arguments rest on.
-
-        Args:
-            call: A call of the plan.
-            origins: Where the plan's values come from, by provenance.
-            made_up: JSON paths of the arguments that rest on nothing real.
-        """
+        """Return what a call's arguments rest on."""
         number = next(number for number, step in enumerate(self._steps, 1) if step["call"]["id"] == call["id"])
         found, offered = Dependencies([], [], [], {}), _offered(self._toolkit[call["name"]].parameters)
         for place, value in scalars(call["args"]):
@@ -267,11 +261,6 @@ def resolve(
     """Return the call with the values that reality gave its bound arguments, and why one cannot be had.
 
     Of several possible sources the value is taken where all hold the same, or none differs from what was predicted.
-
-    Args:
-        planned: A call of the plan.
-        results: Call id to the real result.
-        predicted: Call id to the rehearsal's result.
     """
     call: Call = {**planned["call"]}
 

@@ -9,9 +9,9 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from ..channels import SNAPSHOT_EVERY_TURNS, GeckoInput, Ledger, Lesson, book, delta, replace
+from ..channels import SNAPSHOT_EVERY_TURNS, Ledger, Lesson, book, delta, replace
 from ..errors import PatchConflict
-from ..state import Call, ChecklistItem, JsonObject, Rehearsal, Step
+from ..state import ChecklistItem, JsonObject, Rehearsal, Step
 from ..task_state.difference import json_equal
 from ..task_state.patch import booked_patch, fold_patches
 from ..turn import human_turns
@@ -112,6 +112,3 @@ def has_moved(state: AgentState) -> bool:
     except PatchConflict:
         return True
     return not json_equal(expected, state["task_state"])
-
-
-__all__ = ["AgentOutput", "AgentState", "Call", "GeckoInput", "by_call", "calls_left", "has_moved", "last_entry"]

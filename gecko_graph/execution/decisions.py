@@ -56,12 +56,6 @@ def ask_person(
     What is wrong with an answer stands above the same question. The node must have done nothing before: a resume runs
     it again.
 
-    Args:
-        calls: The calls in order.
-        descriptions: What the person should know of each.
-        toolkit: The tools, which an edited call is checked against.
-        allowed: The decisions that can be made.
-
     Raises:
         GeckoError: There is no checkpointer, without which a run cannot pause.
     """

@@ -23,12 +23,6 @@ def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[
     """Return what a prediction made up, by the JSON path in the result: path to the value that reality has there.
 
     Made up is what could not be known before the call: a number, date or identifier that is not among its arguments.
-
-    Args:
-        call: The call.
-        predicted: The predicted result.
-        real: The real one.
-        made_up: JSON paths in the prediction that are known to be made up: they are others under another seed.
     """
     known = {whole_form(str(value)) for _, value in places(call["args"]) if not isinstance(value, dict | list)}
     found: dict[str, Json] = {}
@@ -39,13 +33,7 @@ def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[
 
 
 def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) -> Patch:
-    """Return the predicted patch with the values that the prediction made up replaced by the real ones.
-
-    Args:
-        patch: The predicted change.
-        predicted: The predicted result.
-        real: JSON path in it to the real value, as `real_values` returns them.
-    """
+    """Return the predicted patch with the values that the prediction made up replaced by the real ones."""
     values = dict(places(predicted))
     pairs: dict[Any, Json] = {}
     for path, new in real.items():
@@ -56,15 +44,7 @@ def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) ->
 def find_drift(
     call: Call, predicted: Outcome, outcome: Outcome, real: Mapping[str, Json], schema: JsonObject | None
 ) -> list[Drift]:
-    """Return where an outcome differs from the predicted one in more than what that made up.
-
-    Args:
-        call: The call.
-        predicted: What was predicted of it, in the state that it was made in.
-        outcome: What it really came to.
-        real: The values that the prediction made up, as `real_values` returns them.
-        schema: JSON Schema of the tool's result.
-    """
+    """Return where an outcome differs from the predicted one in more than what that made up."""
     if predicted["status"] != outcome["status"]:
         return [{"kind": "status", "path": "$", "predicted": predicted["status"], "real": outcome["status"]}]
     found: list[Drift] = []
@@ -80,14 +60,7 @@ def find_drift(
 
 
 def booked_places(patch: Patch, name: Sequence[str | int], old: Json, new: Json) -> Iterator[Drift]:
-    """Yield the places of the state at which a change has a predicted value that the real result contradicts.
-
-    Args:
-        patch: The change as it was booked.
-        name: The value's name in the result.
-        old: The predicted value.
-        new: The real one; None where the result has none, which is known to be wrong only of a key that was made up.
-    """
+    """Yield the places of the state at which a change has a predicted value that the real result contradicts."""
     for operation in patch:
         where = tokens(operation["path"])
         if isinstance(old, str) and old in where and _is_specific(old):  # a key that was made up
@@ -114,13 +87,7 @@ def as_example(entry: ExecutedCall) -> JsonObject:
 
 
 def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Step]) -> JsonObject:
-    """Return a real call as a case that the tool's contract fails: the state before it, the call, what it came to.
-
-    Args:
-        entry: The call.
-        start: The task state at the turn's start.
-        steps: The turn's real calls, this one among them.
-    """
+    """Return a real call as a case that the tool's contract fails: the state before it, the call, what it came to."""
     before = start
     for step in steps:
         if step["call"]["id"] == entry["call"]["id"]:

@@ -59,13 +59,7 @@ class ReviewRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReviewPolicy:
-    """Which calls are reviewed, and how long an approval holds.
-
-    Args:
-        mode: `writes`, `all` or `none`; `rules` where rules decide.
-        rules: In their order: the last one that applies decides; a call that none applies to is asked about.
-        max_age: Seconds after which an approval must be given again.
-    """
+    """Which calls are reviewed, and how long an approval holds."""
 
     mode: str = "writes"
     rules: tuple[ReviewRule, ...] = ()
@@ -106,11 +100,6 @@ class ReviewPolicy:
         An argument with several possible sources is asked about whatever the policy. A write that rests on something
         made up, or on a condition that could not be evaluated, is asked about, and refused where no person is asked;
         a rule can allow it.
-
-        Args:
-            planned: The call, with what it rests on.
-            tool: Its tool.
-            state: The task state that it is made in.
         """
         if tool.real is None:
             return "refuse", "the tool has no real function"

@@ -35,16 +35,7 @@ def make_preview(
     toolkit: Toolkit,
     policy: ReviewPolicy,
 ) -> Preview | None:
-    """Return what an accepted plan has left to do; None where that is nothing.
-
-    Args:
-        rehearsal: The rehearsal; its plan begins with what was done.
-        state: The task state that the calls begin from.
-        done: The turn's steps that were really made.
-        messages: The conversation up to the task.
-        toolkit: The tools.
-        policy: Which calls are reviewed.
-    """
+    """Return what an accepted plan has left to do; None where that is nothing."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     made = {step["call"]["id"] for step in done}
     steps = {step["call"]["id"]: step for step in attempt["steps"]}
@@ -95,14 +86,7 @@ def predict(step: Step) -> Prediction:
 def finish_preview(
     calls: Sequence[PlannedCall], state: JsonObject, *, toolkit: Toolkit, policy: ReviewPolicy
 ) -> Preview:
-    """Return the preview of these calls: which of them are reviewed, their digest, their net change.
-
-    Args:
-        calls: The calls in order, with their predictions.
-        state: The task state that they begin from.
-        toolkit: The tools.
-        policy: Which calls are reviewed.
-    """
+    """Return the preview of these calls: which of them are reviewed, their digest, their net change."""
     decided: list[PlannedCall] = []
     after = seen = state
     for planned, before, after in with_states(calls, state):  # noqa: B007 - the last state is the predicted end
@@ -167,13 +151,7 @@ def with_holes(planned: PlannedCall) -> Call:
 
 
 def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
-    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data.
-
-    Args:
-        preview: The preview.
-        left: Its calls that have not been made.
-        state: The task state that these begin from.
-    """
+    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data."""
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     names = {
         each["call"]["id"]: f"step {numbers[each['call']['id']]} ({each['call']['name']})" for each in preview["calls"]

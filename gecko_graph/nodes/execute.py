@@ -51,15 +51,7 @@ IN_DOUBT = (
 def begin_call(
     state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, fresh: set[str]
 ) -> dict[str, Any]:
-    """Mark the next call as started, with its real arguments; or say why it is not made.
-
-    Args:
-        state: The agent's state, with an approved preview.
-        scope: Knobs, events.
-        toolkit: The tools.
-        policy: How old an approval may be.
-        fresh: Tokens of calls that this process has marked, and not made yet.
-    """
+    """Mark the next call as started, with its real arguments; or say why it is not made."""
     preview = state["preview"]
     if preview is None or not is_approved(state, preview, policy):
         return {"approval": None}
@@ -73,19 +65,13 @@ def begin_call(
     if is_stricter(word, planned["review"]):
         departure = departure or {"code": "policy", "message": reason}
     departure = departure or find_departure(call, state, scope, toolkit)
-    entry: ExecutedCall = {
-        "call": call,
-        "status": "skipped" if departure else "started",
-        "key": uuid4().hex,
-        "token": uuid4().hex,
-        "tries": 1,
-        "started_at": time.time(),
-    }
     if departure:
-        entry["departure"] = departure
-    else:
-        fresh.add(entry["token"])
-        scope.emit(event("gecko.execute", attempt=0, call=call))
+        return {"journal": [unmade_entry(call, status="skipped", departure=departure)]}
+    key, token = uuid4().hex, uuid4().hex
+    fresh.add(token)
+    scope.emit(event("gecko.execute", attempt=0, call=call))
+    now = time.time()
+    entry: ExecutedCall = {"call": call, "status": "started", "key": key, "token": token, "tries": 1, "started_at": now}
     return {"journal": [entry]}
 
 
@@ -136,13 +122,7 @@ def call_tool(
 
 
 def check_mark(tool: ToolSpec, known: str, task: str) -> Generator[list[Work], list[Reply], str]:
-    """Return the checkpoint that has the mark; raise GeckoError unless it is saved, and only this run goes on from it.
-
-    Args:
-        tool: The tool that is to be called.
-        known: The checkpoint of an earlier call, up to which no other run was found; empty before the first one.
-        task: The user's message.
-    """
+    """Return the checkpoint that has the mark; raise GeckoError if it is not saved, or not this run's alone."""
     look, others = look_for_mark(), look_for_other_runs(known)
     if look is None or others is None or not (yield [look])[0].value:
         raise GeckoError(NOT_DURABLE.format(tool=tool.name))

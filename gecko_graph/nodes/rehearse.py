@@ -29,23 +29,19 @@ def rehearse_node(
     """Return the node that runs the rehearsal `graph`, sync and async.
 
     A wrapper, not the graph itself as a node: the state at its predicted end is no state that reality has come to.
-
-    Args:
-        graph: What `create_gecko` returns.
-        preview: Makes the preview of an accepted plan.
-        needs_saver: True where a review may pause the run.
     """
 
-    def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
+    def opened(state: AgentState, config: RunnableConfig) -> AgentState:
         if needs_saver:
             check_saver(config)
-        state = {**state, **opening(state)}
+        return {**state, **opening(state)}
+
+    def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
+        state = opened(state, config)
         return update_of(state, graph.invoke(input_of(state), config), preview)
 
     async def arun(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-        if needs_saver:
-            check_saver(config)
-        state = {**state, **opening(state)}
+        state = opened(state, config)
         return update_of(state, await graph.ainvoke(input_of(state), config), preview)
 
     return RunnableLambda(run, afunc=arun, name="rehearse")

@@ -41,13 +41,6 @@ def review(
     """Approve the preview by rule or by a person's decisions; or renew it, or say what the planner must change.
 
     Nothing is done before the question, so that a resume, which runs the node again, repeats nothing.
-
-    Args:
-        state: The agent's state, with a preview.
-        scope: Knobs, models.
-        policy: Decides which calls are asked about; its word stands in the preview.
-        toolkit: The tools, which an edited call is checked against.
-        answer_call: Predicts a call anew, after an edit.
     """
     preview = state["preview"]
     assert preview is not None
@@ -137,13 +130,6 @@ def renew(
     """Return a call with its new prediction; values that real calls gave it are its own from now on.
 
     An amount from a result that is predicted otherwise now is not supported by it any more: the person sees that.
-
-    Args:
-        planned: The call as it was.
-        call: It with the values that earlier calls' new predictions gave it.
-        step: Its simulated step.
-        results: Call id to the real result, or to the new prediction.
-        old: Call id to the old prediction, of calls that are not made yet.
     """
 
     def value(results: Mapping[str, Json], each: Binding) -> Json:
@@ -183,15 +169,7 @@ def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: 
 def reject(
     state: AgentState, reasons: Mapping[str, str], wishes: str, scope: NodeScope, *, is_final: bool = False
 ) -> dict[str, Any]:
-    """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times.
-
-    Args:
-        state: The agent's state.
-        reasons: Call id to why it was rejected.
-        wishes: What else the user wants changed.
-        scope: Knobs.
-        is_final: True where it is not rehearsed again.
-    """
+    """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times."""
     rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
     if is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS:
         why: list[Departure] = [{"code": "policy", "message": reasons[call["id"]]} for call in rejected]
