@@ -64,7 +64,11 @@ def bootstrapper(
     if (given or (rules.schema is not None and not asked)) and not (going_on and going_on.get("real")):
         rules.check_start(given, what="task_state", is_whole=not asked)
     tools = yield from find_tools(state, task, scope, toolkit, search)
-    toolkit = toolkit if tools is None else Toolkit(pick_tools(toolkit, tools), lets=toolkit.lets)
+    toolkit = (
+        toolkit
+        if tools is None
+        else Toolkit(pick_tools(toolkit, tools), lets=toolkit.lets, invariants=toolkit.invariants)
+    )
     whole, unclear = clone(given), list[str]()
     if asked:
         ask = build_ask(state, task, toolkit, scope.context, rules.schema)

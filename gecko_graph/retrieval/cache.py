@@ -19,16 +19,14 @@ FORMAT = "gecko tool index 1"
 
 
 class IndexCache(NamedTuple):
-    """The files of one set of tools; without a folder nothing is kept."""
+    """The files of one set of tools."""
 
-    folder: Path | None
+    folder: Path
     digest: str
 
     @classmethod
-    def open(cls, folder: str | Path | None, texts: Iterable[tuple[str, ...]]) -> IndexCache:
+    def open(cls, folder: str | Path, texts: Iterable[tuple[str, ...]]) -> IndexCache:
         """Return the cache of tools with these texts. Raises GeckoError where the folder cannot be made."""
-        if folder is None:
-            return cls(None, "")
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -40,8 +38,6 @@ class IndexCache(NamedTuple):
 
     def save(self, kind: str, parts: Mapping[str, Any], words: Iterable[str] = ()) -> None:
         """Keep an index; where the folder cannot be written to, it is built anew the next time."""
-        if self.folder is None:
-            return
         import numpy as np
 
         arrays: Any = {**parts, "words": np.frombuffer(json.dumps([*words]).encode(), "uint8"), "digest": self.digest}
@@ -52,8 +48,6 @@ class IndexCache(NamedTuple):
 
     def load(self, kind: str, count: int) -> dict[str, Any] | None:
         """Return the index of so many tools; None where there is none, or anything about it is wrong."""
-        if self.folder is None:
-            return None
         import numpy as np
 
         try:

@@ -21,14 +21,9 @@ if TYPE_CHECKING:
 K1, B = 2.0, 0.6
 """BM25's saturation and its normalisation by length: long lists of arguments are no fault of a tool."""
 
-FUSION_K = 60
-"""Reciprocal rank fusion: a rank counts as 1 / (60 + rank)."""
-
-CANDIDATES = 50
-"""Tools of each ranking that are fused, and that a reranker is given, at least."""
-
-TEXT_CHARS = 2_000
-"""Characters of a tool that an embedding model or a reranker reads."""
+FUSION_K, CANDIDATES, TEXT_CHARS = 60, 50, 2_000
+"""Reciprocal rank fusion: a rank counts as 1 / (60 + rank). Tools of each ranking that are fused and reranked, at
+least. Characters of a tool that an embedding model or a reranker reads."""
 
 
 class Found(NamedTuple):
@@ -76,14 +71,15 @@ class ToolIndex:
             raise GeckoError("searching tools needs the extra `retrieval`: pip install 'gecko-graph[retrieval]'")
         listed = list(tools)
         texts = [texts_of(tool) for tool in listed]
-        store = IndexCache.open(cache, texts)
+        store = None if cache is None else IndexCache.open(cache, texts)
         bm25 = import_module("bm25s").BM25(k1=K1, b=B)
-        if parts := store.load("words", len(listed)):
+        if store and (parts := store.load("words", len(listed))):
             bm25.vocab_dict = {word: number for number, word in enumerate(parts["words"])}
             bm25.scores, bm25.nonoccurrence_array = parts, None
         elif any(documents := [document_of(*each) for each in texts]):
             bm25.index(documents, show_progress=False)
-            store.save("words", bm25.scores, bm25.vocab_dict)
+            if store:
+                store.save("words", bm25.scores, bm25.vocab_dict)
         else:
             bm25 = None
         embeddings = embeddings if listed else None
@@ -107,8 +103,7 @@ class ToolIndex:
         found = self.match_words(query, most, allowed=allowed)
         if self._embeddings is not None:
             (vector,) = _unit_vectors([self._embeddings.embed_query(query)], 1, self._vectors.shape[1])
-            mask = self._mask(allowed)
-            found = _fuse([found, self._best(self._vectors @ vector * (1 if mask is None else mask), most)])
+            found = _fuse([found, self._best(self._vectors @ vector * self._mask(allowed), most)])
         if self._reranker is not None and found:
             found = self._rerank(query, found)
         return found[:k]
@@ -122,10 +117,8 @@ class ToolIndex:
     def _mask(self, allowed: Collection[str] | None) -> Any:
         import numpy as np
 
-        if allowed is None:
-            return None
-        mask = np.zeros(len(self._tools), dtype="float32")
-        mask[[self._places[name] for name in allowed if name in self._places]] = 1
+        mask = np.full(len(self._tools), allowed is None, dtype="float32")
+        mask[[self._places[name] for name in allowed or () if name in self._places]] = 1
         return mask
 
     def _best(self, scores: Any, k: int) -> list[Found]:
@@ -145,15 +138,16 @@ def _text_of(tool: ToolSpec) -> str:
     return cut(one_line(". ".join(filter(None, texts_of(tool)))), budget=TEXT_CHARS)
 
 
-def _embed_all(tools: Sequence[ToolSpec], embeddings: Embeddings, store: IndexCache) -> Any:
+def _embed_all(tools: Sequence[ToolSpec], embeddings: Embeddings, store: IndexCache | None) -> Any:
     """Return one vector of length 1 for each tool; kept ones only where the same model made the first of them."""
     texts = [_text_of(tool) for tool in tools]
-    if kept := store.load("vectors", len(tools)):
+    if store and (kept := store.load("vectors", len(tools))):
         first, known = _unit_vectors(embeddings.embed_documents(texts[:1]), 1), kept["vectors"]
         if first.shape[1:] == known.shape[1:] and first[0] @ known[0] > 0.999:
             return known
     vectors = _unit_vectors(embeddings.embed_documents(texts), len(texts))
-    store.save("vectors", {"vectors": vectors})
+    if store:
+        store.save("vectors", {"vectors": vectors})
     return vectors
 
 

@@ -19,7 +19,7 @@ from .index import ToolIndex, is_installed
 MOST_SEARCHES = 10
 """In one attempt; then the planner has no tool to search any more."""
 
-ABOUT_CHARS = 200
+ABOUT_CHARS, NEED_CHARS = 200, 2_000
 ABOUT = """Find more tools: only some of {} are given. What is found can be called from the next message on.
 Search before you state that no tool fits."""
 QUERY = {"type": "string", "description": "what a tool must do, in plain words"}
@@ -87,8 +87,8 @@ class ToolSearch:
         others = [call for call in calls if call not in asked]
         shown, answers = list(dict.fromkeys([*shown, *(call["name"] for call in others)])), list[ToolMessage]()
         for call in asked:
-            need = str(call["args"].get("query") or "")
-            ranked = yield from self.find(need, context.top_k + len(shown), context)
+            need = cut(str(call["args"].get("query") or ""), budget=NEED_CHARS)
+            ranked = (yield from self.find(need, context.top_k + len(shown), context)) if need else []
             room = max(0, max(context.max_tools, context.top_k) - len(shown))
             new = [name for name in ranked if name not in shown][: min(context.top_k, room)]
             text = self._format(new, [name for name in ranked[: context.top_k] if name in shown], room)
