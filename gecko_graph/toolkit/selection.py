@@ -33,14 +33,19 @@ def select_tools(
     for kind, given in patterns.items():
         values_of, matches = _KINDS[kind]
         wanted = [given] if isinstance(given, str) else list(given)
-        known = list(dict.fromkeys(value for tool in tools for value in values_of(tool)))
+        known = dict.fromkeys(value for tool in tools for value in values_of(tool))
+        hit: set[str] = set()
         for pattern in wanted:
             if not isinstance(pattern, str):
                 raise ToolkitError(f"select: {kind}: expected text, got {type(pattern).__name__}")
-            if not any(matches(value, pattern) for value in known):
-                raise ToolkitError(_no_match(kind, pattern, known, broken))
+            found = (
+                {value for value in known if matches(value, pattern)} if _is_wild(pattern) else {pattern} & known.keys()
+            )
+            if not found:
+                raise ToolkitError(_no_match(kind, pattern, list(known), broken))
+            hit |= found
         if wanted:
-            chosen = [tool for tool in chosen if any(matches(v, one) for v in values_of(tool) for one in wanted)]
+            chosen = [tool for tool in chosen if not hit.isdisjoint(values_of(tool))]
     if tools and not chosen:
         kinds = ", ".join(kind for kind, given in patterns.items() if given)
         raise ToolkitError(f"select: no tool matches all of {kinds}; each of them matches others")
@@ -58,6 +63,11 @@ def _no_match(kind: str, pattern: str, known: list[str], broken: Iterable[Proble
 
 def _paths_of(tool: ToolSpec) -> list[str]:
     return [tool.binding.path] if tool.binding is not None else []
+
+
+def _is_wild(pattern: str) -> bool:
+    """Return whether a pattern may match another text than itself; of the others very many are looked up at once."""
+    return not {*"*?["}.isdisjoint(pattern)
 
 
 def _matches(value: str, pattern: str) -> bool:

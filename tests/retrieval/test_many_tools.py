@@ -6,12 +6,16 @@ from functools import partial
 
 import pytest
 from langchain_core.embeddings import Embeddings
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
 from gecko_graph import GeckoContext, GeckoError, Toolkit, ToolSpec, create_gecko, create_gecko_agent
+from gecko_graph.models.prompts import Prompts
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.nodes.planner import planner
 from gecko_graph.retrieval import ToolIndex, index, search
+from gecko_graph.testing import drive
 
 THINGS = ["weather", "invoice", "ticket", "room", "song", "parcel", "recipe", "lamp"]
 VERBS = ["get", "delete", "list", "book", "rename", "share", "print", "count", "archive", "rate"]
@@ -263,3 +267,12 @@ def test_no_role_s_prompt_grows_with_the_tools():
     small, large = sizes
     assert all(large[role] <= small[role] + 300 for role in small)
     assert index.is_installed()
+
+
+def test_an_attempt_of_an_older_version_is_shown_all_tools():
+    tools = toolkit()
+    find = search.ToolSearch(tools, None, GeckoContext())
+    node = partial(planner, tools=tools.as_openai(), resolve=tools.resolve, prompts=Prompts(), search=find)
+    state = {"number": 1, "turn": 0, "task": "x", "conversation": [HumanMessage("x")], "task_state": {}}
+    assert len(drive(node, state, [DONE]).asks[0].tools) == 80
+    assert len(drive(node, {**state, "shown": ["get_song"]}, [DONE]).asks[0].tools) == 2
