@@ -82,6 +82,19 @@ def test_tools_outside_the_scenarios_folder_are_read_only_where_that_is_allowed(
     assert Scenario.load(folder / "case.yaml", allow_outside=True).toolkit().names == ("put",)
 
 
+def test_contracts_come_from_files_beside_the_scenario_or_inline(tmp_path):
+    (tmp_path / "api.json").write_text(json.dumps(OPENAPI))
+    (tmp_path / "more.yaml").write_text("contracts: {put: {returns: 1}}")
+    for contracts in ("more.yaml", ["more.yaml"], {"contracts": {"put": {"returns": 1}}}):
+        made = Scenario.from_dict(case(tools="api.json", contracts=contracts), folder=tmp_path)
+        assert made.tools["put"].contract.data == {"returns": 1}
+        assert made.tools_file is None  # a recorded run writes the tools with their contracts
+    for contracts, why in (("../x.yaml", "contracts: ../x.yaml leads out"), ("x.yaml", "contracts: no such file"),
+                           (5, "contracts: expected a path or an object, got int")):  # fmt: skip
+        with pytest.raises(ScenarioError, match=why):
+            Scenario.from_dict(case(tools="api.json", contracts=contracts), folder=tmp_path)
+
+
 def test_tools_inside_may_be_named_by_any_way_there(tmp_path):
     (tmp_path / "api.json").write_text(json.dumps(OPENAPI))
     (tmp_path / "tools").mkdir()

@@ -207,10 +207,11 @@ def _add_history(commands: Any) -> None:
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    choice = parser.add_argument_group("some of the tools (both as often as you like)")
+    choice = parser.add_argument_group("some of the tools, and more about them (as often as you like)")
     choice.add_argument("--only", metavar="GLOB", action="append", default=[], help="those of this name: 'issues_*'")
     choice.add_argument("--allow-remote", action="store_true", help="read https addresses, also where tools refer to")
     choice.add_argument("--tag", metavar="TAG", action="append", default=[], help="those with this tag")
+    choice.add_argument("--contracts", metavar="FILE", action="append", default=[], help="add contracts from this file")
 
 
 def _add_completion(commands: Any) -> None:

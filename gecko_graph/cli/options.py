@@ -36,11 +36,14 @@ def load_scenario(options: argparse.Namespace) -> Scenario:
         scenario = Scenario.load(options.file, allow_outside=options.allow_outside)
     else:
         scenario = _build_task_scenario(options)
+    scenario = replace(scenario, tools_file=None) if options.contracts else scenario
     return replace(scenario, tools=choose(scenario.tools, options), limits=apply_settings(scenario.limits, options.set))
 
 
 def choose(toolkit: Toolkit, options: argparse.Namespace) -> Toolkit:
-    """Return the tools that `--only` and `--tag` choose; all without them. Raises ToolkitError where none match."""
+    """Return the tools that `--only` and `--tag` choose, with the contracts of `--contracts`. Raises GeckoError."""
+    for file in options.contracts:
+        toolkit = toolkit.with_contracts(file)
     return toolkit.select(match=options.only, tags=options.tag) if options.only or options.tag else toolkit
 
 
@@ -95,7 +98,7 @@ def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
     """Raise GeckoError where two options do not go together, or one is incomplete."""
     check_model_options(options)
     inputs = [("FILE", options.file), ("--tools", options.tools), ("--state", options.state)]
-    inputs.append(("the scenario's tools", scenario.tools_file))
+    inputs += [("the scenario's tools", scenario.tools_file), *(("--contracts", file) for file in options.contracts)]
     written = [(f"--{name}", getattr(options, name)) for name in ("save", "json", "html", "log", "out")]
     check_files(inputs, written)
     if options.resume and not options.save:

@@ -46,7 +46,8 @@ def tools(options: argparse.Namespace) -> int:
 def convert(options: argparse.Namespace) -> int:
     """Write tools as an OpenAPI document; with a model, complete them first."""
     check_model_options(options)
-    check_files([("IN", options.source)], [("-o", options.output)])
+    inputs = [("IN", options.source), *(("--contracts", file) for file in options.contracts)]
+    check_files(inputs, [("-o", options.output)])
     check_target("-o", options.output)
     toolkit, failures = choose(read_toolkit(options.source, allow_remote=options.allow_remote), options), list[str]()
     if options.model:

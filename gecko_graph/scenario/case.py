@@ -4,6 +4,7 @@
 version: 1
 name: file-the-report
 tools: files.openapi.yaml         # beside the scenario; or an OpenAPI document, or a list of function dicts, inline
+contracts: more.yaml              # optional: contracts of these tools, or a list of such files
 state: {cwd: [documents]}
 turns:
   - user: Make a folder temp.
@@ -41,7 +42,7 @@ from ..toolkit import Toolkit
 from ..world import check_setup
 from .format import read_scenario
 from .references import fill
-from .tools import toolkit_of
+from .tools import add_contracts, toolkit_of
 
 
 def check_state(tools: Toolkit, state: JsonObject, *, where: str) -> None:
@@ -121,7 +122,7 @@ class Scenario:
         Args:
             data: The content of a scenario's file.
             where: Its name in messages.
-            folder: The folder that a path in `tools` is relative to.
+            folder: The folder that a path in `tools` or `contracts` is relative to.
             allow_outside: Also accept a path that leads out of the folder.
 
         Raises:
@@ -131,6 +132,9 @@ class Scenario:
         entry = read_scenario(data, where=where)
         tools = toolkit_of(entry.tools, folder=Path(folder), where=where, allow_outside=allow_outside)
         file = Path(folder) / entry.tools if isinstance(entry.tools, str) else None
+        if entry.contracts is not None:
+            tools = add_contracts(tools, entry.contracts, folder=Path(folder), where=where, allow_outside=allow_outside)
+            file = None
         if entry.state_schema is not None:
             schema = check_schema(entry.state_schema, where=f"{where}: state_schema")
             tools, file = tools.with_contracts({"state": schema}), None

@@ -63,6 +63,7 @@ class ScenarioEntry(_Part):
     version: int
     name: str = Field(pattern=r"\S")
     tools: Any
+    contracts: Any = None
     state: JsonObject = Field(default_factory=dict)
     state_schema: JsonObject | None = None
     turns: list[TurnEntry] = Field(min_length=1)

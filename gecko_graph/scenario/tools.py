@@ -54,23 +54,47 @@ def toolkit_of(tools: Any, *, folder: Path, where: str, allow_outside: bool = Fa
     if isinstance(tools, list) and any(isinstance(entry, str) for entry in tools):
         raise ScenarioError(f"{where}: tools: expected one path, not a list of paths")
     if isinstance(tools, str):
-        if "://" in tools:
-            raise ScenarioError(
-                f"{where}: tools: {tools} is an address: save it beside the scenario, and give the file's path"
-            )
-        file = folder / tools
-        if not allow_outside and (Path(tools).is_absolute() or not _is_inside(file, folder)):
-            raise ScenarioError(
-                f"{where}: tools: {tools} leads out of the scenario's folder; to read it: --allow-outside, in "
-                "Python allow_outside=True"
-            )
-        if not file.is_file():
-            raise ScenarioError(f"{where}: tools: no such file: {file} (a path is relative to the scenario's folder)")
-        return read_toolkit(file)
+        return read_toolkit(_find_file(tools, "tools", folder=folder, where=where, allow_outside=allow_outside))
     try:
         return Toolkit.from_openapi(tools) if isinstance(tools, dict) else Toolkit.from_tools(tools)
     except ToolkitError as error:
         raise ToolkitError(f"{where}: tools: {error}") from None
+
+
+def add_contracts(
+    toolkit: Toolkit, contracts: Any, *, folder: Path, where: str, allow_outside: bool = False
+) -> Toolkit:
+    """Add a scenario's contracts: a path as that of its tools, the content of such a file, or a list of both.
+
+    Raises:
+        ScenarioError: There is no such file, or it is outside the folder and `allow_outside` is False.
+        ToolkitError: They cannot be read, or name a tool that the toolkit does not have.
+        ContractError: A contract is wrong.
+    """
+    for one in contracts if isinstance(contracts, list) else [contracts]:
+        if not isinstance(one, str | dict):
+            raise ScenarioError(f"{where}: contracts: expected a path or an object, got {type(one).__name__}")
+        if isinstance(one, str):
+            one = _find_file(one, "contracts", folder=folder, where=where, allow_outside=allow_outside)
+        toolkit = toolkit.with_contracts(one)
+    return toolkit
+
+
+def _find_file(name: str, key: str, *, folder: Path, where: str, allow_outside: bool) -> Path:
+    """Return the file that a scenario names. Raises ScenarioError."""
+    if "://" in name:
+        raise ScenarioError(
+            f"{where}: {key}: {name} is an address: save it beside the scenario, and give the file's path"
+        )
+    file = folder / name
+    if not allow_outside and (Path(name).is_absolute() or not _is_inside(file, folder)):
+        raise ScenarioError(
+            f"{where}: {key}: {name} leads out of the scenario's folder; to read it: --allow-outside, in "
+            "Python allow_outside=True"
+        )
+    if not file.is_file():
+        raise ScenarioError(f"{where}: {key}: no such file: {file} (a path is relative to the scenario's folder)")
+    return file
 
 
 def _is_inside(file: Path, folder: Path) -> bool:

@@ -77,3 +77,26 @@ def test_a_run_with_few_tools_does_not_warn(run, server, tmp_path):
     )
     assert code in (0, 1)
     assert "warning" not in out
+
+
+LOUD = """
+contracts:
+  repos_1: {requires: [{check: false, error: not today}]}
+"""
+
+
+def test_contracts_come_from_a_file_beside_the_tools(run, large, tmp_path):
+    file = tmp_path / "loud.yaml"
+    file.write_text(LOUD)
+    assert run("convert", large, "-o", tmp_path / "out.json", "--only", "repos_1", "--contracts", file)[0] == 0
+    (item,) = json.loads((tmp_path / "out.json").read_text())["paths"].values()
+    assert item["get"]["x-contract"] == {"requires": [{"check": False, "error": "not today"}]}
+    _, out, _ = run("tools", large, "--only", "repos_1", "--contracts", file)
+    assert "contract" in out.splitlines()[1]
+
+
+def test_contracts_of_unknown_tools_are_a_mistake(run, large, tmp_path):
+    file = tmp_path / "loud.yaml"
+    file.write_text(LOUD.replace("repos_1", "repo_1"))
+    assert "loud.yaml: contract: unknown tool 'repo_1'" in mistake(run("tools", large, "--contracts", file))
+    assert "is the same file as --contracts" in mistake(run("convert", large, "--contracts", file, "-o", file))
