@@ -8,13 +8,12 @@ the real call. Each task writes what became of its own call, and the next hook b
 from __future__ import annotations
 
 import operator
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import takewhile
-from threading import Lock
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
@@ -22,7 +21,6 @@ from langchain.agents.middleware.types import (
     PrivateStateAttr,
 )
 from langchain_core.messages import ToolCall, ToolMessage
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
@@ -35,15 +33,14 @@ from ..execution.preview import describe_calls, predict
 from ..execution.records import ExecutedCall
 from ..models.factory import ModelLike
 from ..models.usage import add_usage
-from ..models.work import Done, Work, aperform, perform
 from ..simulation.rung import Rung
 from ..state import VERSION, Call, JsonObject, Role, Step, Usage
 from ..task_state.difference import json_equal
 from ..task_state.digest import check_json
 from ..toolkit import Toolkit
-from ..waiting import WaitingLine
 from ..world import World, check_setup
 from .driving import AT_ONCE, AWAITED, Driver, finish
+from .live import Live, LiveWorlds
 from .messages import (
     add_marks,
     answer_as_decided,
@@ -60,8 +57,6 @@ from .pending import build_preview, set_id
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard", "off"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
 
-MOST_LIVE = 256
-"""Messages whose real calls are under way in this process, over all threads."""
 VIOLATED = "{name} was carried out, but its result is not what it must be: {why}\nIts result: {result}"
 
 
@@ -83,16 +78,6 @@ class GeckoState(TypedDict, total=False):
     """The last message's calls, what was simulated of each, and which were approved."""
     gecko_done: Annotated[JsonObject, PrivateStateAttr, merge_done]
     """What became of its calls, until it is booked."""
-
-
-class _Live(NamedTuple):
-    """The world on which the real calls of one message are booked, as they end."""
-
-    world: World
-    first: int
-    line: WaitingLine
-    snapshot: JsonObject
-    """Kept so that no other one gets its id."""
 
 
 class GeckoMiddleware(AgentMiddleware):
@@ -146,8 +131,7 @@ class GeckoMiddleware(AgentMiddleware):
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
         self._policy = ReviewPolicy.load(review, self._real)
-        self._live: OrderedDict[Any, _Live] = OrderedDict()
-        self._mutex = Lock()
+        self._live = LiveWorlds()
 
     @property
     def mode(self) -> Mode:
@@ -247,10 +231,13 @@ class GeckoMiddleware(AgentMiddleware):
         request, refused = self._admit(request)
         if refused is not None:
             return refused
-        live, call = await self._find_live(request, driver), self._call_of(request)
-        # a call that changes something waits for the others of its message: its precondition is about what they leave
-        is_serial = self._mode in GATED and not self._toolkit[call["name"]].reads
-        async with driver.turn(live.line if is_serial else None):
+        live = await self._live.find(request, partial(self._fork, request.state), driver)
+        call = self._call_of(request)
+        async with (
+            live.turn(call["id"], self._find_earlier(request), driver)
+            if self._is_serial(call["name"])
+            else nullcontext()
+        ):
             if self._mode in GATED and (rejection := live.world.check(call)):
                 return refuse(call, rejection)
             result = await driver.do(handler, handler, request)
@@ -311,33 +298,25 @@ class GeckoMiddleware(AgentMiddleware):
         made = {**request.tool_call, "name": tool.name, "args": approved["args"]}
         return request.override(tool_call=made, tool=tool), None
 
-    async def _find_live(self, request: Any, driver: Driver) -> _Live:
-        """Return the world of this message's real calls; its calls run in tasks of their own, which share it.
+    def _find_earlier(self, request: Any) -> set[str | None]:
+        """Return the calls before this one in its message that wait for each other and may be made."""
+        own, approved = request.tool_call["id"], (request.state.get("gecko_batch") or {}).get("approved", {})
+        calls = takewhile(lambda call: call["id"] != own, _find_calls(request.state))
+        ours = [call for call in calls if call["name"] not in self._untouched]
+        made = [call for call in ours if self._mode != "preview" or call["id"] in approved]
+        return {call["id"] for call in made if self._is_serial(self._toolkit.resolve(call["name"]))}
 
-        Known by thread and message, so that it lives through an interrupt; without a thread by the snapshot itself.
-        In a process that goes on with a message, it begins with the calls that another one has made of it.
-        """
-        snapshot, known = request.state["gecko"], (request.runtime.config or {}).get("configurable", {})
-        thread, message = known.get("thread_id"), find_pending(request.state["messages"])[0]
-        key: Any = (thread, message) if thread and message else id(snapshot)
-        first, live = len(snapshot["log"]), self._live.get(key)
-        if live is None or live.first != first:
-            made = await _read_made(known, driver)
-            with self._mutex:
-                live = self._live.get(key)
-                if live is None or live.first != first:
-                    live = self._live[key] = _Live(self._fork(request.state), first, WaitingLine(), snapshot)
-                    live.world.replay(made)
-                while len(self._live) > MOST_LIVE:
-                    self._live.popitem(last=False)
-        return live
+    def _is_serial(self, name: str) -> bool:
+        """Return whether a call waits for others of its message: its precondition is about what they leave."""
+        tool = self._toolkit.get(name)
+        return self._mode in GATED and tool is not None and not tool.reads
 
     def _predicted(self, request: Any) -> Any:
         """Return what was simulated of a real call, in `shadow`."""
         step = _rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
         return predict(step) if step else None
 
-    def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: _Live) -> Any:
+    def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: Live) -> Any:
         """Return the real result with its marks, and the update that books it."""
         records = _number(live.world.records(live.first), live.first)
         record = next(each for each in records if each["step"]["call"]["id"] == entry["call"]["id"])
@@ -369,22 +348,6 @@ def _as_edited(call: ToolCall, state: Any) -> Any:
 def _find_calls(state: Any) -> list[Any]:
     """Return the last message's calls that are unanswered, as a person has edited them."""
     return [_as_edited(call, state) for call in find_pending(state["messages"])[1]]
-
-
-async def _read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject]:
-    """Return the message's calls that a run before has made: its other tasks' writes, which no state shows yet."""
-    saver, namespace = known.get("__pregel_checkpointer"), str(known.get("checkpoint_ns", "")).rpartition("|")[0]
-    own = (known.get("checkpoint_map") or {}).get(namespace)
-    if not isinstance(saver, BaseCheckpointSaver) or not own:
-        return []
-    config = {"thread_id": known["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": own}
-    work = Work(function=saver.get_tuple, args=({"configurable": config},))
-    done: Done = await driver.do(perform, aperform, work)
-    if done.failure:
-        raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")
-    writes = done.value.pending_writes if done.value else None
-    made = [record for _, key, value in writes or () if key == "gecko_done" for record in (value or {}).values()]
-    return sorted(made, key=lambda record: int(record["at"]))
 
 
 def _rehearsed(state: Any, call: ToolCall) -> Step | None:

@@ -19,11 +19,9 @@ class Driver(NamedTuple):
         return await afunction(*args) if self.is_async else function(*args)
 
     @asynccontextmanager
-    async def turn(self, line: WaitingLine | None) -> AsyncIterator[None]:
-        """Hold the turn in a waiting line, if there is one."""
-        if line is None:
-            yield
-        elif self.is_async:
+    async def turn(self, line: WaitingLine) -> AsyncIterator[None]:
+        """Hold the turn in a waiting line."""
+        if self.is_async:
             async with line.aturn():
                 yield
         else:

@@ -1,0 +1,102 @@
+"""The worlds on which the real calls of a message are booked: they run in tasks of their own, which share one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import asynccontextmanager
+from threading import Lock
+from typing import Any, NamedTuple
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from ..errors import GeckoError
+from ..models.work import Done, Work, aperform, perform
+from ..state import JsonObject
+from ..waiting import WaitingLine
+from ..world import World
+from .driving import Driver
+from .messages import find_pending
+
+MOST_LIVE = 256
+"""Messages whose real calls are under way in this process, over all threads."""
+PATIENCE_S = 0.25
+"""How long a call waits for one before it in the message that may never come: another middleware may hold it back."""
+POLL_S = 0.001
+
+
+class Live(NamedTuple):
+    """The world of one message's real calls, as they end."""
+
+    world: World
+    first: int
+    """Number of the message's first call in the world's log."""
+    begun: set[str | None]
+    """Ids of its calls that have had their turn."""
+    line: WaitingLine
+    snapshot: JsonObject
+    """Kept so that no other one gets its id."""
+
+    @asynccontextmanager
+    async def turn(self, own: str | None, earlier: set[str | None], driver: Driver) -> Any:
+        """Hold the turn, behind the calls before this one in the message: tasks come in any order."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not earlier <= self.begun and time.monotonic() < deadline:
+            await driver.do(time.sleep, asyncio.sleep, POLL_S)
+        async with driver.turn(self.line):
+            self.begun.add(own)
+            yield
+
+
+class LiveWorlds:
+    """The live worlds of a process: by thread and message, so that they live through an interrupt."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Any, Live] = OrderedDict()
+        self._mutex = Lock()
+
+    async def find(self, request: Any, fork: Callable[[], World], driver: Driver) -> Live:
+        """Return the message's world; without a thread it is known by the snapshot itself.
+
+        In a process that goes on with a message, it begins with the calls that another one has made of it.
+
+        Args:
+            request: The tool call's request.
+            fork: Returns a world at the request's snapshot.
+            driver: Sync or async.
+
+        Raises:
+            GeckoError: The calls that were made cannot be read.
+        """
+        snapshot, known = request.state["gecko"], (request.runtime.config or {}).get("configurable", {})
+        thread, message = known.get("thread_id"), find_pending(request.state["messages"])[0]
+        key: Any = (thread, message) if thread and message else id(snapshot)
+        first, live = len(snapshot["log"]), self._known.get(key)
+        if live is None or live.first != first:
+            made = await read_made(known, driver)
+            with self._mutex:
+                live = self._known.get(key)
+                if live is None or live.first != first:
+                    begun = {record["step"]["call"]["id"] for record in made}
+                    live = self._known[key] = Live(fork(), first, begun, WaitingLine(), snapshot)
+                    live.world.replay(made)
+                while len(self._known) > MOST_LIVE:
+                    self._known.popitem(last=False)
+        return live
+
+
+async def read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject]:
+    """Return the message's calls that a run before has made: its other tasks' writes, which no state shows yet."""
+    saver, namespace = known.get("__pregel_checkpointer"), str(known.get("checkpoint_ns", "")).rpartition("|")[0]
+    own = (known.get("checkpoint_map") or {}).get(namespace)
+    if not isinstance(saver, BaseCheckpointSaver) or not own:
+        return []
+    config = {"thread_id": known["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": own}
+    done: Done = await driver.do(perform, aperform, Work(function=saver.get_tuple, args=({"configurable": config},)))
+    if done.failure:
+        raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")
+    writes = done.value.pending_writes if done.value else None
+    made = [record for _, key, value in writes or () if key == "gecko_done" for record in (value or {}).values()]
+    return sorted(made, key=lambda record: int(record["at"]))
