@@ -126,7 +126,8 @@ class Real:
         self.start = start
         self.classes = Classes([start.kind], {start.kind: start.config})
         self.state = self.classes.initial_state
-        self._hidden: Mapping[str, JsonObject] = {}
+        runtime: Any = self.state[RUNTIME]
+        self._hidden: Mapping[str, JsonObject] = {name: part.get("private", {}) for name, part in runtime.items()}
 
     def step(self, step: Step) -> JsonObject:
         """Answer a call on both sides; the state is the real one afterwards.

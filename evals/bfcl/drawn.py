@@ -41,7 +41,10 @@ DRAWN: Mapping[str, Sequence[Drawn]] = {
     ),
     "fund_account": (Drawn("state/TradingBot/transaction_history/-/timestamp", _MOMENT),),
     "withdraw_funds": (Drawn("state/TradingBot/transaction_history/-/timestamp", _MOMENT),),
-    "authenticate_travel": (Drawn("result/access_token", r'"[1-9]\d{5}"'),),
+    "authenticate_travel": (
+        Drawn("result/access_token", r'"[1-9]\d{5}"'),
+        Drawn("state/TravelAPI/access_token", r'"[1-9]\d{5}"'),
+    ),
     "register_credit_card": (
         Drawn("result/card_id", r'"[1-9]\d{11}"'),
         Drawn("state/TravelAPI/credit_card_list/*/balance", r"[1-9]\d{4}"),
@@ -49,6 +52,7 @@ DRAWN: Mapping[str, Sequence[Drawn]] = {
     "book_flight": (
         Drawn("result/booking_id", r'"[1-9]\d{6}"'),
         Drawn("result/transaction_id", r'"[1-9]\d{7}"'),
+        Drawn("result/error", r'"Invalid travel class.*"'),  # a set, in an order that differs from process to process
     ),
     "purchase_insurance": (Drawn("result/insurance_id", r'"[1-9]\d{8}"'),),
     "get_outside_temperature_from_google": (Drawn("result/outsideTemperature", (-10.0, 40.0)),),
@@ -64,13 +68,18 @@ def placeholders(tool: str, result: Json, state: Json, before: Json) -> Json:
     """Return `{result, state}` with the same words in the place of values that a call has drawn.
 
     A value counts as drawn where it stands in one of the tool's places, was not there before, and has the shape. The
-    same value elsewhere is replaced too where it is new, so that a result must name what the state holds.
+    same value elsewhere is replaced too where it is new, so that a result must name what the state holds. What an
+    earlier place has drawn may by chance be what was there before.
     """
-    whole, old = {"result": result, "state": state}, {"result": None, "state": before}
+    whole: Json = {"result": result, "state": state}
+    old: Json = {"result": None, "state": before}
     words: dict[str, str] = {}
     for number, values in enumerate(drawn_values(tool, result, state, before).values()):
         for value in values:
             words.setdefault(json.dumps(value), f"<drawn {number}>")
+    for place in (tuple(one.place.split("/")) for one in DRAWN.get(tool, ())):
+        if any(json.dumps(value) in words for value, _ in _at(whole, old, place)):
+            old = _without(old, place)
     return _unordered(_replaced(whole, old, words) if words else whole)
 
 
@@ -122,6 +131,13 @@ def _unordered(whole: Any) -> Json:
         for name, part in whole["state"].items()
     }
     return {**whole, "state": state}
+
+
+def _without(old: Json, place: Place) -> Json:
+    """Return a state with nothing at a place; a place with `*` or `-` stays as it is."""
+    if isinstance(old, dict) and place[0] in old:
+        return {**old, place[0]: _without(old[place[0]], place[1:]) if place[1:] else None}
+    return old
 
 
 def _at(value: Json, old: Json, place: Place) -> Iterator[tuple[Json, Json]]:

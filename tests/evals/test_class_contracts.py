@@ -1,38 +1,91 @@
-"""The contracts of BFCL's ticket, trading, car and travel tools."""
+"""The contracts of BFCL's ticket, trading, car and travel tools, on recorded calls; wrong ones are found."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from evals import bfcl
+from evals.bfcl.contracted import FOLDER, class_toolkit
+from evals.bfcl.differential import Real, Start
+from evals.bfcl.fidelity import compared, is_kept_out, recorded_calls, simulated
+from evals.suites.fidelity import FILES
 from gecko_graph import Toolkit, World
+from gecko_graph.documents import read_document
 
-FOLDER = Path(bfcl.__file__).parent / "contracts"
 CLASSES = ("TicketAPI", "TradingBot", "TravelAPI", "VehicleControlAPI")
+CALLS, OF_TOOL = 300, 60
+
+
+@pytest.fixture(scope="module")
+def tasks(read_jsonl):
+    """The recorded tasks that contracts are written with."""
+    return [row for file in FILES for row in read_jsonl(file) if not is_kept_out(row["id"])]
 
 
 @pytest.fixture
-def toolkit(official):
-    from evals.bfcl.tasks import documents
+def replay(official, tasks):
+    """Return the differing ones among some hundred recorded calls of a class, or of one tool, and how many they are."""
 
-    def of(name: str) -> Toolkit:
-        return Toolkit.from_tools(documents(name).values()).with_contracts(FOLDER / f"{name}.yaml", at=name)
+    def go(name: str, toolkit: Toolkit, tool: str = ""):
+        differing, count = [], 0
+        most = OF_TOOL if tool else CALLS
+        for task in (task for task in tasks if name in task["classes"] and count < most):
+            hidden = {}
+            for one in recorded_calls(task):
+                if one.kind == name:
+                    got = simulated(toolkit, one, hidden)
+                    hidden = got.hidden
+                    if tool in ("", one.name):
+                        count += 1
+                        differing += [found] if (found := compared(one, got)["difference"]) else []
+        return differing, count
 
-    return of
+    return go
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_every_tool_has_a_contract_that_loads(toolkit, name):
-    tools = toolkit(name)
+def test_every_tool_has_a_contract_that_loads(official, name):
+    tools = class_toolkit(name)
     assert [tool.name for tool in tools if tool.contract is None] == []
     assert tools.state_keys == {name}
 
 
-def test_a_day_with_the_ticket_queue(toolkit):
+@pytest.mark.parametrize(("name", "least"), [("TicketAPI", 100), *((name, CALLS) for name in CLASSES[1:])])
+def test_recorded_calls_come_to_the_same(replay, name, least):
+    differing, count = replay(name, class_toolkit(name))
+    assert differing == []
+    assert count >= least
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "part", "value"),
+    [
+        ("TicketAPI", "create_ticket", "requires", []),
+        ("TicketAPI", "resolve_ticket", "effects", []),
+        ("TradingBot", "place_order", "requires", []),
+        ("TradingBot", "cancel_order", "returns", {"order_id": "{{ args.order_id }}", "status": "Canceled"}),
+        ("TravelAPI", "book_flight", "effects", []),
+        ("TravelAPI", "cancel_booking", "requires", [{"check": "record is defined", "error": "not found"}]),
+        ("VehicleControlAPI", "pressBrakePedal", "effects", []),
+        ("VehicleControlAPI", "fillFuelTank", "requires", []),
+    ],
+)
+def test_a_wrong_contract_is_found(replay, name, tool, part, value):
+    document = read_document(FOLDER / f"{name}.yaml")
+    document["contracts"][tool][part] = value
+    differing, count = replay(name, class_toolkit(name).with_contracts(document, at=name), tool)
+    assert differing
+    assert len(differing) < count or part != "requires", "what does not depend on the mistake is still the same"
+
+
+def test_private_attributes_of_a_configuration_are_where_a_random_sequence_begins(official):
+    config = {"parkingBrakeForce": 15.3, "slopeAngle": 10.0}
+    real = Real(Start("VehicleControlAPI", "t", config))
+    assert real.step(("displayCarStatus", {"option": "parkingBrake"}))["same"]
+
+
+def test_a_day_with_the_ticket_queue(official):
     start = {"TicketAPI": {"ticket_queue": [], "ticket_counter": 7, "current_user": None}}
-    world = World(toolkit("TicketAPI"), state=start)
+    world = World(class_toolkit("TicketAPI"), state=start)
     calls = [
         ("create_ticket", {"title": "a"}),
         ("ticket_login", {"username": "ada", "password": "x"}),

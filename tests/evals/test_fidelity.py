@@ -176,6 +176,17 @@ def test_only_the_tool_that_draws_has_placeholders():
     assert one != other
 
 
+def test_a_draw_may_by_chance_be_what_was_there():
+    def after(token):
+        return {"access_token": token}, {"TravelAPI": {"access_token": token, "card": "123456"}}
+
+    before = {"TravelAPI": {"access_token": "123456", "card": "123456"}}
+    real, ours = (placeholders("authenticate_travel", *after(token), before) for token in ("123456", "654321"))
+    assert real == ours
+    kept = {"TravelAPI": {"access_token": "123456", "card": "123456"}}
+    assert placeholders("authenticate_travel", {"access_token": "654321"}, kept, before) != ours
+
+
 def test_recorded_calls_come_to_the_same(run, shared_data, capsys):
     with_package()
     code = run(Fidelity, "--class", "GorillaFileSystem", "--limit", "150")
