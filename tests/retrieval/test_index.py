@@ -227,7 +227,7 @@ def test_without_the_extra(monkeypatch):
 
 def test_the_core_imports_neither_bm25s_nor_numpy_for_it():
     code = (
-        "import sys; sys.modules['bm25s'] = None\n"
+        "import sys; sys.modules['bm25s'] = sys.modules['numpy'] = None\n"
         "import gecko_graph\n[getattr(gecko_graph, name) for name in gecko_graph.__all__]\n"
         "import gecko_graph.retrieval\nassert not gecko_graph.retrieval.is_installed()\n"
     )
