@@ -38,9 +38,8 @@ def select_tools(
         for pattern in wanted:
             if not isinstance(pattern, str):
                 raise ToolkitError(f"select: {kind}: expected text, got {type(pattern).__name__}")
-            found = (
-                {value for value in known if matches(value, pattern)} if _is_wild(pattern) else {pattern} & known.keys()
-            )
+            wild = {*"*?["} & {*pattern}  # others are looked up: there may be thousands
+            found = {each for each in known if matches(each, pattern)} if wild else {pattern} & known.keys()
             if not found:
                 raise ToolkitError(_no_match(kind, pattern, list(known), broken))
             hit |= found
@@ -63,11 +62,6 @@ def _no_match(kind: str, pattern: str, known: list[str], broken: Iterable[Proble
 
 def _paths_of(tool: ToolSpec) -> list[str]:
     return [tool.binding.path] if tool.binding is not None else []
-
-
-def _is_wild(pattern: str) -> bool:
-    """Return whether a pattern may match another text than itself; of the others very many are looked up at once."""
-    return not {*"*?["}.isdisjoint(pattern)
 
 
 def _matches(value: str, pattern: str) -> bool:
