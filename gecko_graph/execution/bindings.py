@@ -185,18 +185,19 @@ def _classify(
     ]
     for binding in bindings if part else ():
         binding["part"] = part
-    named = [*place[-1:], *(each for source in sources for each in source.place[-1:])] if not part else sources[0].place
+    names = [*place[-1:], *(each for source in sources for each in source.place[-1:])] if not part else sources[0].place
+    is_named = any(is_identifier(str(name)) for name in names)
     bindable = (
         is_exact
         and not any(isinstance(source.value, float) for source in sources)
-        and _is_specific(value)
-        and (not _is_amount(value) or any(map(is_identifier, map(str, named))))
+        and (_is_specific(value) or (is_named and isinstance(value, str) and len(value) >= SHORTEST))
+        and (not _is_amount(value) or is_named)
     )
     if bindable and len(bindings) == 1 and is_bindable(value, bindings[0]["path"]):
         found.bindings.append(bindings[0])
     elif bindable or is_made_up:
         found.ambiguous.append({"argument": argument, "sources": bindings})
-    elif _is_specific(value, 1 if any(map(is_identifier, map(str, named))) else 2):
+    elif is_named or _is_specific(value, 2):
         found.expects.extend(bindings)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..generator.naming import is_identifier
 from ..schemas.complaints import find_faults
 from ..schemas.findings import path_tokens
 from ..spellings import atoms_of, whole_form
@@ -27,7 +28,11 @@ def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[
     known = {whole_form(str(value)) for _, value in places(call["args"]) if not isinstance(value, dict | list)}
     found: dict[str, Json] = {}
     for path, old, new in _differing(predicted, real):
-        if (path in made_up or _is_specific(old)) and type(old) is type(new) and whole_form(str(old)) not in known:
+        if (
+            (path in made_up or _is_specific(old, path))
+            and type(old) is type(new)
+            and whole_form(str(old)) not in known
+        ):
             found[path] = new
     return found
 
@@ -55,20 +60,20 @@ def find_drift(
         if path not in real:
             found.append({"kind": "value", "path": path, "predicted": old, "real": new})
             if outcome["status"] == "ok":
-                found += booked_places(outcome["patch"] or [], path_tokens(path)[-1:], old, new)
+                found += booked_places(outcome["patch"] or [], path, old, new)
     return found[:MOST_DRIFTS]
 
 
-def booked_places(patch: Patch, name: Sequence[str | int], old: Json, new: Json) -> Iterator[Drift]:
+def booked_places(patch: Patch, at: str, old: Json, new: Json) -> Iterator[Drift]:
     """Yield the places of the state at which a change has a predicted value that the real result contradicts."""
     for operation in patch:
         where = tokens(operation["path"])
-        if isinstance(old, str) and old in where and _is_specific(old):  # a key that was made up
+        if isinstance(old, str) and old in where and _is_specific(old, at):  # a key that was made up
             yield {"kind": "state", "path": pointer(where[: where.index(old) + 1]), "predicted": old, "real": new}
             continue
         for path, value in places(operation.get("value")):
             place = [*where, *path_tokens(path)]
-            if place[-1:] == [*name] and new is not None and type(value) is type(old) and value == old:
+            if place[-1:] == path_tokens(at)[-1:] and new is not None and type(value) is type(old) and value == old:
                 yield {"kind": "state", "path": pointer(place), "predicted": old, "real": new}
 
 
@@ -112,9 +117,10 @@ def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[s
             yield path, one, other
 
 
-def _is_specific(value: Json) -> bool:
-    """Return whether a value can be told from others by equality, and is not a plain word."""
-    return is_bindable(value, "") and any(atom.is_specific for atom in atoms_of(value))
+def _is_specific(value: Json, path: str = "$") -> bool:
+    """Return whether a value can be told from others by equality: no plain word, or an identifier by its name."""
+    is_named = any(is_identifier(str(token)) for token in path_tokens(path)[-1:])
+    return is_bindable(value, "") and (is_named or any(atom.is_specific for atom in atoms_of(value)))
 
 
 def _same(one: Json, other: Json) -> bool:

@@ -57,6 +57,7 @@ def test_an_identifier_that_a_simulated_write_made_up_is_bound(rung):
         ({"id": 7781}, {"order": 7781}),
         ({"id": 7781}, {"order": "7781"}),
         ({"ref": "A-100-b"}, {"refs": ["x", "A-100-b"]}),
+        ({"id": "tulip"}, {"order_id": "tulip"}),  # a plain word, but an identifier by its name
         ({"odd key": {"$": "A-100-b"}}, {"a.b": {"[0]": "A-100-b"}}),
     ],
 )
@@ -86,6 +87,7 @@ def test_booleans_plain_words_and_single_digits_rest_on_nothing(result, args):
         ({"total": "$1,250.00"}, {"amount": "$1,250.00"}),
         ({"id": 7}, {"id": 7}),
         ({"id": "A-7"}, {"id": "A-7"}),
+        ({"id": "abc"}, {"id": "abc"}),
     ],
 )
 def test_amounts_and_short_values_are_never_bound_but_must_be_as_predicted(result, args):
@@ -270,7 +272,11 @@ def test_no_binding_changes_what_something_real_holds(steps, in_state):
     last, simulated = steps[-1]["call"], {each["call"]["id"]: each["outcome"]["result"] for each in steps}
     other = {id_: _changed(result) for id_, result in simulated.items()}
     held = [each for _, each in scalars(last["args"])]
-    where = {"state": {"held": held}} if in_state else {"task": " ".join(map(json.dumps, held))}
+    where = (
+        {"state": {"held": held}}
+        if in_state
+        else {"task": " ".join(each if isinstance(each, str) else json.dumps(each) for each in held)}
+    )
     call, _ = resolve(planned(last["args"], found(steps, **where)), other, simulated)
     assert call["args"] == last["args"]
 

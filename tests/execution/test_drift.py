@@ -34,6 +34,10 @@ def test_identifiers_and_times_that_a_prediction_made_up_are_no_drift():
     assert drift_of(PREDICTED, REAL) == []
 
 
+def test_a_word_is_made_up_where_its_name_says_that_it_is_an_identifier():
+    assert real_values(CALL, {"id": "tulip", "colour": "blue"}, {"id": "rose", "colour": "grey"}) == {"$.id": "rose"}
+
+
 def test_the_predicted_change_gets_the_real_values_as_keys_and_as_values():
     patch = [
         {"op": "add", "path": "/orders/ord_5000", "value": {"id": "ord_5000", "made": ["2026-01-01T10:00:00Z", "pen"]}},
