@@ -35,6 +35,8 @@ Role = Literal[
     "converter",
     "reasoner",
     "reranker",
+    "user",
+    "auditor",
 ]
 
 ROLES: tuple[Role, ...] = get_args(Role)

@@ -184,6 +184,11 @@ class World:
         return self._toolkit.check(call, now["task_state"], unclear=unclear, calls=answered_calls(now["steps"]))
 
     @property
+    def has_models(self) -> bool:
+        """Return whether a model may be asked for an answer."""
+        return any(map(self._models.has, ("validator", "simulator", "state_updater")))
+
+    @property
     def toolkit(self) -> Toolkit:
         """The tools that can be called."""
         return self._toolkit
@@ -208,6 +213,15 @@ class World:
         other = copy(self)
         other._line, other._usage = WaitingLine(), {}
         other._go_to(self._now)
+        return other
+
+    def begin(self, state: JsonObject) -> World:
+        """Return another world with this one's tools, models and knobs, that begins in a state; raises as a new one."""
+        check_json(state, what="state")
+        other = self.fork()
+        other._start = clone(state)
+        other._check_start()
+        other._go_to(Point.first(other._start))
         return other
 
     def undo(self) -> Step | None:

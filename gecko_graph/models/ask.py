@@ -61,16 +61,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class PlannerAsk:
-    """A question to the planner, answered with an AIMessage. `tools` are OpenAI function dicts."""
+    """A question that is answered with an AIMessage: the planner's, or another role's that sends messages.
+
+    `tools` are OpenAI function dicts.
+    """
 
     messages: list[BaseMessage]
     tools: list[JsonObject]
     where: Where
-
-    @property
-    def role(self) -> Role:
-        """Return the role, always the planner."""
-        return "planner"
+    role: Role = "planner"
 
 
 @dataclass(frozen=True, slots=True)

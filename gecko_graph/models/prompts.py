@@ -33,6 +33,8 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "converter": frozenset({"tool"}),
     "reasoner": frozenset({"task", "results"}),
     "reranker": frozenset({"need", "tools"}),
+    "user": frozenset({"goal"}),
+    "auditor": frozenset({"goal", "conversation"}),
 }
 """The variables that a prompt of a user's own may not leave out: without them the role cannot do its work."""
 

@@ -240,6 +240,14 @@ class Ranking(_Reply):
     tools: list[RankedTool]
 
 
+class AuditReply(_Reply):
+    """The auditor's reply: whether the simulated user, not the agent, was at fault (ToolSandbox, tables 2 and 3)."""
+
+    reason: str = ""
+    invented: bool
+    broke_instructions: bool
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -251,6 +259,8 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "converter": (ToolSchema,),
     "reasoner": (Reasoning,),
     "reranker": (Ranking,),
+    "user": (),
+    "auditor": (AuditReply,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 

@@ -1,0 +1,134 @@
+"""create_conversation: nodes, edges and the router, and nothing else.
+
+```
+START ── open_world ──┬── user ──┐
+                      │    ▲     ▼
+                      ├── agent ◄┴─► tools        whoever is addressed speaks next
+                      │    │
+                      └── score ── END            ended, or a limit is reached
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
+
+from .context import GeckoContext
+from .conversations.agent import factory_agent, model_agent
+from .conversations.agents import AgentLike, read_agent
+from .conversations.channels import ConversationInput, ConversationOutput, ConversationState
+from .conversations.messages import read_envelope
+from .conversations.opening import open_world
+from .conversations.score import score
+from .conversations.tools import tools as answer_calls
+from .conversations.user import user as write_line
+from .conversations.users import UserLike, read_user
+from .errors import GeckoError
+from .milestones.goal import Goal
+from .milestones.tables import find_names
+from .models.factory import ModelLike, Models
+from .models.node import Router, as_node, book_attempt
+from .scenario.case import Scenario
+from .state import Role
+from .toolkit import Toolkit
+from .world import World, check_setup
+
+Conversation: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
+
+TIMEOUT_S = 600.0
+
+
+def create_conversation(
+    agent: AgentLike,
+    toolkit: Toolkit | None = None,
+    *,
+    user: UserLike | None = None,
+    scenario: Scenario | None = None,
+    model: ModelLike | None = None,
+    models: Mapping[Role, ModelLike] | None = None,
+    checkpointer: Checkpointer = None,
+    context: GeckoContext | None = None,
+    base_url: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> Conversation:
+    """Create a conversation of a simulated user, an agent under test and simulated tools (ToolSandbox, section 2).
+
+    Args:
+        agent: A chat model or `"provider:name"`, the address of an OpenAI-compatible server, or a function from tools
+            to a Runnable from `{"messages"}`, such as `lambda tools: create_agent(model, tools)`.
+        toolkit: The tools; the scenario's where left out.
+        user: A script (texts and `{"say", "when", "end"}`), a chat model for the role, or all that a scenario's `user`
+            may say; the scenario's where left out.
+        scenario: The user, the state at the start, milestones and limits.
+        model: The model of the other roles: simulated tools, auditor; without it rules answer.
+        models: Models of single roles.
+        checkpointer: Keeps each message: a conversation can be opened, forked and edited before any of them.
+        context: Knobs of the world's answers; the scenario's limits where left out.
+        base_url: Address of an OpenAI-compatible server, for models given as text.
+        timeout_s: Seconds that an agent of a function's may take for a turn, and the tools for a message's calls.
+
+    Returns:
+        A graph from `{}` (or `{"messages", "task_state"}`) to `{"messages", "world", "score"}`.
+
+    Raises:
+        ToolkitError: There is no toolkit.
+        GeckoError: Agent or user cannot be used: without a goal, a script and a model.
+        ModelError: A model cannot be built.
+    """
+    spec, played_by = read_user(user, scenario.user if scenario else None)
+    tools = check_tools(toolkit, scenario)
+    knobs = check_setup(tools, context or (scenario.limits if scenario else None))
+    acts, given = read_agent(agent, base_url=base_url), {**(models or {})}
+    if played_by is not None:
+        given["user"] = played_by
+    roles = Models.bind(model, given, base_url=base_url)
+    if not spec.script and not roles.has("user"):
+        raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
+    goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), {})
+    world = World(tools, state=start, model=model, models=models, context=knobs)
+    tables = find_names(start, [each.table for one in (*goal.milestones, *goal.minefields) for each in one.constraints])
+    bound = Models.bind(None, {"planner": acts}) if isinstance(acts, BaseChatModel) else roles
+    node = partial(as_node, models=roles, default=knobs, book=book_attempt)
+    shared = {"most_silent": spec.max_failures}
+    builder = StateGraph(ConversationState, GeckoContext, input_schema=ConversationInput, output_schema=ConversationOutput)
+    builder.add_node("open_world", node(partial(open_world, world=world)))
+    builder.add_node("user", node(partial(write_line, spec=spec, prompts=roles.prompts)))
+    if isinstance(acts, BaseChatModel):
+        turn = partial(model_agent, tools=tools.as_openai(), **shared)
+        builder.add_node("agent", as_node(turn, models=bound, default=knobs))
+    else:
+        kept = bool(checkpointer)
+        turn = partial(factory_agent, factory=acts, world=world, timeout_s=timeout_s, checkpointed=kept, **shared)
+        builder.add_node("agent", node(turn))
+    builder.add_node("tools", node(partial(answer_calls, world=world, timeout_s=timeout_s)))
+    builder.add_node("score", node(partial(score, goal=goal, tables=tables, spec=spec)))
+    after = Router(partial(find_next, most=spec.max_messages))
+    builder.add_edge(START, "open_world")
+    for name in ("open_world", "user", "agent", "tools"):
+        builder.add_conditional_edges(name, after, ["user", "agent", "tools", "score"])
+    builder.add_edge("score", END)
+    return builder.compile(checkpointer=checkpointer, name="conversation")
+
+
+def check_tools(toolkit: Toolkit | None, scenario: Scenario | None) -> Toolkit:
+    """Return the toolkit, else the scenario's. Raises ToolkitError where there is none."""
+    found: Any = scenario.tools if toolkit is None and scenario else toolkit
+    check_setup(found, None)
+    tools: Toolkit = found
+    return tools
+
+
+def find_next(state: ConversationState, *, most: int) -> Literal["user", "agent", "tools", "score"]:
+    """Return the next node: whoever is addressed speaks next (ToolSandbox, section 2), until the end or the limit."""
+    messages = state.get("messages", [])
+    if state.get("end") or len(messages) >= most:
+        return "score"
+    recipient = read_envelope(messages[-1])["recipient"] if messages else "user"
+    return "agent" if recipient == "system" else recipient

@@ -1,0 +1,54 @@
+"""The calls of one message: where their order matters, the order in which most of them fail is what happens.
+
+ToolSandbox, appendix A.6: calls that were made at once may come in any order, so a race is surfaced wherever there is
+one. Orders are tried on forks of the world; they cost nothing where rules answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, permutations
+from typing import NamedTuple
+
+from ..state import JsonObject, Step
+from ..task_state.digest import digest
+from ..world import World
+
+MOST_ORDERS = 24
+"""Orders that are tried of one message's calls: all of four."""
+
+
+class Answered(NamedTuple):
+    """The steps of one message's calls, in the order of the message, and whether their order mattered."""
+
+    steps: list[Step]
+    race: bool
+
+
+def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
+    """Answer the calls of one message.
+
+    Args:
+        world: The world that they act on; it is changed.
+        calls: The calls, as `World.read_calls` returns them. Where a model may answer, they keep their own order.
+    """
+    order, race = list(range(len(calls))), False
+    if len(calls) > 1 and not world.has_models:
+        tried = list(_try_orders(world, calls))
+        race = len({outcome for _, _, outcome in tried}) > 1
+        order = max(tried, key=lambda one: one[1])[0]
+    steps = {at: world.call(calls[at]) for at in order}
+    return Answered([steps[at] for at in range(len(calls))], race)
+
+
+def _try_orders(world: World, calls: Sequence[JsonObject]) -> Iterator[tuple[list[int], int, str]]:
+    """Yield orders with the number of calls that fail, and what they come to."""
+    for order in islice(permutations(range(len(calls))), MOST_ORDERS):
+        fork = world.fork()
+        steps = {at: fork.call(calls[at]) for at in order}
+        words = [_word(steps[at]) for at in range(len(calls))]
+        yield list(order), sum(word != "ok" for word in words), digest([words, fork.state])
+
+
+def _word(step: Step) -> str:
+    return step["outcome"]["status"] if "outcome" in step else "refused"

@@ -1,0 +1,126 @@
+"""The keys of a conversation's graph, with their owners, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NotRequired
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from ..channels import count_asked, delta, gather_facts
+from ..milestones.goal import Score
+from ..models.usage import add_usage
+from ..points import NOTES
+from ..state import JsonObject, Usage
+from ..task_state.patch import booked_patch, fold_patches
+
+SNAPSHOT_EVERY = 50
+
+End = Literal["", "ended", "max_messages", "failures", "agent_failed", "user_failed", "tools_failed"]
+
+
+def fold_world(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
+    """Return a world's snapshot after these writes: whole snapshots, or `{"records", "usage"}` to go on by (reducer)."""
+    for write in writes:
+        old = write if "v" in write else _go_on(old, write)
+    return old
+
+
+def _go_on(old: JsonObject, write: JsonObject) -> JsonObject:
+    """Add records as `World.records` returns them."""
+    steps, notes = ([record[key] for record in write["records"]] for key in ("step", "note"))
+    patches = [booked_patch(step["outcome"]) for step in steps if "outcome" in step]
+    news = [note["facts"] for note in notes if note.get("facts")]
+    return {
+        **old,
+        "state": fold_patches(old["state"], patches),
+        "log": [*old["log"], *steps],
+        "notes": [*old["notes"], *notes],
+        "facts": gather_facts(old["facts"], news) if news else old["facts"],
+        "usage": write["usage"],
+    }
+
+
+assert "facts" in NOTES
+
+
+class Leak(TypedDict):
+    """A text of `must_not_say` that the user said."""
+
+    message: int
+    text: str
+
+
+class Audit(TypedDict):
+    """What the role `auditor` found in a finished conversation: the user's faults, not the agent's."""
+
+    invented: bool
+    broke_instructions: bool
+    reason: str
+
+
+class ConversationScore(Score):
+    """The result of a conversation.
+
+    `end` is why it ended, `reason` says more where somebody failed. `turns` counts the messages between user, agent and
+    tools; `races` those in which the agent made calls at once whose order mattered.
+    """
+
+    end: End
+    reason: str
+    turns: int
+    calls: int
+    failed_calls: int
+    races: int
+    leaks: list[Leak]
+    usage: Usage
+    audit: NotRequired[Audit]
+
+
+class ConversationInput(TypedDict):
+    """The input: nothing, or the messages so far and the state that the tools act on."""
+
+    messages: NotRequired[Annotated[list[AnyMessage], add_messages]]
+    task_state: NotRequired[JsonObject]
+
+
+class ConversationOutput(TypedDict):
+    """The output of a conversation."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    world: JsonObject
+    score: ConversationScore
+
+
+class ConversationState(TypedDict, total=False):
+    """The graph's keys, each with its owner."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """Caller, `user`, `agent`, `tools`; each with an envelope (`messages.py`)."""
+    task_state: JsonObject
+    """Caller: the state at the start; the scenario's where left out."""
+    world: Annotated[JsonObject, delta(fold_world, dict, SNAPSHOT_EVERY)]
+    """`open_world`: the snapshot of a `World`; `user` (the clock), `agent`, `tools`: the calls since."""
+    next_line: int
+    """`user`: which line of a scripted user comes next."""
+    silent: int
+    """`agent`: how many of its turns in a row came to nothing."""
+    races: Annotated[int, lambda old, new: old + new]
+    """`agent`, `tools`."""
+    end: End
+    """Whoever ends the conversation; empty while it goes on."""
+    reason: str
+    """With `end`: more about a failure."""
+    asked: Annotated[dict[str, int], count_asked]
+    """Every node that asks a model."""
+    usage: Annotated[Usage, add_usage]
+    """Every node that asks a model."""
+    score: ConversationScore
+    """`score`."""
+
+
+def record_calls(world: Any, first: int) -> JsonObject:
+    """Return a world's calls from the given one on as a write to the key `world`."""
+    return {"records": world.records(first), "usage": dict(world.usage)}

@@ -1,0 +1,57 @@
+"""score: what a finished conversation is worth, and whether its user was to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, cast
+
+from ..milestones.goal import Goal
+from ..models.ask import AnyAsk, Ask, Reply, Where
+from ..models.formatting import format_conversation
+from ..models.node import NodeScope
+from ..models.roles import AuditReply
+from .channels import Audit, ConversationScore, ConversationState
+from .messages import read_envelope, select_view
+from .trajectory import build_trajectory
+from .user import CLOCK
+from .users import UserEntry, find_leaks
+
+CONVERSATION_CHARS = 40_000
+
+
+def score(
+    state: ConversationState, scope: NodeScope, *, goal: Goal, tables: list[str], spec: UserEntry
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
+    """Score the conversation by its milestones, and have the auditor look at the user where there is one."""
+    messages, world = state.get("messages", []), state["world"]
+    found = goal.score(build_trajectory(messages, world, tables))
+    calls = [step for step in world["log"] if step["call"]["name"] != CLOCK]
+    failed = sum("outcome" not in step or step["outcome"]["status"] == "error" for step in calls)
+    result: ConversationScore = {
+        **found,
+        "end": state.get("end", ""),
+        "reason": state.get("reason", ""),
+        "turns": sum(read_envelope(message)["sender"] != "system" for message in messages),
+        "calls": len(calls),
+        "failed_calls": failed,
+        "races": state.get("races", 0),
+        "leaks": find_leaks(state, spec.must_not_say),
+        "usage": state.get("usage", {}),
+    }
+    if scope.has_model("auditor"):
+        (reply,) = yield [ask_audit(state, spec)]
+        if isinstance(reply.value, AuditReply):
+            result["audit"] = cast("Audit", reply.value.model_dump())
+    return {"score": result}
+
+
+def ask_audit(state: ConversationState, spec: UserEntry) -> Ask:
+    """Build the question to the auditor: what the user was given, and what was said between him and the agent."""
+    said = format_conversation(select_view(state["messages"], "user"), budget=CONVERSATION_CHARS)
+    variables = {
+        "goal": spec.goal,
+        "knows": "\n".join(spec.knows),
+        "must_not_say": "\n".join(spec.must_not_say),
+        "conversation": said,
+    }
+    return Ask("auditor", variables, AuditReply, Where())

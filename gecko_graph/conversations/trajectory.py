@@ -1,0 +1,80 @@
+"""A conversation as the snapshots that milestones are looked for in: one for each message between the parties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from ..milestones.tables import MESSAGE, Snapshot, Table, find_table
+from ..models.formatting import text_of
+from ..state import JsonObject, Step
+from ..task_state.patch import booked_patch, fold_patches
+from .messages import read_envelope
+
+
+def build_trajectory(messages: Sequence[AnyMessage], world: JsonObject, tables: Sequence[str]) -> list[Snapshot]:
+    """Return the snapshots, from the user's first message on.
+
+    Args:
+        messages: All messages, with their envelopes.
+        world: The world's snapshot at the end: states in between follow from its log.
+        tables: Names of the tables that are looked at.
+    """
+    return list(_Fold(world, tables).snapshots(messages))
+
+
+class _Fold:
+    def __init__(self, world: JsonObject, tables: Sequence[str]) -> None:
+        self._log: list[Step] = world["log"]
+        self._state: JsonObject = world["start"]
+        self._names, self._done = tables, 0
+        self._tables = {name: find_table(self._state, name) for name in tables}
+
+    def snapshots(self, messages: Sequence[AnyMessage]) -> Iterator[Snapshot]:
+        for message in messages:
+            envelope = read_envelope(message)
+            if envelope["sender"] == "system":
+                continue
+            steps = self._go_to(envelope["steps"])
+            row: JsonObject = {
+                "sender": envelope["sender"],
+                "recipient": envelope["recipient"],
+                "content": text_of(message),
+                "calls": [_read_step(step) for step in steps if _is_done(step)]
+                if isinstance(message, ToolMessage)
+                else [],
+                "attempts": [_read_call(call) for call in message.tool_calls] if isinstance(message, AIMessage) else [],
+            }
+            yield {MESSAGE: [row], **self._tables}
+
+    def _go_to(self, steps: int | None) -> list[Step]:
+        """Go on to the state after so many calls; returns the calls."""
+        new = self._log[self._done : steps] if steps is not None else []
+        self._done += len(new)
+        patches = [patch for step in new if "outcome" in step and (patch := booked_patch(step["outcome"]))]
+        if patches:
+            before, self._state = self._state, fold_patches(self._state, patches)
+            self._tables = {
+                name: self._same_or_new(name, before) for name in self._names
+            }
+        return new
+
+    def _same_or_new(self, name: str, before: JsonObject) -> Table:
+        root = name.partition(".")[0]
+        unchanged = before.get(root) is self._state.get(root) and root in before
+        return self._tables[name] if unchanged else find_table(self._state, name)
+
+
+def _is_done(step: Step) -> bool:
+    return "outcome" in step and step["outcome"]["status"] == "ok"
+
+
+def _read_step(step: Step) -> JsonObject:
+    call = step["call"]
+    return {"name": call["name"], "args": call["args"], "result": step["outcome"]["result"]}
+
+
+def _read_call(call: Any) -> JsonObject:
+    return {"name": call["name"], "args": call["args"]}

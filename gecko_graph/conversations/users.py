@@ -1,0 +1,153 @@
+"""The simulated user: what he wants, knows and must not say, and lines that he follows without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from ..contracts.language.expression import Scope, check_expression
+from ..errors import ContractError, EvaluationFailed, GeckoError
+from ..models.factory import ModelLike
+from ..models.formatting import text_of
+from ..simulation.rung import answered_calls
+from ..state import JsonObject
+from .channels import ConversationState, Leak
+from .messages import read_envelope
+
+LONGEST_LINE = 4_000
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class LineEntry(_Part):
+    """A line of a scripted user; one whose check does not hold is left out."""
+
+    say: str | None = Field(None, min_length=1)
+    when: str | None = Field(None, min_length=1)
+    end: bool = False
+
+
+class ExchangeEntry(_Part):
+    """A message and the answer to it, to show the user's manner."""
+
+    user: str
+    agent: str
+
+
+def _line(value: Any) -> Any:
+    return {"say": value} if isinstance(value, str) else value
+
+
+class UserEntry(_Part):
+    """The user of a scenario (ToolSandbox, section 2.2).
+
+    `knows` is the knowledge boundary: what he may answer with. `must_not_say` is what he knows to judge the result by,
+    but must not give away; a leak is found by rule. `script` makes a model unnecessary.
+    """
+
+    goal: str = Field(pattern=r"\S")
+    opening: str | None = Field(None, pattern=r"\S")
+    knows: list[str] = Field(default_factory=list)
+    must_not_say: list[str] = Field(default_factory=list)
+    demonstration: list[ExchangeEntry] = Field(default_factory=list)
+    script: list[Annotated[LineEntry, BeforeValidator(_line)]] = Field(default_factory=list)
+    max_messages: int = Field(30, ge=1)
+    max_failures: int = Field(3, ge=1)
+    minutes_a_turn: float = Field(1.0, ge=0)
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with it beyond its form."""
+        for number, line in enumerate(self.script):
+            if not line.end and line.say is None:
+                yield f"script[{number}]: expected a text, or {{say: text}} or {{end: true}}"
+            if line.when:
+                try:
+                    check_expression(line.when, where=f"script[{number}].when")
+                except ContractError as error:
+                    yield str(error)
+
+
+UserLike: TypeAlias = ModelLike | UserEntry | Mapping[str, Any] | Sequence[Any]
+
+
+def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEntry, ModelLike | None]:
+    """Return what the user wants and says, and the model that plays him where one was given.
+
+    Raises:
+        GeckoError: There is no goal, or something in it is wrong: names the place.
+    """
+    if isinstance(user, str | BaseChatModel):
+        if scenario is None:
+            raise GeckoError("user: a model needs a goal: pass user={'goal': ...}, models={'user': ...}, or a scenario")
+        return scenario.model_copy(update={"script": []}), user
+    if user is None:
+        if scenario is None:
+            raise GeckoError("user: expected a scenario with a user, user={'goal': ...}, or a script")
+        return scenario, None
+    if isinstance(user, UserEntry):
+        return user, None
+    written = dict(user) if isinstance(user, Mapping) else {"script": list(user)}
+    base = scenario.model_dump(exclude_unset=True) if scenario else {"goal": "follow the script"} if "script" in written else {}
+    try:
+        spec = UserEntry.model_validate({**base, **written})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise GeckoError(f"user: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    for problem in spec.problems():
+        raise GeckoError(f"user: {problem}")
+    return spec, None
+
+
+def find_line(script: Sequence[LineEntry], first: int, state: ConversationState) -> int:
+    """Return the number of the script's next line whose check holds, from the given one on; its length where none does.
+
+    A check sees `answer` (the agent's last message to the user), `state`, `before` (the state at the start) and
+    `calls`, as a checklist's does. One that cannot be evaluated does not hold.
+    """
+    for number in range(first, len(script)):
+        when = script[number].when
+        if when is None or _holds(when, state, number):
+            return number
+    return len(script)
+
+
+def _holds(when: str, state: ConversationState, number: int) -> bool:
+    world = state["world"]
+    values: JsonObject = {
+        "state": world["state"],
+        "before": world["start"],
+        "calls": answered_calls(world["log"]),
+        "answer": find_answer(state),
+    }
+    try:
+        return check_expression(when, where=f"script[{number}].when").is_true(Scope(values))
+    except EvaluationFailed:
+        return False
+
+
+def find_answer(state: ConversationState) -> str:
+    """Return the agent's last message to the user."""
+    sent = ((read_envelope(message), message) for message in reversed(state.get("messages", [])))
+    return next((text_of(message) for envelope, message in sent if envelope["sender"] == "agent"), "")
+
+
+def find_leaks(state: ConversationState, must_not_say: Sequence[str]) -> list[Leak]:
+    """Return where the user said what he must not, in whatever letter case, spacing and punctuation."""
+    secrets = [(text, _plain(text)) for text in must_not_say]
+    said = ((number, message) for number, message in enumerate(state.get("messages", ())))
+    return [
+        {"message": number, "text": text}
+        for number, message in said
+        if read_envelope(message)["sender"] == "user"
+        for text, plain in secrets
+        if plain and f" {plain} " in f" {_plain(text_of(message))} "
+    ]
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())
