@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .agent import create_gecko_agent
     from .context import GeckoContext
     from .contracts.contract import Contract
+    from .conversation import create_conversation
     from .display import format_run
     from .errors import GeckoError
     from .graph import create_gecko
@@ -38,6 +39,7 @@ __all__ = [
     "ToolSpec",
     "Toolkit",
     "World",
+    "create_conversation",
     "create_gecko",
     "create_gecko_agent",
     "create_toolgate",
@@ -56,6 +58,7 @@ _HOMES = {
     "ToolSpec": ".toolkit.spec",
     "Toolkit": ".toolkit",
     "World": ".world",
+    "create_conversation": ".conversation",
     "create_gecko": ".graph",
     "create_gecko_agent": ".agent",
     "create_toolgate": ".toolgate",

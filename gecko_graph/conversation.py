@@ -42,10 +42,12 @@ from .world import World, check_setup
 
 Conversation: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 
+Next: TypeAlias = Literal["user", "agent", "tools", "score"]
+
 TIMEOUT_S = 600.0
 
 
-def create_conversation(
+def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     agent: AgentLike,
     toolkit: Toolkit | None = None,
     *,
@@ -96,23 +98,27 @@ def create_conversation(
     tables = find_names(start, [each.table for one in (*goal.milestones, *goal.minefields) for each in one.constraints])
     bound = Models.bind(None, {"planner": acts}) if isinstance(acts, BaseChatModel) else roles
     node = partial(as_node, models=roles, default=knobs, book=book_attempt)
-    shared = {"most_silent": spec.max_failures}
-    builder = StateGraph(ConversationState, GeckoContext, input_schema=ConversationInput, output_schema=ConversationOutput)
+    builder = StateGraph(
+        ConversationState, GeckoContext, input_schema=ConversationInput, output_schema=ConversationOutput
+    )
     builder.add_node("open_world", node(partial(open_world, world=world)))
     builder.add_node("user", node(partial(write_line, spec=spec, prompts=roles.prompts)))
     if isinstance(acts, BaseChatModel):
-        turn = partial(model_agent, tools=tools.as_openai(), **shared)
-        builder.add_node("agent", as_node(turn, models=bound, default=knobs))
+        own = partial(model_agent, tools=tools.as_openai(), most_silent=spec.max_failures)
+        builder.add_node("agent", as_node(own, models=bound, default=knobs))
     else:
-        kept = bool(checkpointer)
-        turn = partial(factory_agent, factory=acts, world=world, timeout_s=timeout_s, checkpointed=kept, **shared)
+        theirs = partial(factory_agent, factory=acts, world=world, most_silent=spec.max_failures)
+        turn = partial(theirs, timeout_s=timeout_s, checkpointed=bool(checkpointer))
         builder.add_node("agent", node(turn))
     builder.add_node("tools", node(partial(answer_calls, world=world, timeout_s=timeout_s)))
     builder.add_node("score", node(partial(score, goal=goal, tables=tables, spec=spec)))
-    after = Router(partial(find_next, most=spec.max_messages))
+
+    def after(state: ConversationState) -> Next:
+        return find_next(state, most=spec.max_messages)
+
     builder.add_edge(START, "open_world")
     for name in ("open_world", "user", "agent", "tools"):
-        builder.add_conditional_edges(name, after, ["user", "agent", "tools", "score"])
+        builder.add_conditional_edges(name, Router(after), ["user", "agent", "tools", "score"])
     builder.add_edge("score", END)
     return builder.compile(checkpointer=checkpointer, name="conversation")
 
@@ -125,7 +131,7 @@ def check_tools(toolkit: Toolkit | None, scenario: Scenario | None) -> Toolkit:
     return tools
 
 
-def find_next(state: ConversationState, *, most: int) -> Literal["user", "agent", "tools", "score"]:
+def find_next(state: ConversationState, *, most: int) -> Next:
     """Return the next node: whoever is addressed speaks next (ToolSandbox, section 2), until the end or the limit."""
     messages = state.get("messages", [])
     if state.get("end") or len(messages) >= most:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatResult
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ConfigDict
 
@@ -34,6 +34,17 @@ def recorded(*turns: Mapping[str, Any], **roles: Any) -> RecordedModel:
     if turns and roles:
         raise TypeError("recorded() takes turns, or the roles of one turn, not both")
     return RecordedModel(turns=list(turns) if turns else [roles])
+
+
+def scripted(*replies: Mapping[str, Any]) -> BaseChatModel:
+    """Return an agent that gives these replies in their order, whatever it is asked; after the last it says nothing.
+
+    The number of its messages in the conversation decides which comes next, so that a fork repeats it.
+
+    Args:
+        replies: `{"call": name, "args": {...}}`, `{"calls": [...]}` or `{"say": text}`.
+    """
+    return _ScriptedModel(replies=list(replies))
 
 
 def failing(error: Exception) -> BaseChatModel:
@@ -111,6 +122,29 @@ def _driven(update: Any, asks: list[AnyAsk], events: list[dict[str, Any]], repli
     if len(asks) != len(replies):
         raise AssertionError(f"expected {len(replies)} asks, got {len(asks)}")
     return Driven(update, asks, events)
+
+
+class _ScriptedModel(BaseChatModel):
+    replies: list[dict[str, Any]]
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
+        return self
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        number = sum(isinstance(message, AIMessage) for message in messages)
+        reply = self.replies[number] if number < len(self.replies) else {"say": ""}
+        message = planner_message(dict(reply), prefix=f"call_{number}")
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 class _FailingModel(BaseChatModel):

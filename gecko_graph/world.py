@@ -37,6 +37,9 @@ from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, Rejection, read_call
 from .waiting import WaitingLine
 
+ANSWERING: Sequence[Role] = ("validator", "simulator", "state_updater")
+"""The roles that an answer may ask."""
+
 
 class World:
     """A task state that tools act on, one call at a time.
@@ -186,7 +189,7 @@ class World:
     @property
     def has_models(self) -> bool:
         """Return whether a model may be asked for an answer."""
-        return any(map(self._models.has, ("validator", "simulator", "state_updater")))
+        return any(self._models.has(role) for role in ANSWERING)
 
     @property
     def toolkit(self) -> Toolkit:

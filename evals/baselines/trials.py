@@ -53,10 +53,8 @@ class Create(Protocol):
 class CriticAsk(PlannerAsk):
     """A question in plain words to the critic; the reply is a message."""
 
-    @property
-    def role(self) -> Role:
-        """The critic is asked in the judge's place, so that its model and its tokens are counted separately."""
-        return "judge"
+    role: Role = "judge"
+    """The critic is asked in the judge's place, so that its model and its tokens are counted separately."""
 
 
 def create_plain(

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
 from ..models.formatting import text_of
@@ -22,8 +22,8 @@ def model_agent(
     state: ConversationState, scope: NodeScope, *, tools: Sequence[JsonObject], most_silent: int
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Ask a chat model for its next message, the toolkit's tools bound."""
-    view = select_view(state["messages"], "agent")
-    where = Where(question=state.get("asked", {}).get("planner", 0))
+    view: list[BaseMessage] = [*select_view(state["messages"], "agent")]
+    where = Where(attempt=1, question=state.get("asked", {}).get("planner", 0))
     (reply,) = yield [PlannerAsk(messages=view, tools=list(tools), where=where)]
     if not isinstance(reply.value, AIMessage):
         return {"end": "agent_failed", "reason": f"the agent did not answer: {reply.failure}"}

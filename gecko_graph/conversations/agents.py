@@ -104,9 +104,14 @@ def _replay(steps: Sequence[Step]) -> list[AnyMessage]:
     """Return calls and answers as an agent's messages."""
     messages: list[AnyMessage] = []
     for step in steps:
-        call = ToolCall(type="tool_call", **step["call"])
+        call = _tool_call(step)
         messages += [AIMessage("", tool_calls=[call]), build_message(call, step)]
     return messages
+
+
+def _tool_call(step: Step) -> ToolCall:
+    call = step["call"]
+    return ToolCall(type="tool_call", id=call["id"], name=call["name"], args=call["args"])
 
 
 class WorldTool(StructuredTool):
@@ -122,7 +127,7 @@ class WorldTool(StructuredTool):
         return self._read(await self.desk.answer({"name": self.name, "args": args}))
 
     def _read(self, step: Step) -> str:
-        message = build_message(ToolCall(type="tool_call", **step["call"]), step)
+        message = build_message(_tool_call(step), step)
         if message.status == "error":
             raise ToolException(text_of(message))
         return text_of(message)

@@ -22,7 +22,7 @@ End = Literal["", "ended", "max_messages", "failures", "agent_failed", "user_fai
 
 
 def fold_world(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
-    """Return a world's snapshot after these writes: whole snapshots, or `{"records", "usage"}` to go on by (reducer)."""
+    """Return a world's snapshot after writes: whole snapshots, or `{"records", "usage"}` to go on by (reducer)."""
     for write in writes:
         old = write if "v" in write else _go_on(old, write)
     return old

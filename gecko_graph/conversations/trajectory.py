@@ -47,7 +47,7 @@ class _Fold:
                 else [],
                 "attempts": [_read_call(call) for call in message.tool_calls] if isinstance(message, AIMessage) else [],
             }
-            yield {MESSAGE: [row], **self._tables}
+            yield {**self._tables, MESSAGE: [row]}
 
     def _go_to(self, steps: int | None) -> list[Step]:
         """Go on to the state after so many calls; returns the calls."""
@@ -56,9 +56,7 @@ class _Fold:
         patches = [patch for step in new if "outcome" in step and (patch := booked_patch(step["outcome"]))]
         if patches:
             before, self._state = self._state, fold_patches(self._state, patches)
-            self._tables = {
-                name: self._same_or_new(name, before) for name in self._names
-            }
+            self._tables = {name: self._same_or_new(name, before) for name in self._names}
         return new
 
     def _same_or_new(self, name: str, before: JsonObject) -> Table:

@@ -92,7 +92,13 @@ def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEn
     if isinstance(user, UserEntry):
         return user, None
     written = dict(user) if isinstance(user, Mapping) else {"script": list(user)}
-    base = scenario.model_dump(exclude_unset=True) if scenario else {"goal": "follow the script"} if "script" in written else {}
+    base = (
+        scenario.model_dump(exclude_unset=True)
+        if scenario
+        else {"goal": "follow the script"}
+        if "script" in written
+        else {}
+    )
     try:
         spec = UserEntry.model_validate({**base, **written})
     except ValidationError as error:

@@ -42,4 +42,7 @@ def _as_rows(value: Json) -> Table:
 def find_names(state: JsonObject, named: Sequence[str]) -> list[str]:
     """Return all tables of a state: those that are named, and its other root keys but the clock."""
     roots = {path.partition(".")[0] for path in named}
-    return [*dict.fromkeys(named), *(key for key in state if key not in roots and key != CLOCK)]
+    return [
+        *(path for path in dict.fromkeys(named) if path != MESSAGE),
+        *(key for key in state if key not in roots and key != CLOCK),
+    ]

@@ -29,9 +29,12 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
+from ..conversations.users import UserEntry
 from ..documents import read_document
 from ..errors import ScenarioError, StateError, ToolkitError
 from ..graph import Gecko, Model, compose
+from ..milestones.format import build_goal
+from ..milestones.goal import Goal
 from ..models.factory import Listener, Models
 from ..models.recorded import RecordedModel
 from ..schemas.well_formed import check_schema
@@ -82,6 +85,9 @@ class Scenario:
         tools_file: The file that its tools were read from, if they are not inline.
         continues: True if it resumes a thread whose start state it does not repeat.
         references: Whether its replies hold references (`references.py`).
+        user: The simulated user of a conversation, which has no turns.
+        goal: Milestones and minefields of a conversation.
+        categories: What a report groups conversations by.
     """
 
     name: str
@@ -93,6 +99,9 @@ class Scenario:
     tools_file: Path | None = None
     continues: bool = False
     references: bool = False
+    user: UserEntry | None = None
+    goal: Goal = field(default_factory=Goal)
+    categories: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
@@ -141,7 +150,11 @@ class Scenario:
         if entry.state:
             check_state(tools, entry.state, where=where)
         turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)
-        return cls(entry.name, tools, entry.state, turns, entry.limits, where, file, references=entry.references)
+        return cls(
+            entry.name, tools, entry.state, turns, entry.limits, where, file, references=entry.references,
+            user=entry.user, goal=build_goal(entry.milestones, entry.minefields, entry.state),
+            categories=tuple(entry.categories),
+        )  # fmt: skip
 
     def toolkit(self) -> Toolkit:
         """Return the scenario's tools."""
@@ -191,6 +204,8 @@ class Scenario:
             ScenarioError: A turn has no planner, or no checklist and no model to write one.
             ModelError: A model cannot be built.
         """
+        if self.user:
+            raise ScenarioError(f"{self.where}: is a conversation with a user: run it with create_conversation")
         bound: dict[Role, Model] = {} if model is not None else dict(self.models())
         bound.update(models or {})
         if model is None:

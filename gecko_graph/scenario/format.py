@@ -9,7 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from ..context import GeckoContext
 from ..contracts.language.expression import check_expression
+from ..conversations.users import ExchangeEntry, LineEntry, UserEntry
 from ..errors import ContractError, ScenarioError, StateError, did_you_mean
+from ..milestones.format import CallEntry, MessageEntry, MilestoneEntry, SourceEntry, TableEntry, find_problems
 from ..models.roles import REPLIES
 from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
 from ..task_state.digest import check_json
@@ -66,7 +68,11 @@ class ScenarioEntry(_Part):
     contracts: Any = None
     state: JsonObject = Field(default_factory=dict)
     state_schema: JsonObject | None = None
-    turns: list[TurnEntry] = Field(min_length=1)
+    turns: list[TurnEntry] = Field(default_factory=list)
+    user: UserEntry | None = None
+    milestones: list[MilestoneEntry] = Field(default_factory=list)
+    minefields: list[MilestoneEntry] = Field(default_factory=list)
+    categories: list[str] = Field(default_factory=list)
     limits: GeckoContext = Field(default_factory=GeckoContext, strict=False)
     references: bool = False
 
@@ -91,7 +97,8 @@ def read_scenario(data: Any, *, where: str) -> ScenarioEntry:
         entry = ScenarioEntry.model_validate(dict(data))
     except ValidationError as error:
         raise _build_error(where, _problems(error)) from None
-    problems = [*_document_problems(entry), *(found for turn in _turn_problems(entry) for found in turn)]
+    turns = (found for turn in _turn_problems(entry) for found in turn)
+    problems = [*_document_problems(entry), *_conversation_problems(entry), *turns]
     if problems:
         raise _build_error(where, problems)
     return entry
@@ -126,6 +133,15 @@ def _build_error(where: str, problems: list[str]) -> ScenarioError:
 _KEYS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("checklist", ItemEntry),
     ("turns", TurnEntry),
+    ("script", LineEntry),
+    ("demonstration", ExchangeEntry),
+    ("user", UserEntry),
+    ("message", MessageEntry),
+    ("call", CallEntry),
+    ("state", TableEntry),
+    ("from", SourceEntry),
+    ("milestones", MilestoneEntry),
+    ("minefields", MilestoneEntry),
     ("limits", GeckoContext),
     ("", ScenarioEntry),
 )
@@ -188,6 +204,17 @@ def _document_problems(entry: ScenarioEntry) -> Iterator[str]:
         check_json(entry.state, what="state")
     except StateError as error:
         yield str(error)
+
+
+def _conversation_problems(entry: ScenarioEntry) -> Iterator[str]:
+    if bool(entry.turns) == bool(entry.user):
+        yield "turns: expected turns of a task, or a user of a conversation: one of them"
+    if entry.user:
+        yield from (f"user: {problem}" for problem in entry.user.problems())
+    elif entry.milestones or entry.minefields:
+        yield "milestones: they are of a conversation: write a user"
+    for part, entries in (("milestones", entry.milestones), ("minefields", entry.minefields)):
+        yield from find_problems(entries, entry.state, part=part)
 
 
 def _turn_problems(entry: ScenarioEntry) -> Iterator[Iterator[str]]:
