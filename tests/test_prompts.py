@@ -149,6 +149,25 @@ CASES = {
         },
     ),
     "reranker": ("reranker", {"need": "Make a folder temp in documents.", "tools": TOOLS}),
+    "user": ("user", {"goal": "Move the report.", "knows": "", "must_not_say": "", "demonstration": ""}),
+    "user-whole": (
+        "user",
+        {
+            "goal": "Move the report.",
+            "knows": "It is called final_report.pdf.",
+            "must_not_say": "The folder temp holds one file then.",
+            "demonstration": "User: Can you move a file?\nAssistant: Which one?\nUser: The report.",
+        },
+    ),
+    "auditor": (
+        "auditor",
+        {
+            "goal": "Move the report.",
+            "knows": "",
+            "must_not_say": "",
+            "conversation": "user: Move it.\nassistant: Done.",
+        },
+    ),
 }
 
 SWITCHES = {"wants"}

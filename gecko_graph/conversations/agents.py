@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.outputs import LLMResult
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool, ToolException
 
 from ..errors import GeckoError
 from ..middleware.messages import build_message
@@ -26,8 +28,8 @@ AgentLike: TypeAlias = ModelLike | Factory
 ADDRESS_MODEL = "agent"
 """The model's name that a server is asked for, where only its address is given."""
 
-TOGETHER_S = 0.01
-"""Calls that an agent makes within this time are taken for one message's."""
+TOGETHER_S = 2.0
+"""Seconds that the first calls of a message wait for its others: an agent may drop some."""
 
 
 def read_agent(agent: AgentLike, *, base_url: str | None = None) -> BaseChatModel | Factory:
@@ -83,7 +85,7 @@ async def run_turn(factory: Factory, world: World, view: Sequence[BaseMessage], 
     desk = _Desk(world)
     first = len(world.log)
     runnable = check_runnable(factory(desk.tools()), checkpointed=checkpointed)
-    result = await runnable.ainvoke({"messages": list(view)})
+    result = await runnable.ainvoke({"messages": list(view)}, {"callbacks": [_Listener(desk)]})
     return Turn(_read_messages(result, len(view), world.log[first:]), desk.races)
 
 
@@ -114,16 +116,16 @@ def _tool_call(step: Step) -> ToolCall:
     return ToolCall(type="tool_call", id=call["id"], name=call["name"], args=call["args"])
 
 
-class WorldTool(StructuredTool):
+class WorldTool(BaseTool):
     """A tool that acts on a conversation's world: all that a call holds reaches it, what is wrong is its answer."""
 
     desk: Any
 
-    def _run(self, /, **args: Any) -> str:  # type: ignore[override]
+    def _run(self, /, **args: Any) -> str:
         call = {"name": self.name, "args": args}
         return self._read(self.desk.world.call(*self.desk.world.read_calls([call])))
 
-    async def _arun(self, /, **args: Any) -> str:  # type: ignore[override]
+    async def _arun(self, /, **args: Any) -> str:
         return self._read(await self.desk.answer({"name": self.name, "args": args}))
 
     def _read(self, step: Step) -> str:
@@ -135,10 +137,11 @@ class WorldTool(StructuredTool):
 
 @dataclass(slots=True)
 class _Desk:
-    """Takes an agent's calls: those that come at once are one message's, and are answered together."""
+    """Takes an agent's calls: those of one message are answered together. `expected` is how many it has."""
 
     world: World
     races: int = 0
+    expected: int = 1
     _waiting: list[tuple[JsonObject, asyncio.Future[Step]]] = field(default_factory=list)
 
     def tools(self) -> list[BaseTool]:
@@ -156,15 +159,29 @@ class _Desk:
     async def answer(self, call: JsonObject) -> Step:
         future: asyncio.Future[Step] = asyncio.get_running_loop().create_future()
         self._waiting.append((call, future))
-        if len(self._waiting) == 1:
-            await asyncio.sleep(TOGETHER_S)
+        if len(self._waiting) >= self.expected:
+            self._answer_all()
+        done, _ = await asyncio.wait({future}, timeout=TOGETHER_S)
+        if not done and any(each is future for _, each in self._waiting):
             self._answer_all()
         return await future
 
     def _answer_all(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self.expected = self._waiting, [], 1
         calls = self.world.read_calls([call for call, _ in waiting])
         answered = answer_batch(self.world, calls)
         self.races += answered.race
         for (_, future), step in zip(waiting, answered.steps, strict=True):
             future.set_result(step)
+
+
+class _Listener(AsyncCallbackHandler):
+    """Sees how many calls each message of the agent's model has."""
+
+    def __init__(self, desk: _Desk) -> None:
+        self._desk = desk
+
+    async def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+        """Note the number of calls."""
+        messages = [getattr(each, "message", None) for one in response.generations for each in one]
+        self._desk.expected = max((len(getattr(each, "tool_calls", ())) for each in messages), default=1) or 1

@@ -29,7 +29,7 @@ def score(
     failed = sum("outcome" not in step or step["outcome"]["status"] == "error" for step in calls)
     result: Any = {
         **found,
-        "end": state.get("end", ""),
+        "end": state.get("end") or "max_messages",
         "reason": state.get("reason", ""),
         "turns": sum(read_envelope(message)["sender"] != "system" for message in messages),
         "calls": len(calls),

@@ -1,0 +1,304 @@
+"""A conversation as a graph: whoever is addressed speaks next, and each message is in the checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from dataclasses import replace
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from gecko_graph import GeckoError, Scenario, Toolkit, World, create_conversation
+from gecko_graph.conversations.messages import address, read_envelope, select_view
+from gecko_graph.errors import ModelError, ScenarioError
+from gecko_graph.testing import failing, recorded, scripted
+
+pytest.importorskip("scipy")
+
+TOOLS = [
+    {
+        "name": name,
+        "description": name,
+        "parameters": {"type": "object", "properties": {key: {"type": kind}}, "required": [key]},
+    }
+    for name, key, kind in (("set_wifi", "on", "boolean"), ("weather", "city", "string"), ("note", "text", "string"))
+]
+CONTRACTS = {
+    "contracts": {
+        "set_wifi": {
+            "effects": [{"op": "replace", "path": ["settings", "wifi"], "value": "{{ args.on }}"}],
+            "returns": {"wifi": "{{ args.on }}"},
+        },
+        "weather": {
+            "requires": [{"check": "state.settings.wifi", "error": "no connection: wifi is off"}],
+            "returns": {"sky": "sunny"},
+        },
+        "note": {
+            "effects": [{"op": "add", "path": ["notes", "-"], "value": {"text": "{{ args.text }}"}}],
+            "returns": "noted",
+        },
+    }
+}
+SCENARIO = {
+    "version": 1,
+    "name": "wifi-then-weather",
+    "tools": TOOLS,
+    "state": {"settings": {"wifi": False, "cellular": True}, "notes": [], "now": "2026-11-22T10:00"},
+    "user": {
+        "goal": "know the weather in Rome",
+        "opening": "How is the weather in Rome?",
+        "script": [{"say": "Yes, turn it on.", "when": "'wifi' in answer"}, {"end": True}],
+        "must_not_say": ["It is sunny"],
+    },
+    "milestones": [
+        {"id": "wifi", "state": {"at": "settings", "update": [{"wifi": True}]}},
+        {"id": "weather", "call": {"name": "weather", "args": {"city": "Rome"}}},
+        {"id": "answer", "message": {"sender": "agent", "recipient": "user", "content": "It is sunny in Rome."}},
+    ],
+    "minefields": [{"call": {"name": "note"}}],
+}
+WEATHER, WIFI = {"call": "weather", "args": {"city": "Rome"}}, {"call": "set_wifi", "args": {"on": True}}
+ASK, ANSWER = {"say": "The wifi is off. May I turn it on?"}, {"say": "It is sunny in Rome."}
+GOOD = (WEATHER, ASK, WIFI, WEATHER, ANSWER)
+
+
+@pytest.fixture
+def scenario():
+    def make(**changes):
+        one = Scenario.from_dict(copy.deepcopy(SCENARIO) | changes)
+        return replace(one, tools=one.tools.with_contracts(CONTRACTS))
+
+    return make
+
+
+def converse(agent, scenario, thread="1", values=None, **more):
+    graph = create_conversation(agent, scenario=scenario, **more)
+    return graph.invoke(values or {}, {"configurable": {"thread_id": thread}, "recursion_limit": 200})
+
+
+def senders(output):
+    return [read_envelope(message)["sender"] for message in output["messages"]]
+
+
+def factory(model):
+    from langchain.agents import create_agent
+
+    return lambda tools: create_agent(model, tools)
+
+
+@pytest.mark.parametrize(
+    "made", [scripted, lambda *replies: factory(scripted(*replies))], ids=["model", "create_agent"]
+)
+def test_a_good_agent_reaches_all_milestones(scenario, made):
+    output = converse(made(*GOOD), scenario())
+    assert senders(output) == ["user", "agent", "tools", "agent", "user", "agent", "tools", "agent", "tools", "agent"]
+    score = output["score"]
+    assert (score["similarity"], score["end"], score["turns"], score["calls"], score["failed_calls"]) == (
+        1.0,
+        "ended",
+        10,
+        3,
+        1,
+    )
+    assert [each["snapshot"] for each in score["milestones"]] == [6, 8, 9]
+    assert output["world"]["state"]["settings"] == {"wifi": True, "cellular": True}
+    assert output["world"]["state"]["now"] == "2026-11-22T10:01"
+
+
+def test_it_runs_without_blocking_too(scenario):
+    graph = create_conversation(factory(scripted(*GOOD)), scenario=scenario())
+    output = asyncio.run(graph.ainvoke({}, {"recursion_limit": 200}))
+    assert output["score"]["similarity"] == 1.0
+
+
+def test_partial_credit_and_a_minefield(scenario):
+    assert converse(scripted(ANSWER), scenario())["score"]["similarity"] == pytest.approx(1 / 3)
+    noted = converse(scripted(WEATHER, ASK, WIFI, WEATHER, {"call": "note", "args": {"text": "x"}}, ANSWER), scenario())
+    assert (noted["score"]["similarity"], noted["score"]["milestone_similarity"] > 0.5) == (0.0, True)
+
+
+def test_without_milestones_it_is_unscored(scenario):
+    assert converse(scripted(ANSWER), scenario(milestones=[], minefields=[]))["score"]["similarity"] is None
+
+
+def test_a_snapshot_is_a_world_that_goes_on(scenario):
+    one = scenario()
+    output = converse(scripted(*GOOD), one)
+    world = World.restore(one.tools, output["world"])
+    assert world.state == output["world"]["state"]
+    assert world.call({"name": "weather", "args": {"city": "Oslo"}})["outcome"]["result"] == {"sky": "sunny"}
+
+
+def test_each_message_can_be_forked_and_continued_with_another_agent(scenario):
+    one, saver = scenario(), InMemorySaver()
+    config = {"configurable": {"thread_id": "1"}, "recursion_limit": 200}
+    graph = create_conversation(scripted(*GOOD), scenario=one, checkpointer=saver)
+    graph.invoke({}, config)
+    history = [each for each in graph.get_state_history(config) if each.next]
+    assert {each.next[0] for each in history} == {"__start__", "open_world", "user", "agent", "tools", "score"}
+    before_last = next(each for each in history if each.next == ("agent",))
+    assert before_last.values["world"]["state"]["settings"]["wifi"] is True
+    other = create_conversation(scripted(*[{"say": "No idea."}] * 9), scenario=one, checkpointer=saver)
+    forked = other.invoke(None, before_last.config)
+    assert (forked["messages"][-1].text, len(forked["messages"])) == ("No idea.", 10)
+    assert forked["score"]["similarity"] == pytest.approx(2 / 3)
+    asked = next(each for each in history if each.next == ("agent",) and len(each.values["messages"]) == 5)
+    edited = address(HumanMessage("No, leave it off.", id=asked.values["messages"][-1].id), "user", "agent", steps=1)
+    changed = graph.update_state(asked.config, {"messages": [edited]}, as_node="user")
+    assert [each.text for each in graph.invoke(None, changed)["messages"]][4] == "No, leave it off."
+    assert graph.get_state(config).values["score"]["similarity"] == 1.0
+
+
+def test_nobody_sees_what_is_not_addressed_to_him(scenario):
+    output = converse(scripted(*GOOD), scenario())
+    for_user = select_view(output["messages"], "user")
+    assert [read_envelope(each)["sender"] for each in for_user] == ["user", "agent", "user", "agent"]
+    assert not any(isinstance(each, ToolMessage) or getattr(each, "tool_calls", ()) for each in for_user)
+    assert len(select_view(output["messages"], "agent")) == 10
+
+
+def test_the_user_is_a_role_that_ends_with_its_tool(scenario):
+    said = [[{"say": "How is it in Rome?"}, {"say": "Yes."}, {"call": "end_conversation"}]]
+    user = scripted(*said[0])
+    spec = {key: value for key, value in SCENARIO["user"].items() if key not in ("script", "opening")}
+    output = converse(scripted(*GOOD), scenario(user=spec), user=user)
+    assert [each.text for each in output["messages"] if isinstance(each, HumanMessage)] == [
+        "How is it in Rome?",
+        "Yes.",
+    ]
+    assert (output["score"]["end"], output["score"]["usage"]["user"]["calls"]) == ("ended", 3)
+
+
+def test_a_leak_is_found_by_rule(scenario):
+    user = {**SCENARIO["user"], "script": ["IT is, sunny - right?", {"end": True}]}
+    leaks = converse(scripted(*[{"say": "Hm."}, {"say": "So."}]), scenario(user=user))["score"]["leaks"]
+    assert leaks == [{"message": 2, "text": "It is sunny"}]
+
+
+def test_the_auditor_says_whether_the_user_was_at_fault(scenario):
+    found = {"reason": "", "invented": False, "broke_instructions": True}
+    output = converse(scripted(*GOOD), scenario(), models={"auditor": recorded(auditor=[found])})
+    assert output["score"]["audit"] == found
+
+
+def test_calls_of_one_message_that_depend_on_each_other_race(scenario):
+    both = {"calls": [WIFI, WEATHER]}
+    for agent in (scripted(both, ANSWER), factory(scripted(both, ANSWER))):
+        output = converse(agent, scenario(user={**SCENARIO["user"], "script": [{"end": True}]}))
+        answers = {each.name: each.text for each in output["messages"] if isinstance(each, ToolMessage)}
+        assert answers["weather"] == "no connection: wifi is off"
+        assert output["score"]["races"] == 1
+    apart = {"calls": [{"call": "note", "args": {"text": "a"}}, WIFI]}
+    assert converse(scripted(apart, ANSWER), scenario())["score"]["races"] == 0
+
+
+@pytest.mark.parametrize(
+    ("agent", "end", "reason"),
+    [
+        (failing(RuntimeError("out of order")), "agent_failed", "out of order"),
+        (lambda tools: _Broken(), "agent_failed", "it broke"),
+        (lambda tools: "no agent", "agent_failed", "expected a Runnable from the function, got str"),
+        (scripted(*[WEATHER] * 60), "max_messages", ""),
+        (scripted(), "failures", "3 turns of the agent in a row came to nothing"),
+    ],
+    ids=["model raises", "graph raises", "no runnable", "loops", "answers nothing"],
+)
+def test_an_agent_that_fails_ends_the_conversation_with_the_reason(scenario, agent, end, reason):
+    user = {**SCENARIO["user"], "script": ["Well?"] * 20}
+    score = converse(agent, scenario(user=user))["score"]
+    assert (score["end"], reason in score["reason"]) == (end, True), score
+    assert score["similarity"] < 1
+
+
+def test_an_unknown_tool_is_a_recorded_step(scenario):
+    output = converse(scripted({"call": "wether", "args": {}}, ANSWER), scenario())
+    (step,) = [step for step in output["world"]["log"] if step["call"]["name"] == "wether"]
+    assert "complaints" in step
+    assert "wether" in next(each.text for each in output["messages"] if isinstance(each, ToolMessage))
+
+
+def _Broken():
+    from langchain_core.runnables import RunnableLambda
+
+    def fail(values):
+        raise RuntimeError("it broke")
+
+    return RunnableLambda(fail)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda one: create_conversation(scripted(), toolkit=one.tools), GeckoError, "expected a scenario with a user"),
+        (
+            lambda one: create_conversation(scripted(), one.tools, user={"knows": []}),
+            GeckoError,
+            "user: goal: Field required",
+        ),
+        (
+            lambda one: create_conversation(scripted(), one.tools, user={"goal": "x"}),
+            GeckoError,
+            "expected a script or a model",
+        ),
+        (lambda one: create_conversation(scripted(), user=["Hi"]), GeckoError, "expected a Toolkit"),
+        (lambda one: create_conversation(42, scenario=one), GeckoError, "expected a chat model"),
+        (lambda one: create_conversation("gpt", scenario=one), ModelError, "provider:name"),
+        (
+            lambda one: create_conversation(create_conversation(scripted(), scenario=one), scenario=one),
+            GeckoError,
+            "lambda tools",
+        ),
+    ],
+)
+def test_mistakes_are_named(scenario, call, error, message):
+    with pytest.raises(error, match=message):
+        call(scenario())
+
+
+def test_an_agent_with_checkpoints_of_its_own_is_refused_where_it_could_be_forked(scenario):
+    from langchain.agents import create_agent
+
+    def agent(tools):
+        return create_agent(scripted(*GOOD), tools, checkpointer=InMemorySaver())
+
+    score = converse(agent, scenario(), checkpointer=InMemorySaver())["score"]
+    assert "checkpointer of its own" in score["reason"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"user": {"opening": "Hi"}}, "user.goal: is missing"),
+        ({"user": {"goal": "x", "scrpt": []}}, "user.scrpt: unknown key \\(did you mean script?"),
+        ({"user": {"goal": "x", "script": [{"when": "1 +", "say": "a"}]}}, "script\\[0\\].when"),
+        ({"user": {"goal": "x", "script": [{}]}}, "script\\[0\\]: expected a text"),
+        ({"turns": [{"user": "Hi"}]}, "one of them"),
+        ({"milestones": [{"id": "a", "after": ["a"], "call": {"name": "x"}}]}, "a cycle: a after a"),
+        ({"milestones": [{"state": {"at": "settings", "update": [{"wfi": True}]}}]}, "did you mean wifi"),
+    ],
+)
+def test_mistakes_in_a_scenario_are_named_with_their_place(changes, message):
+    with pytest.raises(ScenarioError, match=message):
+        Scenario.from_dict(copy.deepcopy(SCENARIO) | changes)
+
+
+def test_a_conversation_is_no_rehearsal(scenario):
+    with pytest.raises(ScenarioError, match="create_conversation"):
+        scenario().gecko(model=scripted())
+
+
+def test_a_rehearsing_agent_is_an_agent(scenario):
+    """It plans on copies of what it sees, and its calls are those of its plan."""
+    from gecko_graph import create_gecko_agent
+
+    plan = [[{"call": "set_wifi", "args": {"on": True}}, {"call": "weather", "args": {"city": "Rome"}}, ANSWER]]
+
+    def agent(tools):
+        toolkit = Toolkit.from_tools(tools, contracts=CONTRACTS["contracts"])
+        return create_gecko_agent(toolkit, models={"planner": recorded(planner=plan)}, review="none")
+
+    user = {**SCENARIO["user"], "script": [{"end": True}]}
+    output = converse(agent, scenario(user=user))
+    assert isinstance(output["messages"][-1], AIMessage), output["score"]
