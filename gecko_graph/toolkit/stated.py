@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import ToolkitError, did_you_mean
 from .names import format_names
+from .openapi.client import HttpFunction
 from .spec import Effect, ToolExample, ToolSpec
 
 
@@ -23,13 +24,16 @@ def by_name(tools: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
             raise ToolkitError(f"two tools are called {tool.name!r}; rename one of them")
         if tool.opened:
             check_openable(tool)
-        found[tool.name] = tool
+        is_changed = isinstance(tool.real, HttpFunction) and tool.real.of(tool) is not tool.real
+        found[tool.name] = replace(tool, real=tool.real.of(tool)) if is_changed else tool  # type: ignore[union-attr]
     return found
 
 
 def with_key(tool: ToolSpec, key: str) -> ToolSpec:
     """Return a tool whose idempotency key is no longer among its arguments. Raises ToolkitError."""
     places = tool.binding.places if tool.binding else {}
+    if key.startswith("header:") and tool.binding is None:
+        raise ToolkitError(f"idempotency: {tool.name!r} is called without headers: name one of its arguments")
     taken = {key, *(name for name, (place, wire) in places.items() if f"{place}:{wire}" == key)}
     properties = tool.parameters.get("properties", {})
     if not key.startswith("header:") and key not in properties:

@@ -73,6 +73,11 @@ class HttpFunction:
         self._where = f"{binding.method.upper()} {binding.path}" if binding else tool.name
         self._security = binding.security if binding else ()
 
+    def of(self, tool: ToolSpec) -> HttpFunction:
+        """Return the function of a changed tool: its effect says what is in doubt, and where its key travels."""
+        same = (self._tool.reads, self._tool.idempotency) == (tool.reads, tool.idempotency)
+        return self if same else HttpFunction(tool, self._base, self._credentials, self._client)
+
     def __repr__(self) -> str:
         return f"<{self.__name__}: {self._where}>"
 
