@@ -117,11 +117,8 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
 def at_start(state: AgentState) -> Literal["rehearse", "resolve_doubt"]:
     """A call that an interrupted turn left in doubt is settled first."""
     entry = last_entry(state)
-    return (
-        "resolve_doubt"
-        if entry and entry["status"] in ("started", "in_doubt") and "ended_at" not in entry
-        else "rehearse"
-    )
+    is_open = entry and entry["status"] in ("started", "in_doubt") and "ended_at" not in entry
+    return "resolve_doubt" if is_open else "rehearse"
 
 
 def after_rehearse(state: AgentState) -> Literal["review", "answer"]:

@@ -14,6 +14,7 @@ import random
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -240,7 +241,8 @@ class _Handler(BaseHTTPRequestHandler):
         if answer[0] == 429:
             self.send_header("retry-after", "0")
         self.end_headers()
-        self.wfile.write(content)
+        with suppress(ConnectionError):  # the caller is gone
+            self.wfile.write(content)
 
     do_GET = do_POST = _handle
 

@@ -57,15 +57,9 @@ class Source(NamedTuple):
 
 
 class PlanResults:
-    """Where an attempt's results hold the values of its later calls.
+    """Where an attempt's results hold the values of its later calls; a tool of unknown effect counts as a write.
 
     The first result that holds a value is its source; what repeats a value that was given to it, or reads it, is not.
-
-    Args:
-        steps: The attempt's steps; those that were really made have real outcomes.
-        toolkit: The tools. One of unknown effect counts as a write.
-        messages: The conversation up to the task.
-        state: The task state that the plan's calls begin from.
     """
 
     def __init__(
