@@ -194,6 +194,8 @@ class Continued(TypedDict):
     """What the first attempt's planner learns from it."""
     attempts: int
     """How many attempts the turn has had: theirs are numbered on from there."""
+    supposed: NotRequired[list[str]]
+    """JSON Pointers to what is only supposed of the given task state."""
     real: NotRequired[bool]
     """True where the given task state was accepted before, or reality has left it: what it breaks is not refused."""
 
@@ -288,6 +290,8 @@ class AttemptState(TypedDict, total=False):
     """The task state at the attempt's start."""
     conversation: Annotated[list[AnyMessage], delta(extend, list)]
     lesson: Lesson | None
+    supposed: list[str]
+    """JSON Pointers into `before` of what a model made up."""
     replayed: list[Step]
     """Steps that were really made before the attempt."""
     ledger_turn: int

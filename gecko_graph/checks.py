@@ -9,7 +9,7 @@ from .contracts.language.expression import Scope, check_expression
 from .contracts.language.reads import Reads, StatePath, reads_of
 from .errors import EvaluationFailed
 from .models.formatting import format_single_change
-from .provenance import INVENTING
+from .simulation.ladder import INVENTING
 from .simulation.rung import answered_calls
 from .state import ChecklistItem, Json, JsonObject, Step
 from .task_state.changes import net_changes

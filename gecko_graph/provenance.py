@@ -22,7 +22,7 @@ from .models.formatting import text_of
 from .models.memory import rung_of
 from .schemas.findings import json_path
 from .schemas.subschemas import walk
-from .simulation.ladder import RUNGS
+from .simulation.ladder import INVENTING
 from .simulation.rung import clock
 from .spellings import Atom, atoms_of, canonical, durations_of, forms_of, whole_form
 from .state import Json, JsonObject, MadeUp, Origin, Origins, Step, UnjudgedAttempt
@@ -30,7 +30,6 @@ from .task_state.patch import find, pointer, tokens
 
 Place: TypeAlias = tuple[str | int, ...]
 
-INVENTING = frozenset(name for name, rung in RUNGS.items() if rung.invents)
 MOST_ORIGINS = 4
 MOST_VALUES = 100_000
 """Values of one result that are read; a planner is shown far fewer."""
@@ -101,15 +100,6 @@ def trace(
 def is_planned(step: Step) -> bool:
     """Return whether a call's outcome is ok: it stands in the plan."""
     return "outcome" in step and step["outcome"]["status"] == "ok"
-
-
-def written_by_models(attempt: UnjudgedAttempt, inventing: Collection[str]) -> list[str]:
-    """Return JSON Pointers to what rungs that invent have written of the state that an attempt came to."""
-    ran = [step["outcome"] for step in attempt["steps"] if "outcome" in step and step["outcome"]["rung"] in inventing]
-    written = {operation["path"].removesuffix("/-") for outcome in ran for operation in outcome["patch"] or ()}
-    parents = {parent for path in written for parent in _parents(path)}
-    changed = (operation["path"] for operation in attempt["change"] if operation["op"] != "remove")
-    return [path for path in changed if path in parents or not written.isdisjoint(_parents(path))]
 
 
 def _parents(path: str) -> list[str]:

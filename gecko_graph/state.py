@@ -112,6 +112,8 @@ class Outcome(TypedDict):
     passed: list[PassedRung]
     invented: NotRequired[bool]
     """True where a rung made it up."""
+    supposed: NotRequired[bool]
+    """True where a model has described the change, whoever answered."""
     unclear: NotRequired[list[str]]
     """Conditions of the tool's contract that could not be evaluated, each with the reason."""
     refused: NotRequired[str]

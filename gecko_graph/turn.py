@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cache, partial
 from itertools import count
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 
+from .blame import find_untrusted
 from .channels import AttemptState, GeckoState, find
 from .context import GeckoContext
 from .contracts.language.expression import check_expression
@@ -24,6 +26,7 @@ from .simulation.real import runs_for_real
 from .simulation.rung import RungRequest
 from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt
 from .task_state.patch import apply_patch
+from .task_state.stamps import Untrusted
 from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, LONGEST_NAME
 from .toolkit.names import valid_name
@@ -139,6 +142,11 @@ def read_item(raw: Any, number: int) -> ChecklistItem:
     return item
 
 
+def untrusted_of(state: AttemptState) -> Untrusted:
+    """Return the function that finds what is only supposed of an attempt's state; it looks once."""
+    return cache(partial(find_untrusted, state["before"], state.get("supposed") or [], state.get("steps") or []))
+
+
 def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
     """Return the ladder's request for one call, with the state that it is answered in."""
     tool = toolkit[call["name"]]
@@ -151,6 +159,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         context=scope.context,
         where=Where(turn=state["turn"], attempt=state["number"]),
         steps=state.get("steps", ()),
+        untrusted=untrusted_of(state),
         has_simulator=scope.has_model("simulator"),
         reality=reality_of(state["before"], state.get("steps", []), lambda name: toolkit[name].reads)
         if is_real

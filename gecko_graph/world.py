@@ -14,6 +14,7 @@ from pathlib import Path
 from time import time
 from typing import Any
 
+from .blame import begin_fold, fold_steps, source_at
 from .channels import AttemptState, apply_update
 from .context import GeckoContext
 from .errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
@@ -35,6 +36,7 @@ from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Us
 from .task_state.digest import check_json, clone, digest
 from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, Rejection, read_call
+from .turn import untrusted_of
 from .waiting import WaitingLine
 
 ANSWERING: Sequence[Role] = ("validator", "simulator", "state_updater")
@@ -184,7 +186,9 @@ class World:
     def check(self, call: Mapping[str, Any]) -> Rejection | None:
         """Return why a call must not be made for real in this state, as `Toolkit.check`; None where it may."""
         now, unclear = self._now.values, self._scope.context.unclear or "pass"
-        return self._toolkit.check(call, now["task_state"], unclear=unclear, calls=answered_calls(now["steps"]))
+        return self._toolkit.check(
+            call, now["task_state"], unclear=unclear, calls=answered_calls(now["steps"]), untrusted=untrusted_of(now)()
+        )
 
     @property
     def has_models(self) -> bool:
@@ -200,6 +204,22 @@ class World:
     def state(self) -> JsonObject:
         """Return the task state as it is now; a copy."""
         return clone(self._now.values["task_state"])
+
+    def blame(self, path: str) -> JsonObject | None:
+        """Return which call a value of the task state comes from.
+
+        Args:
+            path: JSON Pointer of the value: `/orders/7/status`.
+
+        Returns:
+            `{"step", "call", "tool", "rung"}`, with `supposed` where a model made it up; `{"from": "task_state"}` where
+            it was there before the first call; None where nothing ever stood. Of a place where nothing stands any more
+            it is the call that took it away.
+
+        Raises:
+            StateError: It is not a JSON Pointer.
+        """
+        return source_at(fold_steps(begin_fold(self._start, ()), self._now.values["steps"]), path)
 
     @property
     def log(self) -> list[Step]:

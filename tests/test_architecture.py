@@ -19,7 +19,7 @@ FLOORS = [
     {"contracts", "generator", "models"},
     {"toolkit"},
     {"milestones", "retrieval", "simulation"},
-    {"provenance", "threads"},
+    {"blame", "provenance", "threads"},
     {"channels", "checks"},
     {"turn", "points"},
     {"execution", "forward"},

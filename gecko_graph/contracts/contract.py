@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import ContractError
 from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Violation
+from ..task_state.stamps import Untrusted
 from .admissible import Admissibility, judge_clauses, refuse_identity
 from .clauses import Clause
 from .foreseen import foresee
@@ -149,7 +150,13 @@ class Contract:
         return bool(self._parts.free)
 
     def admissible(
-        self, state: Json, *, now: str | None, seed: int = 0, calls: Sequence[JsonObject] = ()
+        self,
+        state: Json,
+        *,
+        now: str | None,
+        seed: int = 0,
+        calls: Sequence[JsonObject] = (),
+        untrusted: Untrusted = tuple,
     ) -> Admissibility:
         """Return whether the requirements that need neither arguments nor call hold in a state.
 
@@ -158,10 +165,12 @@ class Contract:
             now: The state's clock, if it has one.
             seed: As for `open`.
             calls: As for `open`.
+            untrusted: Returns the places of the state that are only supposed, for `trusted`.
         """
         if not self._parts.free:
             return Admissibility("yes")
         run = ContractRun(self._parts, Scope(self._names(state, now, calls), seed=seed, call_id=refuse_identity))
+        run.trust(untrusted)
         return judge_clauses(self._parts.free, run.begin, where=self._parts.where)
 
     def _names(self, state: Json, now: str | None, calls: Sequence[JsonObject]) -> JsonObject:

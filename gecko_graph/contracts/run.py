@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ..errors import EvaluationFailed, NotKnown
 from ..state import Json, Patch, Violation
 from ..task_state.patch import pointer
+from ..task_state.stamps import Untrusted, is_doubtful
 from .admissible import FAILED, find_free
 from .clauses import Change, Clause, Effect, load_effects, load_list
 from .language.expression import Expression, Scope
@@ -117,6 +118,12 @@ class ContractRun:
         self._scope = scope
         self._before = scope.values["state"]
         self._lets = LazyLets(parts.lets, scope)
+        self.trust(tuple)
+
+    def trust(self, untrusted: Untrusted) -> ContractRun:
+        """Have `trusted` look among the places that are only supposed, and return the run."""
+        self._scope.trusts = lambda path: not is_doubtful([*self._parts.at, *path], untrusted())
+        return self
 
     def refusal(self) -> Refusal | None:
         """Return the first failed requirement (ToolGate, section 3.4), with the changes of its error.

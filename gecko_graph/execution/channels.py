@@ -71,6 +71,8 @@ class AgentState(TypedDict, total=False):
     """`begin_call`, `call_tool`, `resolve_doubt`, `sync`."""
     steps: list[Step]
     """`sync`: the turn's real calls with their outcomes."""
+    supposed: list[str]
+    """`rehearse`: JSON Pointers into `start` of what a model made up; lives as long as the thread."""
     real_digest: str
     """`sync`: digest of the task state, once reality has broken a rule of it; lives as long as the thread."""
     ledger: Annotated[Ledger, book]
@@ -105,8 +107,11 @@ def calls_left(state: AgentState) -> list[PlannedCall]:
 
 def has_moved(state: AgentState) -> bool:
     """Return whether a new turn was begun, or the task state is not the turn's start with its real calls' changes."""
-    if state["turn"] != human_turns(state["messages"]):
-        return True
+    return state["turn"] != human_turns(state["messages"]) or is_edited(state)
+
+
+def is_edited(state: AgentState) -> bool:
+    """Return whether the task state is not the turn's start with its real calls' changes."""
     try:
         expected = fold_patches(state["start"], [booked_patch(step["outcome"]) for step in state["steps"]])
     except PatchConflict:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import NamedTuple
 
+from ..blame import find_untrusted
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
 from ..simulation.ladder import climb
@@ -38,6 +40,7 @@ def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Tool
         context=scope.context,
         where=Where(turn=state["turn"] - 1, question=state["ledger"]["asked"].get("state_updater", 0)),
         steps=state["steps"],
+        untrusted=cache(partial(find_untrusted, state["start"], state.get("supposed") or [], state["steps"])),
     )
 
 

@@ -190,6 +190,7 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
         "before": before,
         "conversation": recall_calls(messages),
         "lesson": state["lesson"],
+        "supposed": state.get("supposed") or [],
         "replayed": state.get("replayed") or [],
         "shown": carry_shown(state),
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],

@@ -180,6 +180,8 @@ def repair_state(
 
 def carry_supposed(state: GeckoState, given: JsonObject) -> list[str]:
     """Return the supposed places of earlier turns; none where the caller has given another state since."""
+    if (going_on := state.get("continued")) and "supposed" in going_on:
+        return going_on["supposed"]
     found, last = digest(given), state.get("rehearsal")
     if last is None:  # embedded, where the conversation is all that is left of it
         return supposed_places(state["messages"], found)

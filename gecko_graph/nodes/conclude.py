@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from typing import Any
 
+from ..blame import find_untrusted
 from ..errors import StateError
 from ..forward import Need, Status, ToolGateRecord, ToolGateState
 from ..models.ask import Reply
@@ -14,7 +15,8 @@ from ..models.formatting import format_call
 from ..models.memory import NAME, answer_message
 from ..models.node import NodeScope
 from ..models.work import Work
-from ..provenance import INVENTING, is_planned, written_by_models
+from ..provenance import is_planned
+from ..simulation.ladder import INVENTING
 from ..state import VERSION, Step, Stop, Verdict
 from ..task_state.digest import digest
 from ..threads import OTHER_RUN, look_for_other_runs
@@ -64,7 +66,7 @@ def conclude(
         "usage": state["ledger"]["usage"],
     }
     verdict: Verdict = {"word": "accepted", "score": 1.0, "items": [], "feedback": ""}
-    supposed = list(dict.fromkeys([*(state.get("supposed") or []), *written_by_models(ran, inventing)]))
+    supposed = find_untrusted(before, state.get("supposed") or [], ran["steps"] if not broken else [], inventing)
     message = answer_message(
         answer, verdict, done, budget=scope.context.view_chars, supposed=supposed, digest=ran["end_digest"]
     )

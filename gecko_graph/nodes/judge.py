@@ -21,7 +21,8 @@ from ..models.memory import recall_calls
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
-from ..provenance import INVENTING, Sources, trace
+from ..provenance import Sources, trace
+from ..simulation.ladder import INVENTING
 from ..state import (
     Attempt,
     ChecklistItem,

@@ -27,7 +27,7 @@ from ..state import Call, JsonObject
 from ..task_state.clock import clock
 from ..toolkit.brief import pick_tools
 from ..toolkit.spec import ToolSpec
-from ..turn import TakenIds, read_calls, spent_budget, stop
+from ..turn import TakenIds, read_calls, spent_budget, stop, untrusted_of
 from ..view.view import focus_words, view
 
 CONVERSATION_VIEWS = 10
@@ -112,7 +112,7 @@ def bind_tools(
 ) -> tuple[list[JsonObject], str]:
     """Return the tools that the gate leaves open, and a note on those that the task state does not admit."""
     steps, now = state.get("steps", []), state["task_state"]
-    closed = find_closed(gated, now, seed=context.seed, steps=steps) if gated else {}
+    closed = find_closed(gated, now, seed=context.seed, steps=steps, untrusted=untrusted_of(state)) if gated else {}
     masked = {name for name, found in closed.items() if is_masked(found, context)}
     bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
     noted = {name: found for name, found in closed.items() if name not in masked}

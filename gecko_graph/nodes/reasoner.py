@@ -20,7 +20,7 @@ from ..simulation.contract import find_closed, format_closed
 from ..state import Role
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
-from ..turn import earlier, spent_budget, stop
+from ..turn import earlier, spent_budget, stop, untrusted_of
 from ..view.view import focus_words, view
 
 NEEDED: tuple[Role, ...] = ("reasoner", "planner")
@@ -63,7 +63,7 @@ def build_ask(state: ForwardState, scope: NodeScope, toolkit: Toolkit, gated: Se
     """Return the question, from what is known to be true."""
     budget, now = scope.context.view_chars, state["task_state"]
     steps = state.get("steps", [])
-    closed = find_closed(gated, now, seed=scope.context.seed, steps=steps)
+    closed = find_closed(gated, now, seed=scope.context.seed, steps=steps, untrusted=untrusted_of(state))
     committed = [step for step in steps if is_planned(step)]
     lines = [(tool.name, tool.description) for tool in toolkit] if len(toolkit) <= MOST_LISTED else []
     variables = {

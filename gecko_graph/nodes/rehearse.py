@@ -11,8 +11,9 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite
 
+from ..blame import find_untrusted
 from ..channels import Continued, GeckoInput, Ledger
-from ..execution.channels import AgentState
+from ..execution.channels import AgentState, is_edited
 from ..execution.decisions import check_saver
 from ..execution.records import Preview
 from ..state import JsonObject, Rehearsal, Step
@@ -52,18 +53,22 @@ def opening(state: AgentState) -> AgentState:
 
     It goes on from the task state as it is where that was edited from outside.
     """
-    turn = human_turns(state.get("messages", []))
+    turn, supposed = human_turns(state.get("messages", [])), list[str]()
+    if "start" in state and not is_edited(state):
+        supposed = find_untrusted(state["start"], state.get("supposed") or [], state["steps"])
     if state.get("turn") == turn and state.get("again"):
         steps: list[Step] = [
             {**step, "outcome": {**step["outcome"], "patch": [], "observed": []}} for step in state["steps"]
         ]
-        return {"start": state["task_state"], "steps": steps} if state["again"] == "stale" else {}
+        new: AgentState = {"start": state["task_state"], "supposed": supposed, "steps": steps}
+        return new if state["again"] == "stale" else {}
     is_answered = (state.get("execution") or {"turn": 0})["turn"] == state.get("turn")
     open_calls = [] if is_answered else [each for each in state.get("journal") or () if each["tries"]]
     return {
         "turn": turn,
         "unreported": [*(state.get("unreported") or ()), *open_calls],
         "start": state.get("task_state") or {},
+        "supposed": supposed,
         "rehearsals": {},
         "again": "task",
         "lesson": None,
@@ -82,13 +87,13 @@ def input_of(state: AgentState) -> GeckoInput:
         given["checklist"] = items
     mark = state.get("real_digest")
     is_real = state["again"] not in ("task", "stale") or bool(mark and mark == digest(state["start"]))
-    if last or is_real:
+    if last or is_real or state.get("supposed"):
         going_on: Continued = {
             "steps": state["steps"],
             "lesson": state["lesson"],
             "attempts": max(attempt["number"] for attempt in last["attempts"]) if last else 0,
         }
-        given["continued"] = {**going_on, "real": True} if is_real else going_on
+        given["continued"] = {**going_on, "real": is_real, "supposed": state.get("supposed") or []}
     return given
 
 
@@ -100,7 +105,7 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
     if why == "task":
         supposed = rehearsal.get("supposed_state")
         start = {**start, **(supposed["state"] if supposed else {})}
-        update = {"task_state": start, "journal": Overwrite([])}
+        update = {"supposed": supposed["paths"] if supposed else [], "task_state": start, "journal": Overwrite([])}
     now = state["task_state"] if steps else start
     accepted = rehearsal["verdict"]["word"] == "accepted"
     ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}

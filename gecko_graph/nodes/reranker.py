@@ -19,7 +19,7 @@ from ..retrieval.words import document_of, split_words, texts_of
 from ..simulation.contract import find_closed
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
-from ..turn import stop
+from ..turn import stop, untrusted_of
 
 ADMITTED = Admissibility("yes")
 
@@ -39,7 +39,7 @@ def reranker(
         search: Finds the tools for a need where there are many.
     """
     need, context, steps = state["need"], scope.context, state.get("steps", [])
-    closed = find_closed(gated, state["task_state"], seed=context.seed, steps=steps)
+    closed = find_closed(gated, state["task_state"], seed=context.seed, steps=steps, untrusted=untrusted_of(state))
     found = yield from retrieve(need, toolkit, closed, search, context)
     if len(found) > 1 and scope.has_model("reranker"):
         question = state.get("asked", {}).get("reranker", 0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
+from ..blame import find_untrusted
 from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
 from ..errors import StateError
@@ -18,8 +19,9 @@ from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.usage import total
 from ..models.work import Work
-from ..provenance import INVENTING, is_planned, written_by_models
-from ..state import VERSION, Attempt, Call, Patch, Rehearsal
+from ..provenance import is_planned
+from ..simulation.ladder import INVENTING
+from ..state import VERSION, Attempt, Call, Rehearsal
 from ..task_state.digest import digest
 from ..threads import OTHER_RUN, look_for_other_runs
 from ..turn import check_start, states_of
@@ -136,8 +138,7 @@ def finish(
         rehearsal["changes"] = format_change(seen, after, budget=budget).splitlines()
         if observed := chosen.get("observed"):
             rehearsal["observed"] = observed
-            supposed = [path for path in supposed if not is_observed(path, observed)]
-        update["supposed"] = supposed = list(dict.fromkeys([*supposed, *written_by_models(chosen, inventing)]))
+        update["supposed"] = supposed = find_untrusted(before, supposed, chosen["steps"], inventing)
     now = chosen["end_digest" if accepted else "start_digest"]
     message = answer_message(
         chosen["answer"],
@@ -149,11 +150,6 @@ def finish(
         checklist=state.get("checklist_digest", ""),
     )
     return {**update, "messages": [message]} if message and not has_open_calls(state["messages"]) else update
-
-
-def is_observed(path: str, observed: Patch) -> bool:
-    """Return whether a real read has shown all that stands at a place, so that it is no longer supposed."""
-    return any(f"{path}/".startswith(f"{operation['path']}/") for operation in observed)
 
 
 def plan_of(attempt: Attempt) -> list[Call]:

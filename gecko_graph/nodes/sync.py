@@ -122,6 +122,8 @@ def booked(
         if answered["status"] == "ok":
             outcome["patch"] = answered["patch"]
             entry["drift"] += changed(request, patch, answered["patch"] or []) if planned else []
+    if outcome["patch"] and not decided:
+        outcome["supposed"] = True
     if is_ok and request.tool.reads:
         outcome = note_observed(request, outcome)
         entry["drift"] += changed(request, [], outcome.get("observed", []))

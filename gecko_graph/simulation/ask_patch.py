@@ -34,7 +34,7 @@ def ask_patch(request: RungRequest, outcome: Outcome) -> Generator[list[Ask], li
             problem = f"no model described the call's change: {reply.failure}"
             break
         try:
-            return {**outcome, "patch": read_patch(reply.value, request, shown)}
+            return {**outcome, "patch": read_patch(reply.value, request, shown), "supposed": True}
         except (PatchConflict, StateError) as conflict:
             patch, problem = reply.value.patch, str(conflict)
             previous = f"{format_json(patch, budget=PROBLEM_CHARS // 2)}\n{problem}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..contracts.admissible import Admissibility
 from ..contracts.contract import Contract
@@ -12,6 +13,7 @@ from ..errors import EvaluationFailed, NotKnown
 from ..models.formatting import cut, join_lines, one_line
 from ..state import JsonObject, Step
 from ..task_state.clock import clock
+from ..task_state.stamps import Untrusted
 from ..toolkit.spec import ToolSpec
 from .rung import Answer, Pass, RungRequest, RungResult, answered_calls
 
@@ -24,7 +26,12 @@ def find_gated(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
 
 
 def find_closed(
-    gated: Iterable[ToolSpec], state: JsonObject, *, seed: int = 0, steps: Sequence[Step] = ()
+    gated: Iterable[ToolSpec],
+    state: JsonObject,
+    *,
+    seed: int = 0,
+    steps: Sequence[Step] = (),
+    untrusted: Untrusted = tuple,
 ) -> dict[str, Admissibility]:
     """Return the tools that are not known to be admissible in a task state, by name (ToolGate, equation 9).
 
@@ -33,10 +40,12 @@ def find_closed(
         state: The task state.
         seed: As for `Contract.open`.
         steps: The turn's steps so far.
+        untrusted: As for `Contract.open`.
     """
     now, calls = clock(state), answered_calls(steps)
     contracts = {tool.name: tool.contract for tool in gated if tool.contract}
-    judged = {name: one.admissible(state, now=now, seed=seed, calls=calls) for name, one in contracts.items()}
+    more: Any = {"now": now, "seed": seed, "calls": calls, "untrusted": untrusted}
+    judged = {name: one.admissible(state, **more) for name, one in contracts.items()}
     return {name: found for name, found in judged.items() if found.word != "yes"}
 
 
@@ -106,4 +115,4 @@ def open_contract(request: RungRequest, contract: Contract) -> ContractRun:
         now=clock(request.state),
         seed=request.context.seed,
         calls=answered_calls(request.steps) if contract.reads_calls else (),
-    )
+    ).trust(request.untrusted)

@@ -44,6 +44,8 @@ RUNGS: Rungs = {
 }
 """The built-in rungs, by name."""
 
+INVENTING = frozenset(name for name, rung in RUNGS.items() if rung.invents)
+
 
 def rungs_of(own: Iterable[Rung]) -> Rungs:
     """Return the rungs by name: the built-in ones, and a user's own, which replace those of the same name.

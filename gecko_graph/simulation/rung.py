@@ -14,6 +14,7 @@ from ..models.ask import AnyAsk, Reply, Where
 from ..state import Call, JsonObject, Step, SupposedFact
 from ..task_state.clock import clock
 from ..task_state.digest import clone
+from ..task_state.stamps import Untrusted
 from ..toolkit.real import Answer, Pass
 from ..toolkit.spec import ToolSpec
 
@@ -47,6 +48,7 @@ class RungRequest:
         unclear: Preconditions that could not be evaluated, each with the reason.
         reality: Of a read that runs for real, what is known without the attempt's own changes; None where it has none.
         steps: The turn's steps before the call.
+        untrusted: Returns the places of the state that are only supposed.
     """
 
     tool: ToolSpec
@@ -60,6 +62,7 @@ class RungRequest:
     unclear: tuple[str, ...] = ()
     reality: Reality | None = None
     steps: Sequence[Step] = ()
+    untrusted: Untrusted = tuple
 
     @property
     def calls(self) -> list[JsonObject]:

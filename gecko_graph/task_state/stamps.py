@@ -1,13 +1,13 @@
 """Which change each value of a document comes from, folded from patches.
 
-A change stamps what it adds or replaces. What it moves or copies keeps its stamps, and so do the items that it shifts in
+A change stamps what it adds or replaces. What it moves or copies keeps its stamps, and so do items that it shifts in
 a list. What it takes out of an object leaves a stamp where nothing stands any more; out of a list it stamps the list
 itself, whose length comes from it. What a doubtful change moves, copies or leaves is doubtful as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -23,6 +23,9 @@ class Doubtful(Protocol):
     def doubtful(self) -> bool:
         """Whether it is only supposed."""
 
+
+Untrusted = Callable[[], Sequence[str]]
+"""Returns JSON Pointers to the parts of a task state that are only supposed, found when they are asked for."""
 
 S = TypeVar("S", bound=Doubtful)
 Key = str | int

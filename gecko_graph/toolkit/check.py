@@ -39,7 +39,7 @@ def check_by_rule(call: Call, tool: ToolSpec | None) -> list[Complaint]:
 
 
 def check_call(
-    call: Call, state: JsonObject, tool: ToolSpec | None, *, unclear: Unclear, calls: Calls
+    call: Call, state: JsonObject, tool: ToolSpec | None, *, unclear: Unclear, calls: Calls, untrusted: Sequence[str]
 ) -> Rejection | None:
     """Return why a call must not be made; see `Toolkit.check`."""
     if complaints := check_by_rule(call, tool):
@@ -47,8 +47,14 @@ def check_call(
     if tool is None or tool.contract is None:
         return None
     run = tool.contract.open(
-        args=call["args"], parameters=tool.parameters, state=state, call=call, now=clock(state), seed=0, calls=calls
-    )
+        args=call["args"],
+        parameters=tool.parameters,
+        state=state,
+        call=call,
+        now=clock(state),
+        seed=0,
+        calls=calls,
+    ).trust(lambda: untrusted)
     if refusal := run.refusal():
         return {"error": refusal.error, "violations": [*refusal.violations]}
     if run.unclear and unclear == "refuse":

@@ -311,9 +311,8 @@ class Toolkit:
 
     def close(self) -> None:
         """End the connections of the tools' real functions (`from_mcp`), also for toolkits made from this one."""
-        for one in {getattr(tool.real, "background", None) for tool in self}:
-            if one is not None:
-                one.close()
+        for one in {getattr(tool.real, "background", None) for tool in self} - {None}:
+            one.close()
 
     def __enter__(self) -> Toolkit:
         return self
@@ -347,12 +346,16 @@ class Toolkit:
 
     def resolve(self, provider_name: str) -> str:
         """Return the tool's own name for a name from `as_openai`; any other name is returned as it is."""
-        if provider_name in self:
-            return provider_name
-        return self._own_names.get(provider_name, provider_name)
+        return provider_name if provider_name in self else self._own_names.get(provider_name, provider_name)
 
     def check(
-        self, call: Mapping[str, Any], state: JsonObject, *, unclear: Unclear = "pass", calls: Calls = ()
+        self,
+        call: Mapping[str, Any],
+        state: JsonObject,
+        *,
+        unclear: Unclear = "pass",
+        calls: Calls = (),
+        untrusted: Sequence[str] = (),
     ) -> Rejection | None:
         """Check a call before it is made for real: its arguments, and its contract's precondition in a task state.
 
@@ -363,6 +366,7 @@ class Toolkit:
             state: The task state before the call.
             unclear: What becomes of a call whose condition cannot be evaluated in this state.
             calls: The turn's calls before it, for contracts that name `calls`: `{"name", "args", "status", "result"}`.
+            untrusted: JSON Pointers to what is only supposed of the state, for contracts that use `trusted`.
 
         Returns:
             None where the call may be made; else `{"complaints": [...]}` about its form, or the tool's own error in
@@ -372,7 +376,7 @@ class Toolkit:
         if complaint:
             return {"complaints": [complaint]}
         own["name"] = self.resolve(own["name"])
-        return check_call(own, state, self.get(own["name"]), unclear=unclear, calls=calls)
+        return check_call(own, state, self.get(own["name"]), unclear=unclear, calls=calls, untrusted=untrusted)
 
     def as_tools(self, *, timeout_s: float = 30.0) -> list[StructuredTool]:
         """Return LangChain tools that run the real functions, under names that every provider takes.

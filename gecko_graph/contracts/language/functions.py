@@ -10,6 +10,7 @@
 | `range([start,] stop[, step])` | whole numbers |
 | `new_id([prefix, shape])` | an identifier from the seed and the call: the same in every run, a new one each time |
 | `random_int(low, high)` `random_float(low, high[, places])` | a number in a range, made as `new_id` is |
+| `trusted(path)` | whether nothing at a path of the state is only supposed by a model; a path is a list, as for `at` |
 | `money(number)` | rounded to cents by decimal rules, so that 1.005 is 1.01 and 0.1 + 0.2 is 0.3 |
 """
 
@@ -204,6 +205,13 @@ def money(_: Scope, value: Any) -> int | float:
         raise Fault("money needs a number of at most 26 digits") from None
 
 
+def trusted(scope: Scope, path: Any) -> bool:
+    """Return whether all that stands at a path of the state was established, not supposed. Raises Fault."""
+    if scope.trusts is None:
+        raise Fault("trusted(path) is known only in a contract")
+    return scope.trusts(splice(scope, path))
+
+
 FUNCTIONS: dict[str, Function] = {
     "at": at,
     "walk": walk,
@@ -216,7 +224,8 @@ FUNCTIONS: dict[str, Function] = {
 TAKEN = frozenset(FUNCTIONS)
 """Functions whose names no let may have; contracts of before may have lets with the names of later ones."""
 
-FUNCTIONS |= {"object": to_object, "random_int": random_int, "random_float": random_float, **dates.FUNCTIONS}
+FUNCTIONS |= {"object": to_object, "random_int": random_int, "random_float": random_float, "trusted": trusted}
+FUNCTIONS |= dates.FUNCTIONS
 
 
 # text methods --------------------------------------------------------------------------------------------------------

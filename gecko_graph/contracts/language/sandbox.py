@@ -66,8 +66,8 @@ class Scope:
     """
 
     __slots__ = (
-        *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "lets", "limits", "place", "seed", "values"),
-        "__weakref__",
+        *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "lets", "limits", "place", "seed"),
+        *("trusts", "values", "__weakref__"),
     )
 
     def __init__(
@@ -82,6 +82,7 @@ class Scope:
         self.seed = seed
         self.call_id = call_id
         self.lets: dict[str, Any] = self.values
+        self.trusts: Callable[[list[str | int]], bool] | None = None
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()
