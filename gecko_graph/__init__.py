@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .toolgate import create_toolgate
     from .toolkit import Toolkit
     from .toolkit.spec import ToolSpec
+    from .trust import blame
     from .world import World
 
 __version__ = "0.1.0"
@@ -39,6 +40,7 @@ __all__ = [
     "ToolSpec",
     "Toolkit",
     "World",
+    "blame",
     "create_conversation",
     "create_gecko",
     "create_gecko_agent",
@@ -58,6 +60,7 @@ _HOMES = {
     "ToolSpec": ".toolkit.spec",
     "Toolkit": ".toolkit",
     "World": ".world",
+    "blame": ".trust",
     "create_conversation": ".conversation",
     "create_gecko": ".graph",
     "create_gecko_agent": ".agent",

@@ -10,7 +10,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 
-from .blame import find_untrusted
 from .channels import AttemptState, GeckoState, find
 from .context import GeckoContext
 from .contracts.language.expression import check_expression
@@ -30,6 +29,7 @@ from .task_state.stamps import Untrusted
 from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, LONGEST_NAME
 from .toolkit.names import valid_name
+from .trust import find_untrusted
 
 ITEM_KEYS = ("id", "description", "check")
 

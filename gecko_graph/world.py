@@ -14,7 +14,6 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from .blame import begin_fold, fold_steps, source_at
 from .channels import AttemptState, apply_update
 from .context import GeckoContext
 from .errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
@@ -36,6 +35,7 @@ from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Us
 from .task_state.digest import check_json, clone, digest
 from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, Rejection, read_call
+from .trust import begin_fold, fold_steps, source_at
 from .turn import untrusted_of
 from .waiting import WaitingLine
 

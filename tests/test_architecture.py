@@ -19,7 +19,7 @@ FLOORS = [
     {"contracts", "generator", "models"},
     {"toolkit"},
     {"milestones", "retrieval", "simulation"},
-    {"blame", "provenance", "threads"},
+    {"provenance", "threads", "trust"},
     {"channels", "checks"},
     {"turn", "points"},
     {"execution", "forward"},

@@ -12,7 +12,6 @@ from gecko_graph.display import html_page
 from gecko_graph.display.drafts import Drafts, list_events
 from gecko_graph.errors import ScenarioError
 from gecko_graph.events import Reader, stream_options
-from gecko_graph.nodes.rounds import is_observed
 from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import recorded
 
@@ -101,14 +100,6 @@ def test_an_observation_is_knowledge_and_not_a_change():
     assert rehearsal["observed"] == attempt["observed"]
     assert run["task_state"]["balances"] == {"K-4711": 380}
     assert attempt["end_digest"] == digest(run["task_state"])
-
-
-@pytest.mark.parametrize(
-    ("path", "seen"),
-    [("/balances/K-4711", True), ("/balances/K-4711/cents", True), ("/balances", False), ("/balances/K-47", False)],
-)
-def test_what_a_real_read_has_shown_is_no_longer_supposed(path, seen):
-    assert is_observed(path, [{"op": "add", "path": "/balances/K-4711", "value": 500}]) is seen
 
 
 def test_what_a_failed_attempt_has_seen_is_not_written_back():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from gecko_graph.provenance import INVENTING, Sources, scalars, trace, written_by_models
+from gecko_graph.provenance import Sources, scalars, trace
 from tests.any_schema import JSON
 
 PARAMETERS = {"pay": {"type": "object", "properties": {"speed": {"enum": ["slow", "fast"]}}}}
@@ -239,18 +239,3 @@ def test_anything_can_be_traced(args, result, task):
 def test_what_stands_verbatim_in_the_task_is_never_made_up(value):
     assert marked(step("a", {"x": value}), task=f"Take {value} now.") == []
     assert marked(step("a", {"x": value}), task="Take it.", state={"a": [value]}) == []
-
-
-def test_what_rungs_that_invent_have_written_is_found_in_the_state_that_came_of_it():
-    steps = [
-        step("hold", {}, rung="model", patch=[{"op": "add", "path": "/holds/-", "value": {"id": "H-77"}}]),
-        step("pay", {}, patch=[{"op": "replace", "path": "/account/balance", "value": 30}]),
-        step("open", {}, rung="schema", patch=[{"op": "add", "path": "/a/b/c", "value": 1}]),
-    ]
-    change = [
-        {"op": "add", "path": "/holds/3", "value": {"id": "H-77"}},
-        {"op": "replace", "path": "/account/balance", "value": 30},
-        {"op": "remove", "path": "/holds/0"},
-        {"op": "add", "path": "/a", "value": {"b": {"c": 1}}},
-    ]
-    assert written_by_models({"steps": steps, "change": change}, INVENTING) == ["/holds/3", "/a"]

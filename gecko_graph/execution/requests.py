@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import NamedTuple
 
-from ..blame import find_untrusted
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
 from ..simulation.ladder import climb
@@ -15,6 +14,7 @@ from ..simulation.observed import DECIDING
 from ..simulation.rung import RungRequest
 from ..state import Call, Outcome
 from ..toolkit import Toolkit
+from ..trust import find_untrusted
 from .channels import AgentState
 from .drift import differing
 from .records import Prediction

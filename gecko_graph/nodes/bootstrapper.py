@@ -73,7 +73,10 @@ def bootstrapper(
     if asked:
         ask = build_ask(state, task, toolkit, scope.context, rules.schema)
         whole, unclear = yield from complete_state(whole, ask, toolkit, scope, rules)
-    supposed = [*carry_supposed(state, given), *(pointer([key]) for key in whole if key not in given and whole[key])]
+    supposed = [
+        *carry_supposed(state, given),
+        *(pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)),
+    ]
     shown: SupposedState = {
         "paths": supposed,
         "state": clone({key: value for key, value in whole.items() if pointer([key]) in supposed}),

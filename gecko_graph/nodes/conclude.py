@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from typing import Any
 
-from ..blame import find_untrusted
 from ..errors import StateError
 from ..forward import Need, Status, ToolGateRecord, ToolGateState
 from ..models.ask import Reply
@@ -20,6 +19,7 @@ from ..simulation.ladder import INVENTING
 from ..state import VERSION, Step, Stop, Verdict
 from ..task_state.digest import digest
 from ..threads import OTHER_RUN, look_for_other_runs
+from ..trust import find_untrusted
 from ..turn import check_start, states_of
 
 ENDED = ("max_steps", "token_budget", "time_budget")

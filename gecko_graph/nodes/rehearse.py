@@ -11,13 +11,13 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite
 
-from ..blame import find_untrusted
 from ..channels import Continued, GeckoInput, Ledger
 from ..execution.channels import AgentState, is_edited
 from ..execution.decisions import check_saver
 from ..execution.records import Preview
 from ..state import JsonObject, Rehearsal, Step
 from ..task_state.digest import digest
+from ..trust import find_untrusted
 from ..turn import human_turns
 
 MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Preview | None]

@@ -8,7 +8,6 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
-from ..blame import find_untrusted
 from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
 from ..errors import StateError
@@ -24,6 +23,7 @@ from ..simulation.ladder import INVENTING
 from ..state import VERSION, Attempt, Call, Rehearsal
 from ..task_state.digest import digest
 from ..threads import OTHER_RUN, look_for_other_runs
+from ..trust import find_untrusted
 from ..turn import check_start, states_of
 
 

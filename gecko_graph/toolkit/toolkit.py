@@ -312,7 +312,7 @@ class Toolkit:
     def close(self) -> None:
         """End the connections of the tools' real functions (`from_mcp`), also for toolkits made from this one."""
         for one in {getattr(tool.real, "background", None) for tool in self} - {None}:
-            one.close()
+            one.close()  # type: ignore[union-attr]
 
     def __enter__(self) -> Toolkit:
         return self

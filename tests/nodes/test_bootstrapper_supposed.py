@@ -134,9 +134,10 @@ def test_a_given_state_is_never_tried():
 def test_what_was_made_up_is_streamed_and_recorded_by_place():
     made = {"domain": {"a/b": {"x": 1}, "trays": {}}, "runtime_state": {}}
     update, _, (event,) = boot(made, toolkit=Toolkit([ToolSpec(name="look")]))
-    assert update["supposed"] == ["/a~1b"]
-    assert update["supposed_state"] == {"paths": ["/a~1b"], "state": {"a/b": {"x": 1}}, "unclear": []}
-    told = {"supposed": ["/a~1b"], "state": {"a/b": {"x": 1}}, "unclear": []}
+    paths, domain = ["/a~1b", "/trays"], {"a/b": {"x": 1}, "trays": {}}
+    assert update["supposed"] == paths
+    assert update["supposed_state"] == {"paths": paths, "state": domain, "unclear": []}
+    told = {"supposed": paths, "state": domain, "unclear": []}
     assert event == {"v": 1, "type": "gecko.state", "attempt": 0, **told}
     update, _, events = boot(toolkit=SHOP, task_state=FITTING)
     assert (update["supposed"], update["supposed_state"], events) == ([], None, [])

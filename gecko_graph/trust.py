@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from .errors import PatchConflict, StateError
 from .simulation.ladder import INVENTING
+from .simulation.state_rules import RUNTIME
 from .state import Json, JsonObject, Outcome, Rehearsal, Step
 from .task_state.digest import digest
 from .task_state.patch import find, pointer, tokens
@@ -150,9 +151,9 @@ def blame(
     for turn, record in enumerate(turns, 1):
         is_last = turn == len(turns)
         number = attempt if is_last and attempt is not None else record["chosen"]
-        made_up = record.get("supposed_state")
-        if made_up:
+        if made_up := record.get("supposed_state"):
             new = {key: value for key, value in made_up["state"].items() if key not in stamps.document}
+            new |= {RUNTIME: {}} if RUNTIME not in {**stamps.document, **new} else {}  # made up, and empty
             stamps.apply([{"op": "add", "path": pointer([key]), "value": new[key]} for key in new], SUPPOSED)
             mark_supposed(stamps, made_up["paths"])
         if is_last or record["verdict"]["word"] == "accepted":
