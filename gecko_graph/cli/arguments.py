@@ -102,6 +102,7 @@ _HISTORY_EXAMPLES = """\
 examples:
   gecko-graph history runs.sqlite            # the threads in the file
   gecko-graph history runs.sqlite monday     # attempts, steps and state changes, also of an interrupted run
+  gecko-graph history runs.sqlite monday --blame /orders/7  # which call it comes from
   gecko-graph history runs.sqlite monday --html run.html   # the same as a page for a browser
 """
 
@@ -203,6 +204,9 @@ def _add_history(commands: Any) -> None:
     parser = commands.add_parser("history", help="show a saved run's attempts, steps and state changes", **texts)
     parser.add_argument("file", metavar="FILE", help="the SQLite file of --save")
     parser.add_argument("thread", nargs="?", metavar="THREAD", help="the run's name; without it they are listed")
+    parser.add_argument(
+        "--blame", metavar="PATH", help="say which call a value of the task state comes from: /orders/7"
+    )
     _add_html(parser)
 
 

@@ -25,6 +25,7 @@ from ..execution.channels import calls_left
 from ..graph import Gecko, create_gecko
 from ..state import Attempt, JsonObject, Rehearsal
 from ..toolkit import Toolkit, ToolSpec
+from ..trust import blame
 from ..turn import human_turns, task_of
 from . import saving
 from .options import check_files, check_target
@@ -37,8 +38,8 @@ KEYS_SHOWN = 12
 def history(options: argparse.Namespace) -> int:
     """Show a thread, or list the threads."""
     console = screen()
-    if options.html and options.thread is None:
-        raise GeckoError("--html needs THREAD: the run that the page is about")
+    if options.thread is None and (option := next((key for key in ("html", "blame") if getattr(options, key)), None)):
+        raise GeckoError(f"--{option} needs THREAD: the run that it is about")
     check_files([("FILE", options.file)], [("--html", options.html)])
     check_target("--html", options.html)
     with saving.reader(options.file) as saver:
@@ -54,6 +55,15 @@ def history(options: argparse.Namespace) -> int:
             f"{options.file}: the thread {options.thread!r} holds no rehearsal: it was interrupted before the "
             "first step, or another graph has written it"
         )
+    if options.blame is not None:
+        console.print(Text(f"{clean(options.blame)}: {describe_source(turns, options.blame)}"))
+    else:
+        show_turns(turns, options, console)
+    return 0
+
+
+def show_turns(turns: Sequence[SavedTurn], options: argparse.Namespace, console: Console) -> None:
+    """Print a thread's turns, and write its page."""
     for number, turn in enumerate(turns, 1):
         show_turn(turn, number, console)
     for tool, count in turns[-1].fidelity.items():
@@ -61,7 +71,21 @@ def history(options: argparse.Namespace) -> int:
         console.print(Text(f"{clean(tool)}: {calls} in this thread, {count['drifted']} drifted", "dim"))
     if options.html:
         write_page(options.html, turns, title=options.thread)
-    return 0
+
+
+def describe_source(turns: Sequence[SavedTurn], path: str) -> str:
+    """Return which call a value of the task state comes from, in words."""
+    records = [turn.rehearsal for turn in turns if turn.rehearsal is not None]
+    if not records:
+        raise GeckoError("--blame needs a turn that is over")
+    found = blame(records, path, state=turns[0].start_state or {})
+    if found is None:
+        return "nothing ever stood there"
+    if "from" in found:
+        return "it was there at the start" if found["from"] == "task_state" else "made up before the first attempt"
+    where = f"turn {found['turn']}, attempt {found['attempt']}, step {found['step']}"
+    mark = "; made up" if found.get("supposed") else ""
+    return f"{where}: {clean(found['tool'])} ({clean(found['rung'])}{mark})"
 
 
 def write_page(target: str, turns: Sequence[SavedTurn], *, title: str) -> None:

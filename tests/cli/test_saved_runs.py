@@ -48,6 +48,17 @@ def test_save_and_history(run, tmp_path):
     assert file.read_bytes() == before, "history only reads"
 
 
+def test_history_says_which_call_a_value_comes_from(run, tmp_path):
+    file, folder = tmp_path / "runs.sqlite", "/tree/workspace/contents/document/contents"
+    run("run", FILES, "--save", file)
+    code, out, _ = run("history", file, "file-the-report", "--blame", f"{folder}/temp")
+    assert (code, out) == (0, f"{folder}/temp: turn 1, attempt 2, step 2: mkdir (contract)\n")
+    assert run("history", file, "file-the-report", "--blame", folder)[1] == f"{folder}: it was there at the start\n"
+    assert "nothing ever stood there" in run("history", file, "file-the-report", "--blame", "/no")[1]
+    assert mistake(run("history", file, "file-the-report", "--blame", "tree")).startswith("blame: the path")
+    assert mistake(run("history", file, "--blame", "/tree")) == "--blame needs THREAD: the run that it is about"
+
+
 def test_history_shows_what_the_run_showed(run, tmp_path):
     _, shown, _ = run("run", FILES, "--save", tmp_path / "runs.sqlite")
     _, told, _ = run("history", tmp_path / "runs.sqlite", "file-the-report")
