@@ -206,18 +206,10 @@ class World:
         return clone(self._now.values["task_state"])
 
     def blame(self, path: str) -> JsonObject | None:
-        """Return which call a value of the task state comes from.
-
-        Args:
-            path: JSON Pointer of the value: `/orders/7/status`.
-
-        Returns:
-            `{"step", "call", "tool", "rung"}`, with `supposed` where a model made it up; `{"from": "task_state"}` where
-            it was there before the first call; None where nothing ever stood. Of a place where nothing stands any more
-            it is the call that took it away.
+        """Return which call a value of the task state comes from, as `gecko_graph.blame`, without turn and attempt.
 
         Raises:
-            StateError: It is not a JSON Pointer.
+            StateError: The path is not a JSON Pointer.
         """
         return source_at(fold_steps(begin_fold(self._start, ()), self._now.values["steps"]), path)
 
