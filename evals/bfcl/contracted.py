@@ -7,8 +7,10 @@ from functools import cache
 from pathlib import Path
 
 from gecko_graph import Toolkit
+from gecko_graph.state import JsonObject
 
 from ..harness.datasets import ROOT
+from .linked import simulated
 from .mathematics import SIMULATED
 from .tasks import documents
 
@@ -30,14 +32,39 @@ CLASSES = (
 def class_toolkit(name: str) -> Toolkit:
     """Return the tools of a class as they are documented, with contracts; mathematics is computed.
 
-    The file system's are those of `examples/files`. A class without a file of contracts has none.
+    The file system's are those of `examples/files`, and objects where they do not suffice. A class without a file of
+    contracts has none.
     """
     if name == "GorillaFileSystem":
-        return Toolkit.from_openapi(FILES).mount(name)
+        return linked_files(name)
     simulate = SIMULATED if name == "MathAPI" else None
     plain = Toolkit.from_tools(documents(name).values(), simulate=simulate, title=name)
     file = FOLDER / f"{name}.yaml"
     return plain.with_contracts(file, at=name) if file.is_file() else plain
+
+
+def linked_files(name: str) -> Toolkit:
+    """Return the file system's tools: their contracts pass, and `linked.py` answers, where names do not say all."""
+    plain = Toolkit.from_openapi(FILES)
+    contracts = {tool.name: _passing(tool.name, tool.contract.data) for tool in plain if tool.contract is not None}
+    ruled = plain.with_contracts({"contracts": contracts, "let": plain.lets})
+    return Toolkit.from_tools(ruled.mount(name), simulate=simulated(name), title=name)
+
+
+def _passing(tool: str, contract: JsonObject) -> JsonObject:
+    """Return a contract that holds for plain trees, and else does not know."""
+    known = "state._links is not defined and '.' not in here"
+    if tool in ("mv", "cp"):
+        known += " and at(here, [args.source, 'type'], none) != 'directory'"
+    parts = {
+        part: [
+            {**clause, "when": f"{known} and ({clause['when']})" if "when" in clause else known}
+            for clause in contract.get(part, [])
+        ]
+        for part in ("requires", "ensures")
+    }
+    passing = {"check": known, "pass": "links between the folders decide"}
+    return {**contract, **parts, "requires": [passing, *parts["requires"]]}
 
 
 def classes_toolkit(names: Sequence[str]) -> Toolkit:

@@ -6,7 +6,7 @@ where no path leads. Such a state is written out as a graph of its objects (`lin
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from gecko_graph.state import JsonObject
@@ -24,8 +24,11 @@ def read_folders(system: Any, module: ModuleType) -> tuple[JsonObject, JsonObjec
     """
     plain: JsonObject = {"tree": {system.root.name: _node(system.root, module)}, "cwd": _path(system)}
     links = _links(system, module)
-    rebuilt = module.GorillaFileSystem()
-    write_folders(rebuilt, plain, None, module)
+    rebuilt = SimpleNamespace()
+    try:
+        write_folders(rebuilt, plain, None, module)
+    except KeyError:  # the current folder is no longer in the tree
+        return plain, links
     return plain, None if _links(rebuilt, module) == links else links
 
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import ToolMessage
 
 from ..errors import StateError
 from ..models.ask import Reply, Work
 from ..state import JsonObject, Patch
 from ..task_state.digest import check_json, clone, pack, unpack
 from ..task_state.patch import make_patch
-from ..toolkit.real import as_json
+from ..toolkit.real import as_answer, as_json
 from .rung import Answer, Pass, RungRequest, RungResult
 
 
 def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
-    """Call `simulate(state, **args)` on a copy: its changes there become the patch, what it raises the tool's error."""
+    """Call `simulate(state, **args)` on a copy: its changes there become the patch, what it raises the tool's error.
+
+    As a real function's, a `ToolMessage` with the status "error" is the tool's error too, with its content.
+    """
     if request.tool.simulate is None:
         return Pass("the tool has no simulate function")
     before = pack(request.state)
@@ -25,7 +31,7 @@ def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], Rung
         args=(state,),
         kwargs=clone(request.call["args"]),
         timeout_s=request.context.tool_timeout_s,
-        then=as_json,
+        then=_as_answer,
     )
     (reply,) = yield [work]
     if reply.late:
@@ -39,6 +45,10 @@ def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], Rung
         return replace(answer, patch=diff_states(request.state, before, state))
     except StateError as error:
         return Pass(str(error))
+
+
+def _as_answer(value: Any) -> Answer | Pass:
+    return as_answer(value) if isinstance(value, ToolMessage) else as_json(value)
 
 
 def diff_states(before: JsonObject, packed: bytes, after: JsonObject) -> Patch:

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from evals.bfcl import contracted, differential, package
+from evals.bfcl import contracted, differential
 from evals.bfcl.drawn import placeholders
 from evals.bfcl.fidelity import Recorded, is_error, is_kept_out, without_leaks
-from evals.harness.suite import EvalError
 from evals.suites import fidelity
 from evals.suites.fidelity import Fidelity
 from gecko_graph import Toolkit
@@ -187,14 +186,12 @@ def test_a_draw_may_by_chance_be_what_was_there():
     assert placeholders("authenticate_travel", {"access_token": "654321"}, kept, before) != ours
 
 
-def test_recorded_calls_come_to_the_same(run, shared_data, capsys):
-    with_package()
+def test_recorded_calls_come_to_the_same(official, run, shared_data, capsys):
     code = run(Fidelity, "--class", "GorillaFileSystem", "--limit", "150")
     assert code == 0, capsys.readouterr().out
 
 
-def test_random_calls_on_the_real_class(run, shared_data, tmp_path):
-    with_package()
+def test_random_calls_on_the_real_class(official, run, shared_data, tmp_path):
     assert run(Fidelity, "--random", "120", "--class", "GorillaFileSystem") == 0
     lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
     calls = [one for line in lines if line["kind"] == "case" for one in line["values"]["calls"]]
@@ -203,8 +200,31 @@ def test_random_calls_on_the_real_class(run, shared_data, tmp_path):
     assert {one["fails"] for one in calls} == {True, False}
 
 
-def test_a_wrong_contract_is_shrunk_to_a_minimal_example(run, shared_data, capsys, monkeypatch):
-    with_package()
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("cp", "a", "b"), ("cd", "b"), ("echo", "x", "f"), ("cd", ".."), ("cd", "a"), ("cat", "f")],
+        [("mv", "a", "b"), ("cd", "b"), ("cd", "s"), ("pwd",), ("cd", ".."), ("pwd",), ("touch", "new"), ("cd", "..")],
+        [("cp", "a", "b"), ("rm", "a"), ("cd", "b"), ("cd", "s"), ("cd", ".."), ("touch", "x"), ("pwd",), ("ls",)],
+        [("mv", "a", "a"), ("ls",), ("mkdir", "a"), ("cd", "a"), ("pwd",)],
+        [("touch", "."), ("cat", "."), ("rmdir", "."), ("mv", "f2", "."), ("wc", "."), ("rm", "."), ("ls",)],
+    ],
+)
+def test_links_between_folders_are_the_real_ones(official, steps):
+    inner = {"f": {"type": "file", "content": "1"}, "s": {"type": "directory", "contents": {}}}
+    top = {"a": {"type": "directory", "contents": inner}, "f2": {"type": "file", "content": ""}}
+    start = differential.Start("GorillaFileSystem", "t", {"root": {"top": {"type": "directory", "contents": top}}})
+    real, tools = differential.Real(start), contracted.class_toolkit("GorillaFileSystem")
+    for name, *values in steps:
+        args = dict(zip(tools[name].parameters["properties"], values, strict=False))
+        if name == "ls":
+            args = {}
+        one = real.step((name, args))
+        assert one["same"], one["difference"]
+    assert one["rung"] in ("python", "contract")
+
+
+def test_a_wrong_contract_is_shrunk_to_a_minimal_example(official, run, shared_data, capsys, monkeypatch):
     files = contracted.class_toolkit("GorillaFileSystem")
     data = dict(files["touch"].contract.data)
     data["effects"] = [{**data["effects"][0], "value": {"type": "file", "content": "x"}}]
@@ -216,15 +236,7 @@ def test_a_wrong_contract_is_shrunk_to_a_minimal_example(run, shared_data, capsy
     assert "another state: /GorillaFileSystem/tree" in line
 
 
-def with_package():
-    try:
-        package.version()
-    except EvalError as missing:
-        pytest.skip(str(missing))
-
-
-def test_the_classes_share_one_state():
-    with_package()
+def test_the_classes_share_one_state(official):
     toolkit = contracted.classes_toolkit(["GorillaFileSystem", "TicketAPI"])
     assert {"cd", "create_ticket"} <= set(toolkit.names)
     assert toolkit["cd"].contract.state_keys == {"GorillaFileSystem"}

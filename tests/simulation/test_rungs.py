@@ -9,6 +9,7 @@ import math
 import time
 
 import pytest
+from langchain_core.messages import ToolMessage
 from pydantic import BaseModel
 
 from gecko_graph.simulation.contract import contract_rung, gate
@@ -50,6 +51,16 @@ def test_a_python_tool_that_raises_changes_nothing(question, told):
         raise ValueError("the desk is locked")
 
     assert told(python_rung(question(simulate=put))).value == Answer("error", "ValueError: the desk is locked", [])
+
+
+def test_a_python_tool_gives_its_own_error_as_a_tool_message(question, told):
+    def put(state):
+        state["tries"] = 1
+        content = [{"type": "text", "text": '{"error": "the desk is locked"}'}]
+        return ToolMessage(content, tool_call_id="", status="error")
+
+    answer = told(python_rung(question(simulate=put))).value
+    assert answer == Answer("error", {"error": "the desk is locked"}, [{"op": "add", "path": "/tries", "value": 1}])
 
 
 def test_arguments_are_a_copy_too(question, told):
