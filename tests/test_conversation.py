@@ -14,6 +14,7 @@ from gecko_graph import GeckoError, Scenario, Toolkit, World, create_conversatio
 from gecko_graph.conversations.messages import address, read_envelope, select_view
 from gecko_graph.errors import ModelError, ScenarioError
 from gecko_graph.testing import failing, recorded, scripted
+from gecko_graph.toolkit.augment import augment
 
 pytest.importorskip("scipy")
 
@@ -302,3 +303,22 @@ def test_a_rehearsing_agent_is_an_agent(scenario):
     user = {**SCENARIO["user"], "script": [{"end": True}]}
     output = converse(agent, scenario(user=user))
     assert isinstance(output["messages"][-1], AIMessage), output["score"]
+
+
+@pytest.mark.parametrize(
+    "made", [scripted, lambda *replies: factory(scripted(*replies))], ids=["model", "create_agent"]
+)
+def test_an_agent_that_sees_other_names_is_answered_under_them(scenario, made):
+    one = scenario()
+    tools = augment(one.tools, ["set_wifi", "weather"], "tool_names_scrambled")
+    names = {name: face.name for name, face in tools.faces.items()}
+    good = [{**each, "call": names[each["call"]]} if "call" in each else each for each in GOOD]
+    output = converse(made(*good), one, toolkit=tools)
+    assert output["score"]["similarity"] == 1.0
+    seen = [each.name for each in output["messages"] if isinstance(each, ToolMessage)]
+    assert seen == [names["weather"], names["set_wifi"], names["weather"]]
+    own = converse(made({"call": "weather", "args": {"city": "Rome"}}, ANSWER), one, toolkit=tools)
+    refused = next(each.text for each in own["messages"] if isinstance(each, ToolMessage))
+    assert "weather" in refused
+    assert ("given tools" in refused) or ("not a valid tool" in refused)
+    assert "complaints" in own["world"]["log"][0]

@@ -9,18 +9,17 @@ from typing import Any, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, ToolException
 
 from ..errors import GeckoError
-from ..middleware.messages import build_message
 from ..models.factory import ModelLike, chat_model
 from ..models.formatting import text_of
 from ..state import JsonObject, Step
 from ..world import World
-from .batch import answer_batch
+from .batch import answer_batch, show_step
 
 Factory: TypeAlias = Callable[[Sequence[BaseTool]], Runnable[Any, Any]]
 AgentLike: TypeAlias = ModelLike | Factory
@@ -86,10 +85,11 @@ async def run_turn(factory: Factory, world: World, view: Sequence[BaseMessage], 
     first = len(world.log)
     runnable = check_runnable(factory(desk.tools()), checkpointed=checkpointed)
     result = await runnable.ainvoke({"messages": list(view)}, {"callbacks": [_Listener(desk)]})
-    return Turn(_read_messages(result, len(view), world.log[first:]), desk.races)
+    return Turn(_read_messages(result, len(view), world, first), desk.races)
 
 
-def _read_messages(result: Any, known: int, steps: Sequence[Step]) -> list[AnyMessage]:
+def _read_messages(result: Any, known: int, world: World, first: int) -> list[AnyMessage]:
+    steps = world.log[first:]
     messages = result.get("messages") if isinstance(result, dict) else [result]
     if not isinstance(messages, list) or not all(isinstance(each, BaseMessage) for each in messages):
         raise GeckoError(f"agent: expected a message, or {{'messages': [...]}}, got {type(result).__name__}")
@@ -99,21 +99,13 @@ def _read_messages(result: Any, known: int, steps: Sequence[Step]) -> list[AnyMe
     if called == len(steps) == sum(isinstance(each, ToolMessage) for each in made):
         return made
     answer = next((each for each in reversed(made) if isinstance(each, AIMessage) and not each.tool_calls), None)
-    return [*_replay(steps), *([answer] if answer else [])]
+    return [*_replay(world, steps), *([answer] if answer else [])]
 
 
-def _replay(steps: Sequence[Step]) -> list[AnyMessage]:
+def _replay(world: World, steps: Sequence[Step]) -> list[AnyMessage]:
     """Return calls and answers as an agent's messages."""
-    messages: list[AnyMessage] = []
-    for step in steps:
-        call = _tool_call(step)
-        messages += [AIMessage("", tool_calls=[call]), build_message(call, step)]
-    return messages
-
-
-def _tool_call(step: Step) -> ToolCall:
-    call = step["call"]
-    return ToolCall(type="tool_call", id=call["id"], name=call["name"], args=call["args"])
+    shown = (show_step(world, step) for step in steps)
+    return [each for call, answer in shown for each in (AIMessage("", tool_calls=[call]), answer)]
 
 
 class WorldTool(BaseTool):
@@ -129,7 +121,7 @@ class WorldTool(BaseTool):
         return self._read(await self.desk.answer({"name": self.name, "args": args}))
 
     def _read(self, step: Step) -> str:
-        message = build_message(_tool_call(step), step)
+        _, message = show_step(self.desk.world, step)
         if message.status == "error":
             raise ToolException(text_of(message))
         return text_of(message)
@@ -176,12 +168,17 @@ class _Desk:
 
 
 class _Listener(AsyncCallbackHandler):
-    """Sees how many calls each message of the agent's model has."""
+    """Sees the calls of each message of the agent's model: how many the tools get, and those of unknown tools."""
 
     def __init__(self, desk: _Desk) -> None:
         self._desk = desk
 
     async def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
-        """Note the number of calls."""
+        """Note the number of calls, and answer those that no tool gets: the agent's own graph refuses them."""
         messages = [getattr(each, "message", None) for one in response.generations for each in one]
-        self._desk.expected = max((len(getattr(each, "tool_calls", ())) for each in messages), default=1) or 1
+        calls = [call for each in messages for call in getattr(each, "tool_calls", ())]
+        toolkit = self._desk.world.toolkit
+        unknown = [call for call in calls if toolkit.resolve(call["name"]) not in toolkit]
+        for call in self._desk.world.read_calls(unknown):
+            self._desk.world.call(call)
+        self._desk.expected = max(len(calls) - len(unknown), 1)

@@ -10,8 +10,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 from typing import NamedTuple
 
+from langchain_core.messages import ToolCall, ToolMessage
+
+from ..middleware.messages import build_message
+from ..models.formatting import text_of
 from ..state import JsonObject, Step
 from ..task_state.digest import digest
+from ..toolkit.augment import HIDDEN, find_faces, show_text
 from ..world import World
 
 MOST_ORDERS = 24
@@ -39,6 +44,16 @@ def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
         order = max(tried, key=lambda one: one[1])[0]
     steps = {at: world.call(calls[at]) for at in order}
     return Answered([steps[at] for at in range(len(calls))], race)
+
+
+def show_step(world: World, step: Step) -> tuple[ToolCall, ToolMessage]:
+    """Return a step as the agent sees it: its call, and the answer."""
+    own, face = step["call"], find_faces(world.toolkit).get(step["call"]["name"])
+    name = face.name if face else own["name"].removeprefix(HIDDEN)
+    call = ToolCall(type="tool_call", id=own["id"], name=name, args=own["args"])
+    message = build_message(call, step)
+    text = show_text(world.toolkit, text_of(message)) if face else text_of(message).replace(HIDDEN, "")
+    return call, message.model_copy(update={"content": text})
 
 
 def _try_orders(world: World, calls: Sequence[JsonObject]) -> Iterator[tuple[list[int], int, str]]:

@@ -6,13 +6,12 @@ from collections.abc import Generator
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
-from ..middleware.messages import build_message
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.node import NodeScope
 from ..world import World
-from .batch import answer_batch
+from .batch import answer_batch, show_step
 from .channels import ConversationState, record_calls
 from .messages import address
 
@@ -30,8 +29,8 @@ def tools(
     if reply.failure is not None:
         return {"end": "tools_failed", "reason": f"the tools failed: {reply.failure}"}
     answered = reply.value
-    messages = [
-        address(build_message(call, step), "tools", "agent", steps=first + number)
-        for number, (call, step) in enumerate(zip(wanted, answered.steps, strict=True), 1)
-    ]
+    messages: list[AnyMessage] = []
+    for number, (call, step) in enumerate(zip(wanted, answered.steps, strict=True), first + 1):
+        answer = show_step(here, step)[1].model_copy(update={"tool_call_id": call["id"]})
+        messages.append(address(answer, "tools", "agent", steps=number))
     return {"messages": messages, "world": record_calls(here, first), "races": int(answered.race)}

@@ -45,9 +45,15 @@ class _Fold:
                 "calls": [_read_step(step) for step in steps if _is_done(step)]
                 if isinstance(message, ToolMessage)
                 else [],
-                "attempts": [_read_call(call) for call in message.tool_calls] if isinstance(message, AIMessage) else [],
+                "attempts": self._find_attempts(message) if isinstance(message, AIMessage) else [],
             }
             yield {**self._tables, MESSAGE: [row]}
+
+    def _find_attempts(self, message: AIMessage) -> list[JsonObject]:
+        """Return the calls that a message makes, under the tools' own names where they were answered."""
+        made = message.tool_calls
+        answered = self._log[self._done : self._done + len(made)]
+        return [_read_call(step["call"]) for step in answered] + [_read_call(call) for call in made[len(answered) :]]
 
     def _go_to(self, steps: int | None) -> list[Step]:
         """Go on to the state after so many calls; returns the calls."""

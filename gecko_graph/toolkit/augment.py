@@ -1,0 +1,177 @@
+"""Toolkits that make it harder for an agent: more tools than are needed, and less said of them (ToolSandbox, A.2.1).
+
+Pure functions from toolkit to toolkit. What the agent sees changes, its complaints and errors included; what answers
+(contracts, examples, models) does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Any
+
+from ..errors import GeckoError, did_you_mean
+from ..schemas.subschemas import rebuild
+from ..state import JsonObject
+from .names import provider_names, unique_name, valid_name
+from .spec import ToolSpec
+from .stated import check_known
+from .toolkit import Toolkit
+
+HIDDEN = "hidden tool "
+"""What `resolve` puts before the own name of a tool that the agent knows under another one: no tool is called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """How an agent sees a tool."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+class DisguisedToolkit(Toolkit):
+    """A toolkit whose tools an agent sees under other faces; all else is as it was."""
+
+    def __init__(self, toolkit: Toolkit, faces: Mapping[str, Face]) -> None:
+        super().__init__(**toolkit._parts()._asdict(), title=toolkit.title, broken=toolkit.broken)
+        self.faces = dict(faces)
+
+    def as_openai(self) -> list[JsonObject]:
+        """Return OpenAI function dicts of the faces."""
+        faces = (self.faces[name] for name in self.names)
+        shown = ({"name": each.name, "description": each.description, "parameters": each.parameters} for each in faces)
+        return [{"type": "function", "function": each} for each in shown]
+
+    def resolve(self, provider_name: str) -> str:
+        """Return the tool's own name for the name that the agent sees; the own name is not one that it knows."""
+        hidden = provider_name in self and provider_name not in self._own_names
+        return f"{HIDDEN}{provider_name}" if hidden else self._own_names.get(provider_name, provider_name)
+
+    def show(self, text: str) -> str:
+        """Return a text with the names that the agent sees in the place of the tools' own."""
+        return self._own_pattern.sub(lambda found: self.faces[found.group()].name, text)
+
+    @cached_property
+    def _own_pattern(self) -> re.Pattern[str]:
+        changed = [re.escape(name) for name, face in self.faces.items() if face.name != name]
+        return re.compile(rf"(?<!\w)(?:{'|'.join(sorted(changed, key=len, reverse=True)) or '(?!)'})(?!\w)")
+
+    @cached_property
+    def _provider_names(self) -> dict[str, str]:
+        return {name: face.name for name, face in self.faces.items()}
+
+
+def find_faces(toolkit: Toolkit) -> dict[str, Face]:
+    """Return the faces of a toolkit's tools, by their own names."""
+    if isinstance(toolkit, DisguisedToolkit):
+        return toolkit.faces
+    names = provider_names(toolkit.names)
+    return {tool.name: Face(names[tool.name], tool.description, tool.parameters) for tool in toolkit}
+
+
+def show_text(toolkit: Toolkit, text: str) -> str:
+    """Return a text of a tool's answer as the agent may see it."""
+    return toolkit.show(text) if isinstance(toolkit, DisguisedToolkit) else text
+
+
+def distract(toolkit: Toolkit, needed: Sequence[str], count: int | None) -> Toolkit:
+    """Return the toolkit with the needed tools and the nearest others, in its order.
+
+    Nearest are tools that share a tag with a needed one, then those whose names are alike.
+
+    Args:
+        toolkit: All tools.
+        needed: Names of the tools that the task needs.
+        count: How many others; None for all.
+
+    Raises:
+        ToolkitError: A needed tool is unknown.
+    """
+    for name in needed:
+        check_known(name, {tool.name: tool for tool in toolkit}, "cannot keep")
+    chosen = [toolkit[name] for name in needed]
+    others = sorted((tool for tool in toolkit if tool.name not in needed), key=lambda tool: _distance(tool, chosen))
+    return toolkit.select(names=[*needed, *(tool.name for tool in others[:count])])
+
+
+def _distance(tool: ToolSpec, needed: Sequence[ToolSpec]) -> tuple[bool, float, str]:
+    related = any(set(tool.tags) & set(each.tags) for each in needed)
+    alike = max((SequenceMatcher(None, tool.name, each.name).ratio() for each in needed), default=0.0)
+    return not related, -alike, tool.name
+
+
+def scramble_names(toolkit: Toolkit) -> Toolkit:
+    """Return the toolkit with names that say nothing: the tool's first tag, or `tool`, and a number."""
+    faces, taken = find_faces(toolkit), set[str]()
+    for number, name in enumerate(sorted(faces)):
+        scrambled = unique_name(valid_name(f"{next(iter(toolkit[name].tags), 'tool')}_{number}"), taken)
+        taken.add(scrambled)
+        faces = {**faces, name: replace(faces[name], name=scrambled)}
+    return DisguisedToolkit(toolkit, faces)
+
+
+def remove_descriptions(toolkit: Toolkit) -> Toolkit:
+    """Return the toolkit without descriptions of the tools."""
+    return _change(toolkit, lambda face: replace(face, description=""))
+
+
+def remove_argument_descriptions(toolkit: Toolkit) -> Toolkit:
+    """Return the toolkit without descriptions of the arguments."""
+    return _change(toolkit, lambda face: replace(face, parameters=_without(face.parameters, ("description", "title"))))
+
+
+def remove_argument_types(toolkit: Toolkit) -> Toolkit:
+    """Return the toolkit without the arguments' types: their names and descriptions stay."""
+    return _change(toolkit, lambda face: replace(face, parameters=_only_names(face.parameters)))
+
+
+def _change(toolkit: Toolkit, change: Callable[[Face], Face]) -> Toolkit:
+    return DisguisedToolkit(toolkit, {name: change(face) for name, face in find_faces(toolkit).items()})
+
+
+def _without(schema: Any, keys: Sequence[str]) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    return rebuild({key: value for key, value in schema.items() if key not in keys}, lambda one: _without(one, keys))
+
+
+def _only_names(parameters: JsonObject) -> JsonObject:
+    properties = parameters.get("properties", {})
+    kept = {
+        name: {key: rule[key] for key in ("description",) if isinstance(rule, dict) and key in rule}
+        for name, rule in properties.items()
+    }
+    return {"type": "object", "properties": kept, "required": list(parameters.get("required", ()))}
+
+
+AUGMENTATIONS: Mapping[str, tuple[int | None, Callable[[Toolkit], Toolkit] | None]] = {
+    "no_distraction_tools": (0, None),
+    "3_distraction_tools": (3, None),
+    "10_distraction_tools": (10, None),
+    "all_tools": (None, None),
+    "tool_names_scrambled": (3, scramble_names),
+    "tool_descriptions_removed": (3, remove_descriptions),
+    "argument_descriptions_removed": (3, remove_argument_descriptions),
+    "argument_types_removed": (3, remove_argument_types),
+}
+"""How many distraction tools, and what else is done, by name; as in the paper on top of three of them."""
+
+
+def augment(toolkit: Toolkit, needed: Sequence[str], name: str) -> Toolkit:
+    """Return the toolkit under one of `AUGMENTATIONS`.
+
+    Raises:
+        GeckoError: There is no such augmentation.
+        ToolkitError: A needed tool is unknown.
+    """
+    if name not in AUGMENTATIONS:
+        hint = did_you_mean(name, AUGMENTATIONS)
+        raise GeckoError(f"unknown augmentation {name!r}{hint}; known: {', '.join(AUGMENTATIONS)}")
+    count, change = AUGMENTATIONS[name]
+    chosen = distract(toolkit, needed, count)
+    return change(chosen) if change else chosen
