@@ -14,7 +14,7 @@ from .errors import PatchConflict, StateError
 from .simulation.ladder import INVENTING
 from .simulation.state_rules import RUNTIME
 from .state import Json, JsonObject, Outcome, Rehearsal, Step
-from .task_state.digest import digest
+from .task_state.digest import clone, digest
 from .task_state.patch import find, pointer, tokens
 from .task_state.stamps import Stamps
 
@@ -41,6 +41,7 @@ class Source(NamedTuple):
 
 
 GIVEN, SUPPOSED = Source(False), Source(True)
+NOT_KNOWN = "(not known)"
 
 
 def is_supposed(outcome: Outcome, inventing: Collection[str] = INVENTING) -> bool:
@@ -106,6 +107,26 @@ def find_untrusted(
         return fold_steps(begin_fold(start, supposed), steps, inventing=inventing).doubtful()
     except PatchConflict:  # the state was edited in between
         return [""]
+
+
+def trusted_part(state: JsonObject, untrusted: Iterable[str]) -> JsonObject:
+    """Return a task state without what a model only supposed; an item of a list leaves its place behind.
+
+    Args:
+        state: The state; it is not changed.
+        untrusted: What `find_untrusted` returned.
+    """
+    kept = clone(state)
+    for path in untrusted:
+        if not path:
+            return {}
+        *parents, last = tokens(path)
+        owner = find(kept, parents)
+        if isinstance(owner, dict):
+            owner.pop(last, None)
+        else:
+            owner[int(last)] = NOT_KNOWN
+    return kept
 
 
 def source_at(stamps: Stamps[Source], path: str) -> JsonObject | None:

@@ -15,7 +15,7 @@ from gecko_graph.task_state.patch import apply_patch, make_patch
 from gecko_graph.task_state.stamps import is_doubtful
 from gecko_graph.testing import recorded
 from gecko_graph.toolkit.spec import ToolSpec
-from gecko_graph.trust import find_untrusted
+from gecko_graph.trust import NOT_KNOWN, find_untrusted, trusted_part
 
 PARAMETERS = {"type": "object", "properties": {"item": {"type": "string"}, "to": {"type": "string"}}}
 TOOLS = {
@@ -214,3 +214,10 @@ def test_no_real_call_is_made_on_what_is_only_supposed():
         agent.invoke({"messages": [("user", turn)], "checklist": items}, supposed)
         assert agent.get_state(supposed).values["supposed"] == ["/done", "/runtime_state"]
     assert shipped == ["x"]
+
+
+def test_the_trusted_part_leaves_places_of_lists_behind():
+    state = {"a": [1, {"b": 2, "c": 3}], "d": {"e": 4}}
+    assert trusted_part(state, ["/a/0", "/a/1/b", "/d"]) == {"a": [NOT_KNOWN, {"c": 3}]}
+    assert trusted_part(state, [""]) == {}
+    assert trusted_part(state, []) == state

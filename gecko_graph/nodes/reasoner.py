@@ -1,7 +1,7 @@
 """reasoner: says what is needed next, or answers (ToolGate, section 3.3 and algorithm 1).
 
 It sees the request, the conversation, a summary of the trusted state, and the committed calls with their results; what
-was rejected is gone.
+was rejected is gone. Of more than `max_tools` tools it does not know what there is.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from ..simulation.contract import find_closed, format_closed
 from ..state import Role
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
+from ..trust import trusted_part
 from ..turn import earlier, spent_budget, stop, untrusted_of
 from ..view.view import focus_words, view
 
 NEEDED: tuple[Role, ...] = ("reasoner", "planner")
-MOST_LISTED = 64
-"""Tools that are listed for it; of more it states its needs without knowing what there is."""
 
 
 def reasoner(
@@ -62,16 +61,17 @@ def reasoner(
 def build_ask(state: ForwardState, scope: NodeScope, toolkit: Toolkit, gated: Sequence[ToolSpec]) -> Ask:
     """Return the question, from what is known to be true."""
     budget, now = scope.context.view_chars, state["task_state"]
-    steps = state.get("steps", [])
-    closed = find_closed(gated, now, seed=scope.context.seed, steps=steps, untrusted=untrusted_of(state))
+    steps, untrusted = state.get("steps", []), untrusted_of(state)
+    closed = find_closed(gated, now, seed=scope.context.seed, steps=steps, untrusted=untrusted)
+    known = trusted_part(now, untrusted())
     committed = [step for step in steps if is_planned(step)]
-    lines = [(tool.name, tool.description) for tool in toolkit] if len(toolkit) <= MOST_LISTED else []
+    lines = [(tool.name, tool.description) for tool in toolkit] if len(toolkit) <= scope.context.max_tools else []
     variables = {
         "task": state["task"],
         "policy": format_policy(state["conversation"], budget=budget),
         "conversation": format_conversation(earlier(state["conversation"]), budget=budget // 2),
         "tools": format_tool_lines(lines, budget=budget // 2) if lines else "",
-        "state": view(now, focus=focus_words(state["task"]), budget=budget) if now else "",
+        "state": view(known, focus=focus_words(state["task"]), budget=budget) if known else "",
         "gated": format_closed(closed, budget=budget // 4),
         "results": format_steps(committed, budget=budget) if committed else "",
     }

@@ -48,3 +48,13 @@ def test_after_the_last_call_only_an_answer_counts(attempt, step, steps):
 def test_no_reply_ends_it_with_the_reason(attempt):
     update = drive(NODE, attempt(), [RuntimeError("down")]).update
     assert update["stop"] == {"code": "reasoner_failed", "message": "the reasoner did not answer: down"}
+
+
+def test_what_a_model_supposed_of_the_state_is_not_shown(attempt):
+    before = shop.start(till="UNTRUE", stock={"pen": 1, "ink": "UNTRUE"})
+    state = attempt(before=before, task_state=before, supposed=["/till", "/stock/ink"])
+    seen = drive(NODE, state, [{"answer": "-"}]).asks[0].variables["state"]
+    assert '"pen": 1' in seen
+    assert "UNTRUE" not in seen
+    all_of_it = attempt(before=before, task_state=before, supposed=[""])
+    assert drive(NODE, all_of_it, [{"answer": "-"}]).asks[0].variables["state"] == ""
