@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,26 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
 
 _Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def find_line(file: Path | str, tokens: Sequence[str | int]) -> int | None:
+    """Return the line, from 1, of a value in a YAML or JSON file, or of what is around it; None where it is unknown."""
+    try:
+        node: Any = yaml.compose(Path(file).read_text(encoding="utf-8-sig"), Loader=_LOADER)
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+    line = None
+    for token in map(str, tokens):
+        if isinstance(node, yaml.MappingNode):
+            members = {key.value: (key, value) for key, value in node.value}
+        else:
+            items = node.value if isinstance(node, yaml.SequenceNode) else []
+            members = {str(index): (one, one) for index, one in enumerate(items)}
+        if token not in members:
+            break
+        key, node = members[token]
+        line = key.start_mark.line + 1
+    return line
 
 
 # JSON ----------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ..errors import EvaluationFailed, PatchConflict
@@ -13,6 +13,7 @@ from .language.expression import Expression, Scope
 from .language.functions import splice
 from .language.location import Location
 from .language.sandbox import Fault
+from .language.syntax import did_you_mean, is_template
 from .language.template import Loop, Template
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
@@ -45,7 +46,7 @@ class Path:
 
     __slots__ = ("_tokens", "expressions", "root")
 
-    def __init__(self, data: Any, place: Location) -> None:
+    def __init__(self, data: Any, place: Location, *, is_new: bool = False) -> None:
         self.root: str | None = None
         if isinstance(data, str):
             whole = place.compile_text(data)
@@ -56,6 +57,8 @@ class Path:
         elif isinstance(data, list | tuple):
             _check_tokens(data, place)
             self.root = data[0] if data and isinstance(data[0], str) and "{{" not in data[0] else None
+            if place.report is not None:
+                _check_place(data, place, place.report, is_new=is_new)
         else:
             raise place.error(f"expected a list of tokens or one expression, got {type(data).__name__}")
         self._tokens = Template.load(data, place)
@@ -75,6 +78,24 @@ def _check_tokens(tokens: list[Any] | tuple[Any, ...], place: Location) -> None:
             _check_tokens(token, place.at(number))
         elif not isinstance(token, str) and type(token) is not int:
             raise place.at(number).error(f"expected a token as a text or a whole number, got {type(token).__name__}")
+
+
+def _check_place(tokens: Sequence[Any], place: Location, report: Any, *, is_new: bool) -> None:
+    """Report a path that leads to no place of the state; the last key of a new value may be new to an example."""
+    shape = place.names["state"]
+    for number, token in enumerate(tokens):
+        is_literal = type(token) is int or (isinstance(token, str) and not is_template(token))
+        kinds = None if is_literal or isinstance(token, list | tuple) else place.infer_data(token).kinds
+        if not is_literal and (kinds is None or "a list" in kinds):
+            return  # perhaps several tokens
+        is_index = not is_literal or str(token) == "-" or str(token).isdecimal()
+        found = shape.member(None if is_index else token)
+        if found is None:
+            hint = did_you_mean(str(token), shape.keys)
+            if hint or not (is_new and shape.is_example and number == len(tokens) - 1):
+                report(place.at(number).error(f"the path leads nowhere: unknown key {token!r}{hint}"))
+            return
+        shape = found
 
 
 class Change:
@@ -109,10 +130,12 @@ class Effect:
         self._loop = Loop(data, place) if "for_each" in data else None
         if "as" in data and self._loop is None:
             raise place.at("as").error("only with `for_each`")
-        inner = Location(place.where, self._loop.inner.names) if self._loop else place
+        inner = self._loop.inner if self._loop else place
         self._when = place.at("when").compile(data["when"]) if "when" in data and self._loop is None else None
         self._do = load_effects(data["do"], inner.at("do")) if "do" in needed else []
-        self._from, self._path = (Path(data[key], inner.at(key)) if key in needed else None for key in ("from", "path"))
+        self._from = Path(data["from"], inner.at("from")) if "from" in needed else None
+        is_new = self._op in ("add", "move", "copy")
+        self._path = Path(data["path"], inner.at("path"), is_new=is_new) if "path" in needed else None
         self._value = Template.load(data["value"], inner.at("value")) if "value" in needed else None
         self.expressions = tuple(self._all_expressions())
         self.roots = {path.root for path in (self._from, self._path) if path and path.root is not None}

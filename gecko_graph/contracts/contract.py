@@ -7,8 +7,8 @@ committed. Unlike there, all of it is data, checked at load: expressions and pat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import ContractError
@@ -19,10 +19,11 @@ from .admissible import Admissibility, judge_clauses, refuse_identity
 from .clauses import Clause
 from .foreseen import foresee
 from .language.expression import Missing, Scope
-from .language.location import Location
+from .language.location import Location, Origin, raise_error
 from .language.reads import StatePath, paths_in
+from .language.shapes import ANY, Plain, Shape, of_schema
 from .lets import LazyLets, Lets, find_used_lets, load_lets, read_head
-from .run import BASE, ContractRun, Parts, part_of, read_mount
+from .run import BASE, ContractRun, Parts, Shared, part_of, read_mount
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,21 +31,20 @@ class Contract:
     """A tool's contract, checked at load; made by `Contract.load`, and equal to another with the same data.
 
     Args:
-        data: The contract as written.
+        data: The contract as written, with the shared requirements that it uses.
         lets: The shared lets of its document, as written.
         state_keys: Root keys of the state that its expressions and literal paths name.
-        arguments: Arguments that its expressions name.
-        paths: Arguments that `at` uses as a whole path.
         reads_calls: Whether its expressions name `calls`.
     """
 
     data: JsonObject
     lets: JsonObject
     state_keys: frozenset[str] = field(compare=False)
-    arguments: frozenset[str] = field(compare=False)
-    paths: frozenset[str] = field(compare=False)
     reads_calls: bool = field(compare=False)
     _parts: Parts = field(compare=False)
+    _written: JsonObject = field(compare=False)
+    _shared: Shared = field(compare=False)
+    _place: Location = field(compare=False)
 
     @classmethod
     def load(
@@ -54,6 +54,7 @@ class Contract:
         lets: Mapping[str, Any] | None = None,
         requires: Mapping[str, Any] | None = None,
         where: str,
+        origin: Origin | None = None,
     ) -> Contract:
         """Check a contract and everything in it.
 
@@ -63,47 +64,49 @@ class Contract:
             lets: The document's `x-contract-let`.
             requires: The document's `x-contract-requires`: the contract's own data holds those that it uses.
             where: Document and tool, for messages: `files.openapi.yaml: tool mkdir`.
+            origin: The file and the place in it, for the line in messages.
 
         Raises:
-            ContractError: Names document, tool, place and reason.
+            ContractError: Names document, tool, place, line and reason.
         """
-        parts = Parts(data, lets or {}, requires or {}, where)
+        place, shared = Location(where, dict.fromkeys(BASE, ANY), origin=origin), Shared(lets or {}, requires or {})
+        parts, written = Parts(data, shared, place), dict(data)
         data = {**data, "requires": [item for item, _ in parts.required]} if parts.required else data
         expressions = list(parts.needed_expressions())
         keys = frozenset(key for expression in expressions for key in expression.state_keys) | parts.roots
         keys = frozenset(parts.at[:1]) or keys
-        arguments = frozenset(name for expression in expressions for name in expression.arguments)
-        paths = frozenset(name for expression in expressions for name in expression.paths)
         reads_calls = "calls" not in parts.lets and any("calls" in expression.names for expression in expressions)
-        return cls(dict(data), dict(lets or {}), keys, arguments, paths, reads_calls, parts)
+        return cls(dict(data), dict(lets or {}), keys, reads_calls, parts, written, shared, place)
 
     def __repr__(self) -> str:
         return f"Contract({', '.join(self.data)})"
 
-    def fit(self, parameters: JsonObject, *, where: str) -> Contract:
-        """Return the contract itself, after checking that the tool has every argument that it names.
+    def fit(
+        self,
+        parameters: JsonObject,
+        *,
+        state: Shape = ANY,
+        report: Callable[[ContractError], None] = raise_error,
+    ) -> Contract:
+        """Return the contract itself, after checking what it does with values whose types or keys are known.
 
-        Schemas that are open or composed of others are not checked.
+        Args:
+            parameters: JSON Schema of the argument object: without alternatives, it has no other arguments.
+            state: What is known of the task state.
+            report: Takes what can never be evaluated; without it the first is raised.
 
         Raises:
-            ContractError: It names an argument that no call can have: a misspelling would silently be none.
+            ContractError: An argument, a key or a place that cannot be there, or operands of the wrong types.
         """
-        composed = {"$ref", "allOf", "anyOf", "oneOf", "patternProperties"} & parameters.keys()
-        known = parameters.get("properties")
-        if composed or not isinstance(known, dict) or parameters.get("additionalProperties", False) is not False:
-            return self
-        foreign = sorted(self.arguments - known.keys())
-        if foreign:
-            raise ContractError(
-                f"{where}: unknown argument args.{foreign[0]}; "
-                f"the tool's arguments are {', '.join(sorted(known)) or 'none'}"
-            )
-        for name in sorted(self.paths & known.keys()):
-            kind = known[name].get("type") if isinstance(known[name], dict) else None
-            if isinstance(kind, str) and kind != "array":
-                raise ContractError(
-                    f"{where}: `at` expects a list as a path, but args.{name} has the type {kind}: write [args.{name}]"
-                )
+        closed = {"additionalProperties": False} if isinstance(parameters.get("properties"), dict) else {}
+        here = state
+        for key in self._parts.at:
+            here = here.member(key) or ANY
+        text, call = Plain("a text"), {"name": Plain("a text"), "args": ANY}
+        seen = Plain("an object", members={**call, "status": text, "result": ANY})
+        names = {"args": of_schema({**closed, **parameters}), "before": here, "state": here, "now": text}
+        names |= {"call": Plain("an object", members={**call, "id": text}), "calls": Plain("a list", inner=seen)}
+        Parts(self._written, self._shared, replace(self._place, names=names, report=report))
         return self
 
     def unused_lets(self) -> list[str]:
@@ -213,28 +216,37 @@ class Invariant:
     """What it reads of the state; None where only the whole is known, or where it compares with the state before."""
 
     @classmethod
-    def load(cls, data: Mapping[str, Any], *, lets: Mapping[str, Any] | None = None, where: str) -> Invariant:
+    def load(
+        cls,
+        data: Mapping[str, Any],
+        *,
+        lets: Mapping[str, Any] | None = None,
+        where: str,
+        origin: Origin | None = None,
+    ) -> Invariant:
         """Check an invariant.
 
         Args:
             data: `check` and `error`, optionally `when`, `at` (as a contract's) and `let`, in the place of `lets`.
             lets: The document's `x-contract-let`; one that needs more than the state cannot be used here.
             where: Document and place, for messages.
+            origin: The file and the place in it, for the line in messages.
 
         Raises:
-            ContractError: Names document, place and reason.
+            ContractError: Names document, place, line and reason.
         """
-        Location(where, frozenset()).check_fields(data, ("check", "error"), ("when", "id", "kind", "at", "let"))
+        place = Location(where, dict.fromkeys(("state", "before"), ANY), origin=origin)
+        place.check_fields(data, ("check", "error"), ("when", "id", "kind", "at", "let"))
         shared = dict(data.get("let", lets) or {})
-        at = read_mount(data.get("at"), Location(f"{where}: at", frozenset()))
+        at = read_mount(data.get("at"), place.at("at"))
         own = {key: data[key] for key in data if key not in ("at", "let")}
-        loaded = load_lets({}, shared, where=where, base=BASE)
-        clause = Clause(own, Location(where, frozenset(("state", "before", *loaded))), part="invariant")
+        loaded, _ = load_lets({}, shared, replace(place, names=dict.fromkeys(BASE, ANY)))
+        clause = Clause(own, place.with_names(**dict.fromkeys(loaded, ANY)), part="invariant")
         needed = {name: loaded[name] for name in find_used_lets(clause.expressions, loaded)}
         for name, let in needed.items():
             beyond = sorted({used for source in let.expressions for used in source.names} & BASE - {"state", "before"})
             if beyond:
-                raise ContractError(f"{where}: the let {name!r} uses {beyond[0]!r}, not available in an invariant")
+                raise place.error(f"the let {name!r} uses {beyond[0]!r}, not available in an invariant")
         expressions = [*clause.expressions, *(each for let in needed.values() for each in let.expressions)]
         paths = [paths_in(expression.source) for expression in expressions]
         known = None if None in paths else frozenset[StatePath]().union(*filter(None, paths))

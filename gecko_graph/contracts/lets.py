@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 from weakref import ref
 
@@ -14,6 +16,7 @@ from .language.expression import Expression, Scope
 from .language.functions import FUNCTIONS, TAKEN
 from .language.location import Location
 from .language.quantifiers import QUANTIFIERS
+from .language.shapes import ANY, Shape
 from .language.syntax import SyntaxFault, parse_expression
 from .language.template import ITEM, Template
 
@@ -62,43 +65,53 @@ def read_head(name: Any) -> tuple[Any, tuple[str, ...]]:
     return f"{found[1]}/{len(parameters)}", parameters
 
 
-def load_lets(own: Any, shared: Mapping[str, Any], *, where: str, base: Collection[str]) -> dict[str, Template]:
+def load_lets(own: Any, shared: Mapping[str, Any], whole: Location) -> tuple[dict[str, Template], Location]:
     """Check the lets of one contract.
 
     Args:
         own: The contract's `let`.
         shared: The document's `x-contract-let`.
-        where: Document and tool, for messages.
-        base: The names that lets may use besides each other.
+        whole: The contract, with the names that lets may use besides each other.
+
+    Returns:
+        The lets by name, and the contract's location with their names.
 
     Raises:
         ContractError: A name is taken, a value is wrong, or lets use one another in a cycle.
     """
     sources: dict[Any, tuple[Any, Location, tuple[str, ...]]] = {}
     if not isinstance(own, Mapping):
-        raise ContractError(f"{where}: let: expected an object of names and values, got {type(own).__name__}")
+        raise whole.part("let").error(f"expected an object of names and values, got {type(own).__name__}")
     for above, members in (("x-contract-let", shared), ("let", own)):
         for name, value in members.items():
-            place = Location(f"{where}: {above}.{name}", frozenset())
+            place = whole.part(above, name)
             key, parameters = read_head(name)
             check_let_name(name if key == name else key.partition("/")[0], place, is_function=bool(parameters))
             if key in sources:
                 raise place.error("the name is already used in x-contract-let; choose another")
             sources[key] = (value, place, parameters)
-    names = frozenset(base) | frozenset(sources)
+    names = {**whole.names, **dict.fromkeys(sources, ANY)}
     lets = {key: _load_let(value, place, parameters, names) for key, (value, place, parameters) in sources.items()}
-    _check_cycles(lets)
-    return lets
+    _check_cycles(lets, {key: place for key, (_, place, _) in sources.items()})
+    if whole.report is not None:
+        for key, (value, place, parameters) in sources.items():
+            names[key] = cache(partial(_infer_let, value, place, names, parameters))
+    return lets, replace(whole, names=names)
 
 
-def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: frozenset[str]) -> Template:
+def _infer_let(value: Any, place: Location, names: Mapping[str, Any], parameters: tuple[str, ...]) -> Shape:
+    return replace(place, names={**names, **dict.fromkeys(parameters, ANY)}).infer_data(value)
+
+
+def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: Mapping[str, Any]) -> Template:
+    place = replace(place, names=names, report=None)
     if not parameters:
-        return Template.load(value, Location(place.where, names))
+        return Template.load(value, place)
     for number, name in enumerate(parameters):
         check_let_name(name, place)
         if name in names or name in parameters[:number]:
             raise place.error(f"the name {name!r} is already taken; choose another")
-    function = Function.load(value, Location(place.where, names | set(parameters)))
+    function = Function.load(value, place.with_names(**dict.fromkeys(parameters, ANY)))
     function.parameters = parameters
     return function
 
@@ -131,22 +144,25 @@ def _find_references(lets: Lets, name: str) -> Iterator[str]:
     return (other for expression in lets[name].expressions for other in expression.names if other in lets)
 
 
-def _check_cycles(lets: Lets) -> None:
+def _check_cycles(lets: Lets, places: Mapping[str, Location]) -> None:
     depths: dict[str, int] = {}
     for start in lets:
-        _depth(lets, start, (), depths)
+        try:
+            _depth(lets, start, (), depths)
+        except ContractError as error:
+            raise places[start].error(str(error)) from None
 
 
 def _depth(lets: Lets, name: str, path: tuple[str, ...], depths: dict[str, int]) -> int:
     """Return the length of the longest chain from this let; `depths` has those already computed."""
     if name in path:
         cycle = " -> ".join((*path[path.index(name) :], name))
-        raise ContractError(f"{lets[name].where}: lets use one another in a cycle: {cycle}")
+        raise ContractError(f"lets use one another in a cycle: {cycle}")
     if name not in depths:
         below = (_depth(lets, other, (*path, name), depths) for other in _find_references(lets, name))
         depths[name] = 1 + max(below, default=0) if len(path) < MAX_CHAIN else MAX_CHAIN + 1
     if depths[name] > MAX_CHAIN:
-        raise ContractError(f"{lets[name].where}: a chain of more than {MAX_CHAIN} lets")
+        raise ContractError(f"a chain of more than {MAX_CHAIN} lets")
     return depths[name]
 
 

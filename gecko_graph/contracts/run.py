@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import EvaluationFailed, NotKnown
@@ -13,6 +14,7 @@ from .admissible import FAILED, find_free
 from .clauses import Change, Clause, Effect, load_effects, load_list
 from .language.expression import Expression, Scope
 from .language.location import Location
+from .language.shapes import ANY
 from .language.syntax import did_you_mean
 from .language.template import Template
 from .lets import LazyLets, Lets, find_used_lets, load_lets
@@ -21,6 +23,13 @@ BASE = frozenset(("args", "call", "before", "now", "state", "calls"))
 """Names available to every expression of a contract."""
 
 _FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes")
+
+
+class Shared(NamedTuple):
+    """What the contracts of a document share, as written."""
+
+    lets: Mapping[str, Any]
+    requires: Mapping[str, Any]
 
 
 class Refusal(NamedTuple):
@@ -41,24 +50,25 @@ class ContractAnswer(NamedTuple):
 class Parts:
     """The checked clauses of a contract."""
 
-    def __init__(
-        self, data: Mapping[str, Any], shared: Mapping[str, Any], requires: Mapping[str, Any], where: str
-    ) -> None:
-        Location(where, frozenset()).check_fields(data, (), _FIELDS)
-        self.where = where
-        self.at = read_mount(data.get("at"), Location(f"{where}: at", frozenset()))
-        self.lets: Lets = load_lets(data.get("let", {}), shared, where=where, base=BASE)
-        names = BASE | frozenset(self.lets)
-        self.required = [*_read_requires(data.get("requires", []), requires, where, names)]
+    def __init__(self, data: Mapping[str, Any], shared: Shared, whole: Location) -> None:
+        whole.check_fields(data, (), _FIELDS)
+        self.where = whole.where
+        self.at = read_mount(data.get("at"), whole.part("at"))
+        loaded, whole = load_lets(data.get("let", {}), shared.lets, whole)
+        self.lets: Lets = loaded
+        self.required = [*_read_requires(data.get("requires", []), shared.requires, whole)]
         self.requires = [Clause(item, place, part="requires", more=("effects",)) for item, place in self.required]
-        self.effects = load_effects(data.get("effects", []), Location(f"{where}: effects", names))
-        self.returns = Template.load(data.get("returns"), Location(f"{where}: returns", names))
+        self.effects = load_effects(data.get("effects", []), whole.part("effects"))
+        self.returns = Template.load(data.get("returns"), whole.part("returns"))
+        self.answers = "effects" in data or "returns" in data
+        is_known = self.answers and whole.report is not None
+        result = replace(whole, report=None).infer_data(data.get("returns")) if is_known else ANY
+        after = whole.with_names(result=result)
         self.ensures = [
             Clause(item, place, part="ensures")
-            for item, place in load_list(data.get("ensures", []), Location(f"{where}: ensures", names | {"result"}))
+            for item, place in load_list(data.get("ensures", []), after.part("ensures"))
         ]
-        self.observes = load_effects(data.get("observes", []), Location(f"{where}: observes", names | {"result"}))
-        self.answers = "effects" in data or "returns" in data
+        self.observes = load_effects(data.get("observes", []), after.part("observes"))
         self.free = find_free(self.requires, self.lets)
 
     @property
@@ -84,11 +94,9 @@ class Parts:
             yield from self.lets[name].expressions
 
 
-def _read_requires(
-    data: Any, shared: Mapping[str, Any], where: str, names: frozenset[str]
-) -> Iterator[tuple[Any, Location]]:
+def _read_requires(data: Any, shared: Mapping[str, Any], whole: Location) -> Iterator[tuple[Any, Location]]:
     """Yield the requirements, each with its place; `use` names shared ones, whose `id` it is. Raises ContractError."""
-    written = load_list(data, Location(f"{where}: requires", names))
+    written = load_list(data, whole.part("requires"))
     is_shared = any(isinstance(item, Mapping) and "use" in item for item, _ in written)
     for number, (item, place) in enumerate(written):
         if not isinstance(item, Mapping) or "use" not in item:
@@ -98,7 +106,7 @@ def _read_requires(
         if not isinstance(name, str) or name not in shared:
             hint = did_you_mean(str(name), shared) or f"; known: {', '.join(shared) or 'none'}"
             raise place.at("use").error(f"unknown shared requirement {name!r}{hint}")
-        here = Location(f"{where}: x-contract-requires.{name}", names)
+        here = whole.part("x-contract-requires", name)
         group = shared[name]
         for one, there in load_list(group, here) if isinstance(group, list | tuple) else [(group, here)]:
             yield {"id": name + there.where.removeprefix(here.where), **there.check_object(one)}, there

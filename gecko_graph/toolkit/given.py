@@ -7,6 +7,8 @@ from typing import Any
 
 from ..contracts.contract import Contract, Invariant
 from ..errors import ToolkitError
+from ..schemas.well_formed import check_schema
+from ..state import JsonObject
 from .functions import check_simulation, specs_of
 from .parts import Parts, with_fields
 from .stated import by_name, check_effect, read_examples, stated_effects, with_keys
@@ -19,6 +21,7 @@ def read_parts(
     lets: Mapping[str, Any] | None,
     requires: Mapping[str, Any] | None,
     invariants: Sequence[Mapping[str, Any]],
+    state_schema: JsonObject | None,
 ) -> Parts:
     """Return tools with what `Toolkit.from_tools` is given of them. Raises ToolkitError, ContractError."""
     plain = with_keys(specs_of(tools), given["idempotency"])
@@ -36,11 +39,12 @@ def read_parts(
         "examples": {name: read_examples(name, some) for name, some in named["examples"].items()},
     }
     loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]
-    made = with_fields(plain, fields)
+    schema = None if state_schema is None else check_schema(state_schema, where="state_schema")
+    made = with_fields(plain, fields, state_schema=schema)
     for tool in made:
         if tool.name in named["simulate"]:
             check_simulation(named["simulate"][tool.name], tool)
-    return Parts(made, lets or {}, loaded)
+    return Parts(made, lets or {}, loaded, schema)
 
 
 def _named(key: str, given: Any) -> Mapping[str, Any]:

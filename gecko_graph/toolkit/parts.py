@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..contracts.contract import Contract, Invariant
-from ..contracts.language.location import Location
+from ..contracts.language.location import Location, Origin
+from ..contracts.language.shapes import ANY, of_schema
 from ..documents import read_document
 from ..errors import ToolkitError
 from ..schemas.subschemas import rebuild
@@ -30,29 +31,41 @@ class Parts(NamedTuple):
     state_schema: JsonObject | None = None
 
 
-def read_contracts(tools: Sequence[ToolSpec], source: str | Path | Mapping[str, Any], *, at: Mount | None) -> Parts:
-    """Return the tools with the contracts of a file, and what else it holds. Raises ToolkitError, ContractError."""
+def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: Mount | None) -> Parts:
+    """Return tools with the contracts of a file, and what else it holds. Raises ToolkitError, ContractError."""
     where = "contracts" if isinstance(source, Mapping) else str(source)
     document = source if isinstance(source, Mapping) else read_document(source)
     fields = ("contracts", "at", "let", "requires", "invariants", "state")
-    data = Location(where, frozenset()).check_fields(document, (), fields)
+    data = Location(where, {}).check_fields(document, (), fields)
     for key, kind in (("contracts", Mapping), ("let", Mapping), ("requires", Mapping), ("invariants", list)):
         if key in data and not isinstance(data[key], kind):
             raise ToolkitError(f"{where}: {key}: expected {'a list' if kind is list else 'an object'}")
     lets, place, contracts = data.get("let", {}), data.get("at") if at is None else at, data.get("contracts", {})
     loaded = {
         name: Contract.load(
-            _mounted(one, place), lets=lets, requires=data.get("requires"), where=f"{where}: contract of {name}"
+            _mounted(one, place),
+            lets=lets,
+            requires=data.get("requires"),
+            where=f"{where}: contract of {name}",
+            origin=Origin(where, ("contracts", name)),
         )
         for name, one in contracts.items()
     }
     stated = dict.fromkeys(stated_effects(None, contracts), True)
-    made = with_fields(tools, {"contract": loaded, "stated": stated}, where=f"{where}: ")
-    places = [f"{where}: invariants[{index}]" for index in range(len(data.get("invariants", [])))]
-    pairs = zip(data.get("invariants", []), places, strict=True)
-    invariants = [Invariant.load(_mounted(one, place), lets=lets, where=here) for one, here in pairs]
     state = check_schema(data["state"], where=f"{where}: state") if "state" in data else None
-    return Parts(made, lets, invariants, _schema_below(state, place))
+    schema = _schema_below(state, place)
+    known = parts.state_schema if schema is None else schema
+    made = with_fields(parts.tools, {"contract": loaded, "stated": stated}, state_schema=known, where=f"{where}: ")
+    invariants = [
+        Invariant.load(
+            _mounted(one, place),
+            lets=lets,
+            where=f"{where}: invariants[{index}]",
+            origin=Origin(where, ("invariants", index)),
+        )
+        for index, one in enumerate(data.get("invariants", []))
+    ]
+    return Parts(made, lets, invariants, schema)
 
 
 def join(parts: Sequence[Parts], *, at: Mount | None = None) -> Parts:
@@ -95,7 +108,11 @@ def _moved(schema: Any, above: str) -> Any:
 
 
 def with_fields(
-    tools: Sequence[ToolSpec], fields: Mapping[str, Mapping[str, Any]], *, where: str = ""
+    tools: Sequence[ToolSpec],
+    fields: Mapping[str, Mapping[str, Any]],
+    *,
+    state_schema: JsonObject | None,
+    where: str = "",
 ) -> list[ToolSpec]:
     """Return the tools with other fields: field of a spec to tool name to value. Raises ToolkitError."""
     known = by_name(tools)
@@ -103,7 +120,7 @@ def with_fields(
         for name in of:
             check_known(name, known, f"{where}{key}")
     for name, contract in fields["contract"].items():
-        contract.fit(known[name].parameters, where=f"{where}contract of {name}")
+        contract.fit(known[name].parameters, state=ANY if state_schema is None else of_schema(state_schema))
     return [replace(tool, **{key: of[tool.name] for key, of in fields.items() if tool.name in of}) for tool in tools]
 
 

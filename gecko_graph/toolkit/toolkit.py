@@ -187,8 +187,8 @@ class Toolkit:
 
         fields = {"contracts": contracts, "simulate": simulate, "effects": effects, "examples": examples}
         more = {"results": results, "idempotency": idempotency, "trust_hints": trust_hints}
-        parts = read_parts(tools, {**fields, **more}, lets=lets, requires=requires, invariants=invariants)
-        return cls(**parts._replace(state_schema=state_schema)._asdict(), title=title)
+        rules: dict[str, Any] = {"lets": lets, "requires": requires, "invariants": invariants}
+        return cls(**read_parts(tools, {**fields, **more}, **rules, state_schema=state_schema)._asdict(), title=title)
 
     def __getitem__(self, name: str) -> ToolSpec:
         return self._tools[name]
@@ -291,7 +291,7 @@ class Toolkit:
             ToolkitError: The file cannot be read, or names a tool that does not exist.
             ContractError: A contract or an invariant is wrong.
         """
-        return self._of(join([self._parts()._replace(tools=()), read_contracts(list(self), source, at=at)]))
+        return self._of(join([self._parts()._replace(tools=()), read_contracts(self._parts(), source, at=at)]))
 
     def mount(self, at: str | Sequence[str]) -> Toolkit:
         """Return the toolkit with its contracts and invariants below a key of the task state, or a list of keys."""

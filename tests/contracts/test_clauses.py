@@ -56,7 +56,7 @@ def test_broken_postconditions_and_invariants_stand_in_the_record():
         "returns": "{{ args.n }}",
         "ensures": [
             {"check": "result > 5", "error": ["small", "{{ result }}"], "id": "big"},
-            {"check": "result.x > 5", "error": "never"},
+            {"check": "state.nothing > 5", "error": "never"},
         ],
     }
     invariants = [

@@ -253,10 +253,9 @@ def test_contracts_that_say_the_same_are_equal():
     assert repr(load(MKDIR, LETS)) == "Contract(let, requires, effects, returns, ensures)"
 
 
-def test_what_a_contract_needs_of_state_and_arguments():
+def test_what_a_contract_needs_of_the_state():
     contract = load(MKDIR, {**LETS, "unused": "{{ state.elsewhere }}"})
     assert contract.state_keys == {"tree", "cwd"}
-    assert contract.arguments == {"name"}
     guarded = load({"requires": [{"check": "true", "error": "x", "effects": [{"op": "remove", "path": ["log", 0]}]}]})
     assert guarded.state_keys == {"log"}
 

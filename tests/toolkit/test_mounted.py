@@ -89,7 +89,7 @@ def test_a_missing_part_of_the_state_is_no_other_part(tmp_path):
     [
         ("contracts: {hyre: {returns: 1}}", "unknown tool 'hyre' (did you mean hire?)"),
         ("contracts: {hire: {retorns: 1}}", "contract of hire: unknown key 'retorns'"),
-        ("contracts: {hire: {returns: '{{ args.nam }}'}}", "contract of hire: unknown argument args.nam"),
+        ("contracts: {hire: {returns: '{{ args.nam }}'}}", "contract of hire: returns: unknown argument args.nam"),
         ("contracts: {hire: {at: 5, returns: 1}}", "contract of hire: at: expected a key of the task state"),
         ("contracts: []", "contracts: expected an object"),
         ("contracts: {}\ninvariants: {}", "invariants: expected a list"),

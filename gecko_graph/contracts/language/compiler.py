@@ -51,7 +51,7 @@ def compile_tree(tree: nodes.Expr) -> Code:
     return compiler.finish(compiler.build(tree))
 
 
-def compile_parts(parts: list[str | nodes.Expr]) -> Code:
+def compile_parts(parts: Sequence[str | nodes.Expr]) -> Code:
     """Return the closure of a text: the value of a single expression, or the joined parts. Raises SyntaxFault."""
     compiler = _Compiler()
     runs = [constant(part) if isinstance(part, str) else compiler.build(part) for part in parts]
@@ -68,8 +68,7 @@ class _Compiler:
 
     def finish(self, run: Run, whole: bool = True) -> Code:
         found = self.mentions
-        names, keys, arguments, paths = map(frozenset, (found.names, found.state_keys, found.arguments, found.paths))
-        return Code(run, names, keys, arguments, paths, whole, frozenset(found.bound))
+        return Code(run, frozenset(found.names), frozenset(found.state_keys), whole, frozenset(found.bound))
 
     def build(self, node: nodes.Node) -> Run:
         """Return the closure of a node, by its exact type. Raises SyntaxFault."""
@@ -221,8 +220,6 @@ class _Compiler:
         if isinstance(path, nodes.List) and path.items:
             begin = path.items[0]
             self.mentions.key(document, begin.value if isinstance(begin, nodes.Const) else None)
-        if isinstance(path, nodes.Getattr) and isinstance(path.node, nodes.Name) and path.node.name == "args":
-            self.mentions.paths.add(path.attr)
 
     def _arguments(self, name: str, function: Callable[..., Any], node: Any, before: int) -> Arguments:
         check_arguments(name, function, len(node.args), [keyword.key for keyword in node.kwargs], before)

@@ -47,15 +47,13 @@ def _compile_text(source: str) -> Code:
 class Expression:
     """One checked expression, or one text with `{{ }}` filled in. Made by `compile` and `compile_text`."""
 
-    __slots__ = ("_run", "arguments", "names", "paths", "source", "state_keys", "where", "whole")
+    __slots__ = ("_run", "names", "source", "state_keys", "where", "whole")
 
     def __init__(self, source: str, code: Code, where: str) -> None:
         self.source = source
         self.where = where
         self.names = code.names
         self.state_keys = code.state_keys
-        self.arguments = code.arguments
-        self.paths = code.paths
         self.whole = code.whole
         self._run = code.run
 

@@ -2,33 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, NoReturn
 
+from ...documents import find_line
 from ...errors import ContractError
-from .expression import Expression
-from .syntax import did_you_mean
+from ...state import Json
+from .expression import Expression, shorten
+from .inference import LIST, TEXT, Inference, Names
+from .sandbox import kind
+from .shapes import ANY, Either, Plain, Shape
+from .syntax import did_you_mean, is_template, parse_expression, parse_text
+
+Step = str | int
+
+
+def raise_error(error: ContractError) -> NoReturn:
+    """Raise it: what a location reports to where the first mistake ends everything."""
+    raise error
+
+
+class Origin(NamedTuple):
+    """Where a contract stands in a file; parts that begin with `x-contract-` stand at the file's root."""
+
+    file: str
+    tokens: tuple[Step, ...]
+
+    def find_line(self, path: tuple[Step, ...]) -> int | None:
+        """Return the line of a part of the contract; None where there is no such file."""
+        if not path or not str(path[0]).startswith("x-contract-"):
+            return find_line(self.file, (*self.tokens, *path))
+        root = str(path[0]).removeprefix("x-contract-") if self.tokens[:1] == ("contracts",) else path[0]
+        return find_line(self.file, (root, *path[1:]))
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The location of a part of a contract, and the names that expressions there may use."""
+    """The location of a part of a contract, and the names that expressions there may use.
+
+    Args:
+        where: Document, tool and part, for messages.
+        names: Each name with what is known of its value.
+        path: The part's keys and indexes in the contract.
+        origin: Where the contract stands.
+        report: Takes what can never be evaluated; without it expressions are not examined for that.
+    """
 
     where: str
-    names: frozenset[str]
+    names: Names
+    path: tuple[Step, ...] = ()
+    origin: Origin | None = None
+    report: Callable[[ContractError], None] | None = None
 
-    def at(self, step: str | int) -> Location:
+    def at(self, step: Step) -> Location:
         """Return the location one step deeper."""
-        return Location(f"{self.where}[{step}]" if isinstance(step, int) else f"{self.where}.{step}", self.names)
+        where = f"{self.where}[{step}]" if isinstance(step, int) else f"{self.where}.{step}"
+        return replace(self, where=where, path=(*self.path, step))
 
-    def with_names(self, *names: str) -> Location:
+    def part(self, *steps: Step) -> Location:
+        """Return the location of a part of a whole contract."""
+        return replace(self, where=f"{self.where}: {'.'.join(map(str, steps))}", path=steps)
+
+    def with_names(self, **names: Any) -> Location:
         """Return the location with further names in scope."""
-        return Location(self.where, self.names | set(names))
+        return replace(self, names={**self.names, **names})
 
     def error(self, why: str) -> ContractError:
         """Build an error about this location."""
-        return ContractError(f"{self.where}: {why}")
+        line = self.origin.find_line(self.path) if self.origin else None
+        return ContractError(f"{self.where}: {why}{f' (line {line})' if line else ''}")
 
     def check_fields(self, data: Any, required: Collection[str], optional: Collection[str] = ()) -> Mapping[str, Any]:
         """Check that `data` is an object with exactly these fields. Raises ContractError."""
@@ -55,8 +98,54 @@ class Location:
             source = str(source)
         if not isinstance(source, str):
             raise self.error(f"expected an expression as a text, got {type(source).__name__}; quote it")
-        return Expression.compile(source, names=self.names, where=self.where)
+        return self._compiled(Expression.compile, source, is_text=False)
 
     def compile_text(self, source: str) -> Expression:
         """Compile a text with `{{ }}`. Raises ContractError."""
-        return Expression.compile_text(source, names=self.names, where=self.where)
+        return self._compiled(Expression.compile_text, source, is_text=True)
+
+    def _compiled(self, build: Any, source: str, *, is_text: bool) -> Expression:
+        try:
+            expression: Expression = build(source, names=self.names, where="")
+        except ContractError as error:
+            raise self.error(str(error).removeprefix(": ")) from None
+        expression.where = self.where
+        if self.report is not None:
+            self.infer(source, is_text=is_text)
+        return expression
+
+    def infer(self, source: str, *, is_text: bool = False) -> Shape:
+        """Return what is known of an expression's value, or of a text's; reports what can never be evaluated."""
+        reader = Inference(self.names, lambda why: self._tell(f"{why}, in `{shorten(source)}`"))
+        parts = parse_text(source) if is_text else [parse_expression(source)]
+        shapes = [reader.shape(part) for part in parts if not isinstance(part, str)]
+        return shapes[0] if len(parts) == 1 and shapes else TEXT
+
+    def _tell(self, why: str) -> None:
+        if self.report is not None:
+            self.report(self.error(why))
+
+    def infer_data(self, data: Json) -> Shape:
+        """Return what is known of a value with `{{ }}`, `for_each` or `cases`; reports as `infer`."""
+        if isinstance(data, str):
+            return self.infer(data, is_text=True) if is_template(data) else TEXT
+        if isinstance(data, list | tuple):
+            for item in data:
+                self.infer_data(item)
+            return LIST
+        if not isinstance(data, Mapping):
+            return Plain(kind(data))
+        if "for_each" in data:
+            return self._infer_loop(data)
+        if "cases" in data:
+            for case in data["cases"]:
+                self.infer(str(case.get("when", "true")))
+            return Either([self.infer_data(case["value"]) for case in data["cases"] if "value" in case] or [ANY])
+        return Plain("an object", members=None if any(map(is_template, data)) else {
+            key: self.infer_data(member) for key, member in data.items()
+        })  # fmt: skip
+
+    def _infer_loop(self, data: Mapping[str, Any]) -> Shape:
+        inner = self.with_names(**{data.get("as", "item"): self.infer(data["for_each"]).member(None) or ANY})
+        inner.infer(str(data.get("when", "true")))
+        return Plain("a list", inner=inner.infer_data(data["value"]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -40,20 +40,13 @@ class Mentions:
 
     names: set[str] = field(default_factory=set)
     state_keys: set[str] = field(default_factory=set)
-    arguments: set[str] = field(default_factory=set)
-    paths: set[str] = field(default_factory=set)
-    """Arguments that are used as a whole path."""
     bound: set[str] = field(default_factory=set)
     """Names of items, inside `all`, `any`, `count` and `each`."""
 
     def key(self, owner: nodes.Node, key: Any) -> None:
-        """Record the key, where the owner is the state or the arguments."""
-        if not isinstance(owner, nodes.Name) or not isinstance(key, str):
-            return
-        if owner.name in ("state", "before"):
+        """Record the key, where the owner is the state."""
+        if isinstance(owner, nodes.Name) and isinstance(key, str) and owner.name in ("state", "before"):
             self.state_keys.add(key)
-        elif owner.name == "args":
-            self.arguments.add(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +56,12 @@ class Code:
     run: Run
     names: frozenset[str]
     state_keys: frozenset[str]
-    arguments: frozenset[str]
-    paths: frozenset[str] = frozenset()
-    """Arguments that are used as a whole path, so they must be lists."""
     whole: bool = True
     """False for a text that is more than one expression."""
     bound: frozenset[str] = frozenset()
 
 
+@lru_cache(maxsize=8192)
 def parse_expression(source: str) -> nodes.Expr:
     """Return the tree of one bare expression, read to the end of the source. Raises SyntaxFault."""
     try:
@@ -88,7 +79,8 @@ def parse_expression(source: str) -> nodes.Expr:
     return tree
 
 
-def parse_text(source: str) -> list[str | nodes.Expr]:
+@lru_cache(maxsize=8192)
+def parse_text(source: str) -> Sequence[str | nodes.Expr]:
     """Return the parts of a text with `{{ }}`: plain text and trees. Raises SyntaxFault."""
     try:
         if _has_statements(_bounded(source)):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 from ...errors import EvaluationFailed, NotKnown
@@ -21,6 +22,7 @@ from ...state import Json
 from .expression import Expression, shorten
 from .location import Location
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, copy_json, given, text
+from .shapes import ANY
 from .syntax import is_template
 
 Raw = Callable[[Scope], Any]
@@ -67,9 +69,9 @@ class Loop:
     def __init__(self, data: Mapping[str, Any], place: Location) -> None:
         self.name = _loop_name(data.get("as", ITEM), place)
         self._source = place.at("for_each").compile(data["for_each"])
-        self.inner = place.with_names(self.name)
-        at_when = Location(f"{place.where}.when", self.inner.names)
-        self._when = at_when.compile(data["when"]) if "when" in data else None
+        items = replace(place, report=None).infer(data["for_each"]) if place.report else ANY
+        self.inner = place.with_names(**{self.name: items.member(None) or ANY})
+        self._when = self.inner.at("when").compile(data["when"]) if "when" in data else None
         self.expressions = [self._source, *([self._when] if self._when else [])]
 
     def rounds(self, scope: Scope) -> Iterator[None]:

@@ -29,6 +29,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ...contracts.contract import Contract, Invariant
+from ...contracts.language.location import Origin
+from ...contracts.language.shapes import ANY, of_schema
 from ...errors import ToolkitError
 from ...schemas.subschemas import follow, walk
 from ...schemas.well_formed import check_schema
@@ -121,6 +123,8 @@ class _DocumentReader:
             self._leave_out(error, name)
         self._arguments = ArgumentReader(documents, self._schemas, keys=self._servers.keys)
         self._lets = expect_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
+        self._schema = self._state_schema()
+        self._state = ANY if self._schema is None else of_schema(self._schema)
         self._requires = expect_object(member(root, "x-contract-requires", {}), self._place / "x-contract-requires")
 
     def read(self) -> OpenApiTools:
@@ -146,7 +150,7 @@ class _DocumentReader:
             operations=tuple(operation for _, operation in ranked),
             lets=self._lets,
             invariants=self._invariants(),
-            state_schema=self._state_schema(),
+            state_schema=self._schema,
             problems=self._problems({operation: tool.name for tool, operation in ranked}),
         )
 
@@ -226,7 +230,12 @@ class _DocumentReader:
     def _invariants(self) -> tuple[Invariant, ...]:
         here = self._place / "x-contract-invariants"
         return tuple(
-            Invariant.load(expect_object(one, there), lets=self._lets, where=str(there))
+            Invariant.load(
+                expect_object(one, there),
+                lets=self._lets,
+                where=str(there),
+                origin=Origin(there.document, there.tokens),
+            )
             for one, there in list_items(member(self._root, "x-contract-invariants", []), here)
         )
 
@@ -306,8 +315,9 @@ class _DocumentReader:
             lets = expect_object(operation["x-gecko-contract-let"], place / "x-gecko-contract-let")
         where = f"{here} (tool {name})"
         data = expect_object(operation["x-contract"], here)
-        contract = Contract.load(data, lets=lets, requires=self._requires, where=where)
-        return contract.fit(parameters, where=where)
+        origin = Origin(here.document, here.tokens)
+        contract = Contract.load(data, lets=lets, requires=self._requires, where=where, origin=origin)
+        return contract.fit(parameters, state=self._state)
 
     def _response(self, operation: JsonObject, place: Place) -> Body | None:
         """Return schema and examples of a success; None where the document has none."""

@@ -1,0 +1,239 @@
+"""Mistakes that are found when a contract is loaded: each names file, tool and line."""
+
+import pytest
+
+from gecko_graph import Toolkit
+from gecko_graph.contracts.contract import Contract
+from gecko_graph.documents import format_document
+from gecko_graph.errors import ContractError
+from tests.contracts.test_contract import load
+
+STATE = {
+    "type": "object",
+    "properties": {
+        "orders": {"type": "object", "additionalProperties": {"$ref": "#/$defs/order"}},
+        "log": {"type": "array", "items": {"type": "string"}},
+        "user": {"anyOf": [{"type": "object", "properties": {"name": {"type": "string"}}}, {"type": "null"}]},
+        "cwd": {"type": "array", "items": {"type": "string"}},
+        "open": {"type": "object"},
+    },
+    "$defs": {
+        "order": {
+            "type": "object",
+            "properties": {
+                "total": {"type": "number"},
+                "status": {"enum": ["new", "paid"]},
+                "items": {"type": "array", "items": {"type": "object", "properties": {"price": {"type": "number"}}}},
+            },
+            "additionalProperties": False,
+        }
+    },
+    "additionalProperties": False,
+}
+TOOL = {
+    "name": "pay",
+    "parameters": {
+        "type": "object",
+        "properties": {"id": {"type": "string"}, "amount": {"type": "number"}, "tags": {"type": "array"}},
+        "required": ["id"],
+    },
+}
+LETS = {"order": "{{ at(state.orders, [args.id]) }}", "each_of(list)": "{{ each(x in list, x) }}"}
+
+
+def fitted(contract, state=STATE):
+    return Toolkit.from_tools([TOOL], contracts={"pay": contract}, lets=LETS, state_schema=state)
+
+
+WRONG = [
+    # keys
+    ("state.odrers", "unknown key state.odrers; did you mean 'orders'"),
+    ("before.nothing", "unknown key before.nothing; its keys are orders, log"),
+    ("state.orders[args.id].totl > 1", r"unknown key state.orders\[args.id\].totl; did you mean 'total'"),
+    ("order.totl > 1", "unknown key order.totl; did you mean 'total'"),
+    ("order.totl is defined", "unknown key order.totl"),
+    ("at(state.orders, [args.id, 'totl'], none) is none", "unknown key 'totl' of at"),
+    ("state.orders | values | map(attribute='totl') | sum > 1", "unknown key 'totl' of the items"),
+    ("state.orders | values | selectattr('items.price') | list", "unknown key 'items.price' of the items|unknown key"),
+    ("any(o in state.orders | items, o.value.totl > 1)", "unknown key o.value.totl"),
+    ("any(o in state.orders | items, any(i in o.value['items'], i.prise > 1))", "unknown key i.prise"),
+    ("each(o in state.orders | values, o.total)[0].x", "unknown key each"),
+    ("(state.orders | values | sort(attribute='total') | first).totl", "unknown key"),
+    ("state.user.nmae == 'x'", "unknown key state.user.nmae"),
+    ("state.log.x", "unknown key state.log.x"),
+    ("call.nmae == 'x'", "unknown key call.nmae"),
+    ("calls | map(attribute='nmae')", "unknown key 'nmae' of the items"),
+    ("args.amuont > 1", "unknown argument args.amuont; did you mean 'amount'"),
+    # types
+    ("'a' < 3", "cannot compare a text and a number"),
+    ("args.id > 3", "cannot compare a text and a number"),
+    ("order.total > '3'", "cannot compare a number and a text"),
+    ("args.id - 1 > 0", "sub needs a number, not a text|- needs a number, not a text"),
+    ("args.id + args.amount", "cannot add a text and a number"),
+    ("'x' in args.amount", "`in` needs"),
+    ("args.amount | sum > 1", "sum needs a list, not a number"),
+    ("state.orders | sort", "sort needs a list, not an object"),
+    ("args.id | keys", "keys needs an object, not a text"),
+    ("between(args.amount, now) > 1", "between needs a text, not a number"),
+    ("args.tags.split(',')", "needs a text, not a list"),
+    ("all(o in state.orders, o.total > 1)", "all needs a list, not an object"),
+    ("at(state.orders, args.id, none)", r"at: write \[args.id\]: a path needs a list, not a text"),
+    ("1 + none", "needs"),
+]
+
+
+@pytest.mark.parametrize(("check", "why"), WRONG, ids=[check for check, _ in WRONG])
+def test_what_can_never_be_evaluated_is_refused(check, why):
+    with pytest.raises(ContractError, match=rf"contract of pay: requires\[0\].check: .*({why})"):
+        fitted({"requires": [{"check": check, "error": "x"}]})
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "order is defined and order.total > args.amount",
+        "order.status == 'paid' and order['items'] | length > 0",
+        "order.total + 1 > (args.amount or 0)",
+        "state.orders | values | map(attribute='total') | sum > 1",
+        "state.orders | items | selectattr('value.total', 'gt', 3) | map(attribute='key') | list",
+        "state.open.anything.x > 1 and state.log[0] == 'a' and state.log | last < 'b'",
+        "at(state.orders, [state.cwd, 'anything'])",
+        "(order.total | default(0)) + 1 > 0",
+        "(args.amount if args.amount else 3) > 2",
+        "each_of([1])[0] > 1",
+        "calls | selectattr('name', 'eq', 'x') | map(attribute='result') | map(attribute='id')",
+        "state.user.name.lower() ~ state.cwd | join('/')",
+        "between(now, date(args.id), 'days') > 1 and 'x' in args.tags",
+    ],
+)
+def test_what_may_be_right_loads(check):
+    assert fitted({"requires": [{"check": check, "error": "x"}]})["pay"].contract is not None
+
+
+PLACES = [
+    ({"op": "replace", "path": ["orders", "{{ args.id }}", "totl"], "value": 1}, "effects[0].path[2]"),
+    ({"op": "add", "path": ["orders", "{{ args.id }}", "totl"], "value": 1}, "effects[0].path[2]"),
+    ({"op": "add", "path": ["odrers", "x"], "value": 1}, "effects[0].path[0]"),
+    ({"op": "move", "from": ["orders", "x", "totl"], "path": ["log", "-"]}, "effects[0].from[2]"),
+    ({"do": [{"op": "remove", "path": ["log", "0", "x"]}]}, "effects[0].do[0].path[2]"),
+    ({"for_each": "order['items']", "as": "i", "op": "add", "path": ["log", "-"], "value": "{{ i.prise }}"}, "value"),
+]
+
+
+@pytest.mark.parametrize(("effect", "place"), PLACES, ids=str)
+def test_an_effect_at_a_place_that_cannot_be_is_refused(effect, place):
+    with pytest.raises(ContractError) as error:
+        fitted({"effects": [effect]})
+    assert place in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [["orders", "{{ args.id }}"], ["orders", "{{ args.id }}", "total"], ["log", "-"], ["log", 0],
+     ["{{ state.cwd }}", "x"], ["open", "anything", "x"], "{{ ['x'] + state.cwd }}"],
+)  # fmt: skip
+def test_an_effect_at_a_place_that_may_be_loads(path):
+    assert fitted({"effects": [{"op": "add", "path": path, "value": "new"}]})["pay"].contract is not None
+
+
+def test_the_result_that_a_contract_returns_is_known_to_its_ensures():
+    contract = {"returns": {"paid": "{{ args.amount }}"}, "ensures": [{"check": "result.payd > 1", "error": "x"}]}
+    with pytest.raises(ContractError, match=r"unknown key result.payd; did you mean 'paid'"):
+        fitted(contract)
+
+
+def test_a_schema_that_is_open_refuses_only_what_is_almost_one_of_its_keys():
+    state = {"type": "object", "properties": {"orders": {"type": "object"}}}
+    assert fitted({"requires": [{"check": "state.rooms", "error": "x"}]}, state)
+    with pytest.raises(ContractError, match=r"unknown key state.orderss; did you mean 'orders'"):
+        fitted({"requires": [{"check": "state.orderss", "error": "x"}]}, state)
+
+
+def test_a_mounted_contract_is_held_to_its_part_of_the_state():
+    tools = Toolkit.from_tools([TOOL])
+    contracts = {"pay": {"returns": "{{ state.orderss }}"}}
+    with pytest.raises(ContractError, match=r"unknown key state.orderss"):
+        tools.with_contracts({"state": STATE, "at": "shop", "contracts": contracts})
+
+
+def test_a_contract_loads_alone_without_any_schema():
+    assert Contract.load({"requires": [{"check": "args.x > 'a'", "error": "x"}]}, where="t")
+
+
+# lines ---------------------------------------------------------------------------------------------------------------
+
+FILE = """\
+state: {type: object, properties: {n: {type: number}}, additionalProperties: false}
+let:
+  twice: "{{ state.n * 2 }}"
+  a: "{{ b }}"
+  b: 3
+requires:
+  small:
+    check: state.n < 9
+    error: too large
+invariants:
+  - check: state.n > 0
+    error: none left
+contracts:
+  pay:
+    requires:
+      - use: small
+      - check: twice > 1
+        error: "{{ args.id }} is small"
+    effects:
+      - op: replace
+        path: [n]
+        value: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "place"),
+    [
+        ("twice > 1", "twiec > 1", 17, "requires[1].check: unknown name 'twiec'"),
+        ("twice > 1", "twice >", 17, "requires[1].check"),
+        ("args.id", "args.ids", 18, "requires[1].error: unknown argument args.ids"),
+        ("path: [n]", "path: [m]", 21, "effects[0].path[0]: the path leads nowhere: unknown key 'm'"),
+        ("op: replace", "op: replaec", 20, "effects[0].op"),
+        ("value: 1", "valeu: 1", 20, "effects[0]: unknown key 'valeu'"),
+        ("use: small", "use: smal", 16, "requires[0].use: unknown shared requirement 'smal'"),
+        ("state.n < 9", "state.n < 'a'", 8, "x-contract-requires.small.check: cannot compare"),
+        ("state.n * 2", "state.m * 2", 3, "x-contract-let.twice: unknown key state.m"),
+        ("b: 3", 'b: "{{ a }}"', 4, "x-contract-let.a: lets use one another in a cycle: a -> b -> a"),
+        ("state.n > 0", "stat.n > 0", 11, "invariants[0].check: unknown name 'stat'"),
+        ("contracts:\n  pay:", "contracts:\n  pay:\n    retruns: 1", 14, "unknown key 'retruns'"),
+    ],
+)
+def test_file_tool_and_line_are_named(tmp_path, right, wrong, line, place):
+    file = tmp_path / "shop.yaml"
+    file.write_text(FILE)
+    Toolkit.from_tools([TOOL]).with_contracts(file)
+    assert FILE.count(right) == 1
+    file.write_text(FILE.replace(right, wrong))
+    with pytest.raises(ContractError) as error:
+        Toolkit.from_tools([TOOL]).with_contracts(file)
+    text = str(error.value)
+    assert text.startswith(f"{file}: ")
+    assert text.endswith(f"(line {line})")
+    assert place in text
+    assert "contract of pay" in text or "invariants" in place
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_in_a_document_too(tmp_path, suffix):
+    document = Toolkit.from_tools([TOOL], contracts={"pay": {"returns": "{{ args.id }}"}}).to_openapi()
+    file = tmp_path / f"shop{suffix}"
+    text = format_document(document, suffix).replace("args.id", "args.ids")
+    file.write_text(text)
+    line = next(number for number, each in enumerate(text.splitlines(), 1) if "args.ids" in each)
+    with pytest.raises(
+        ContractError, match=rf"shop{suffix}#.*tool pay.*returns: unknown argument args.ids.*line {line}\)"
+    ):
+        Toolkit.from_openapi(file)
+
+
+def test_what_python_gives_has_no_lines():
+    with pytest.raises(ContractError) as error:
+        load({"requires": [{"check": "nope", "error": "x"}]})
+    assert "line" not in str(error.value)
