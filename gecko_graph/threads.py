@@ -55,12 +55,8 @@ def other_run_wrote(
 ) -> bool:
     """Return whether the thread has checkpoints of another run that are newer than this run's start.
 
-    Args:
-        saver: The saver of the thread.
-        thread_id: The thread.
-        own: Identifier of this run's newest checkpoint.
-        addressed: True where the run's config names the checkpoint to begin from; newer ones are then expected.
-        known: Identifier of an earlier checkpoint of this run: older ones have been looked at.
+    `own` is this run's newest checkpoint; older ones than `known` have been looked at. A run that is `addressed` names
+    the checkpoint that it begins from: newer ones are then expected.
     """
     deadline = time.monotonic() + WAIT_S
     while saver.get_tuple(_config(thread_id, own)) is None:

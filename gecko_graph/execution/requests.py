@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import NamedTuple
 
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
@@ -18,16 +17,6 @@ from ..trust import find_untrusted
 from .channels import AgentState
 from .drift import differing
 from .records import Prediction
-
-
-class Expected(NamedTuple):
-    """What a call should come to."""
-
-    outcome: Outcome
-    decided: bool
-    """Whether a contract or `simulate` says so."""
-    made_up: Collection[str] = ()
-    """JSON paths in the result at which a contract made up a value: under another seed it is another one."""
 
 
 def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
@@ -44,25 +33,20 @@ def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Tool
     )
 
 
-def expect(request: RungRequest, prediction: Prediction | None) -> Generator[Sequence[AnyAsk], list[Reply], Expected]:
-    """Return what the call should come to.
+def expect(
+    request: RungRequest, prediction: Prediction | None
+) -> Generator[Sequence[AnyAsk], list[Reply], tuple[Outcome, Collection[str]]]:
+    """Return what the call should come to, and the JSON paths in the result at which a contract made up a value.
 
     Contract and `simulate` are asked again, with the real arguments in the real state; where neither answers, the
-    rehearsal's prediction is what was expected.
+    rehearsal's prediction is what was expected. What a contract makes up is another value under another seed.
     """
     deciding = request.context.model_copy(update={"ladder": DECIDING})
     outcome = yield from climb(replace(request, context=deciding))
     if outcome["rung"] == "contract":
         other = yield from climb(replace(request, context=deciding.model_copy(update={"seed": deciding.seed + 1})))
-        return Expected(outcome, True, differing(outcome["result"], other["result"]))
+        return outcome, differing(outcome["result"], other["result"])
     if outcome["rung"] in DECIDING or prediction is None:
-        return Expected(outcome, outcome["rung"] in DECIDING)
-    expected: Outcome = {
-        "status": prediction["status"],
-        "result": prediction["result"],
-        "patch": prediction["patch"],
-        "rung": prediction["rung"],
-        "simulated": True,
-        "passed": [],
-    }
-    return Expected(expected, prediction["rung"] in DECIDING)
+        return outcome, ()
+    status, result, rung, patch = prediction["status"], prediction["result"], prediction["rung"], prediction["patch"]
+    return {"status": status, "result": result, "patch": patch, "rung": rung, "simulated": True, "passed": []}, ()

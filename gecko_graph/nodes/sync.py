@@ -18,7 +18,7 @@ from ..models.formatting import cut, format_json
 from ..models.node import NodeScope
 from ..simulation.ask_patch import ask_patch
 from ..simulation.commit import Commit, commit
-from ..simulation.observed import observe
+from ..simulation.observed import DECIDING, observe
 from ..simulation.rung import RungRequest
 from ..simulation.state_rules import StateRules
 from ..state import VERSION, Outcome, Patch, Step, Violation
@@ -102,7 +102,8 @@ def booked(
     request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
     """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry."""
-    expected, decided, made_up = yield from expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
+    expected, made_up = yield from expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
+    decided = expected["rung"] in DECIDING
     if expected["rung"] == "none":  # nothing was expected
         expected = {**expected, "status": "ok" if entry["status"] == "ok" else "error", "result": entry.get("result")}
     real = real_values(entry["call"], expected["result"], entry.get("result"), made_up=made_up)
