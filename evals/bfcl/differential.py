@@ -28,6 +28,9 @@ ODD: Sequence[Json] = (
     7.5, 100, 0.1, 12345, 1e9, -2.5, True, False, [], ["a"], [1, 2, 2.5], [3], {},
 )  # fmt: skip
 
+DATES = ("2024-02-30", "2024-02-29", "2023-02-29", "2024-1-5", "2024-13-01", "2024/01/01", "24-01-01", "9999-12-31")
+"""Odd values of arguments whose name has the word date."""
+
 TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -74,7 +77,7 @@ class Values:
             [value for _, value in here],
             list(near(state)),
             list(rule.get("enum", [])),
-            ODD,
+            DATES if "date" in key else ODD,
         ]
         fitting = [[one for one in pool if type(one) in kinds] for pool in pools]
         weighed = [(pool, weight) for pool, weight in zip(fitting, (4, 5, 2, 12, 5, 1), strict=True) if pool]

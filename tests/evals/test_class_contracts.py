@@ -77,6 +77,64 @@ def test_a_wrong_contract_is_found(replay, name, tool, part, value):
     assert len(differing) < count or part != "requires", "what does not depend on the mistake is still the same"
 
 
+DOORS = ["driver", "passenger", "rear_left", "rear_right"]
+WALLET = {
+    "access_token": "t",
+    "token_expires_in": 5,
+    "budget_limit": 50,
+    "credit_card_list": {"1": {"balance": 100}, "2": {}},
+    "booking_record": {
+        "9": {"card_id": "1", "travel_cost": 5.0},
+        "8": {"card_id": "7", "travel_cost": 5.0},
+        "7": {"card_id": "1"},
+        "6": {},
+        "5": {"card_id": "2", "travel_cost": 5.0},
+    },
+}
+
+
+def drive(pedal, mode):
+    return [
+        ("lockDoors", {"unlock": False, "door": DOORS}),
+        ("pressBrakePedal", {"pedalPosition": pedal}),
+        ("startEngine", {"ignitionMode": mode}),
+        ("displayCarStatus", {"option": "brakePedal"}),
+        *(
+            ("setCruiseControl", {"speed": speed, "activate": active, "distanceToNextVehicle": speed})
+            for speed, active in ((65, True), (66, True), (66, False))
+        ),
+    ]
+
+
+def insure(card, cost, booking):
+    args = {"booking_id": booking, "insurance_cost": cost, "card_id": card, "insurance_type": "x"}
+    return "purchase_insurance", {"access_token": "t", **args}
+
+
+def paid():
+    yield from (insure(*each) for each in [("1", 60, "9"), ("1", 40, "0"), ("3", 4, "9"), ("2", 4, "9"), ("1", 4, "9")])
+    for tool in ("retrieve_invoice", "cancel_booking"):
+        yield from ((tool, {"access_token": "t", "booking_id": booking}) for booking in "986750")
+    yield from (("get_credit_card_balance", {"access_token": "t", "card_id": card}) for card in "123")
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "steps"),
+    [
+        *(
+            ("VehicleControlAPI", {"fuelLevel": fuel}, drive(pedal, mode))
+            for fuel in (10.0, -1.0)
+            for pedal in (0, 0.5, 1)
+            for mode in ("START", "STOP", "x")
+        ),
+        ("TravelAPI", WALLET, list(paid())),
+    ],
+)
+def test_what_recordings_and_random_calls_seldom_reach(official, name, config, steps):
+    real = Real(Start(name, "t", config))
+    assert [each["difference"] for each in map(real.step, steps) if not each["same"]] == []
+
+
 def test_private_attributes_of_a_configuration_are_where_a_random_sequence_begins(official):
     config = {"parkingBrakeForce": 15.3, "slopeAngle": 10.0}
     real = Real(Start("VehicleControlAPI", "t", config))
