@@ -130,7 +130,7 @@ class Real:
         self.classes = Classes([start.kind], {start.kind: start.config})
         self.state = self.classes.initial_state
         runtime: Any = self.state[RUNTIME]
-        self._hidden: Mapping[str, JsonObject] = {name: part.get("private", {}) for name, part in runtime.items()}
+        self.hidden: Mapping[str, JsonObject] = {name: part.get("private", {}) for name, part in runtime.items()}
 
     def step(self, step: Step) -> JsonObject:
         """Answer a call on both sides; the state is the real one afterwards.
@@ -144,8 +144,8 @@ class Real:
         result, raised = answered(method, {**unshared(self.start.kind, name), **args})
         after = self.classes.read(instances)
         one = Recorded(self.start.kind, name, args, public(self.state), public(after), result, raised)
-        got = simulated(class_toolkit(self.start.kind), one, self._hidden)
-        self.state, self._hidden = after, got.hidden
+        got = simulated(class_toolkit(self.start.kind), one, self.hidden)
+        self.state, self.hidden, self.last = after, got.hidden, one
         return compared(one, got)
 
 

@@ -10,10 +10,12 @@ from random import Random
 from typing import Any
 
 from gecko_graph.state import JsonObject
+from gecko_graph.task_state.digest import digest
 
 from ..bfcl.contracted import CLASSES, class_toolkit
 from ..bfcl.differential import LONGEST, Start, Values, compare_random
 from ..bfcl.fidelity import compared, is_kept_out, recorded_calls, simulated
+from ..bfcl.mutants import Seen, find_mutants, random_calls
 from ..harness.datasets import read_jsonl
 from ..harness.figures import Table, share
 from ..harness.options import Options
@@ -21,8 +23,10 @@ from ..harness.suite import Case, EvalError, Expectation, Record, Suite, Summary
 
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 TASKS = "bfcl_multiturn_tasks.jsonl.gz"
-KEPT_OUT, WRITTEN_WITH, RANDOM = "kept out", "written with", "random"
+KEPT_OUT, WRITTEN_WITH, RANDOM, MUTANTS = "kept out", "written with", "random", "mutants"
 TITLES = {KEPT_OUT: "tasks kept out", WRITTEN_WITH: "tasks written with", RANDOM: "random calls"}
+MUTANT_CALLS = 3000
+"""Random calls of a class that look for its mutants."""
 WANTED, WANTED_ERRORS = 0.99, 0.98
 
 
@@ -52,6 +56,7 @@ class Fidelity(Suite):
         add = parser.add_argument
         add("--calls", type=Path, metavar="FILE", help="other recorded calls of the same form, as JSON lines (.gz)")
         add("--random", type=int, default=0, metavar="N", help="about N random calls in place of recorded ones")
+        add("--mutants", action="store_true", help="make the contracts wrong in one place at a time: is it found?")
         add("--class", dest="classes", action="append", metavar="NAME", help="only calls of this class; repeatable")
         add("--differences", type=int, default=10, metavar="N", help="differing calls to list, none kept out (10)")
 
@@ -63,6 +68,9 @@ class Fidelity(Suite):
 
     def cases(self) -> Iterator[Case]:
         """Yield a case per task and who called; or per random sequence."""
+        if self.options.own.mutants:
+            yield from (Case(name, name, group=MUTANTS) for name in self._classes)
+            return
         if self.options.own.random:
             yield from self._sequences()
             return
@@ -76,18 +84,44 @@ class Fidelity(Suite):
             yield from (task for task in read_jsonl(file) if set(self._classes) & set(task["classes"]))
 
     def _sequences(self) -> Iterator[Case]:
-        self._values = Values.of(one for task in self._recorded() for one in recorded_calls(task))
-        starts: dict[str, list[Start]] = {name: [] for name in self._classes}
-        for task in read_jsonl(self.options.dataset(TASKS)):
-            for name in set(task["involved_classes"]) & set(starts):
-                starts[name].append(Start(name, task["id"], task["initial_config"].get(name, {})))
+        self._values, starts = self._known_values(), self._starts(self._classes)
         for number in range(max(1, 2 * self.options.own.random // (LONGEST * len(starts)))):
             for name, some in starts.items():
                 id_ = f"{self.options.seed}:{name}:{number}"
                 yield Case(id_, Random(id_).choice(some), group=RANDOM)
 
+    def _known_values(self) -> Values:
+        return Values.of(one for task in self._recorded() for one in recorded_calls(task))
+
+    def _starts(self, names: Sequence[str]) -> dict[str, list[Start]]:
+        starts: dict[str, list[Start]] = {name: [] for name in names}
+        for task in read_jsonl(self.options.dataset(TASKS)):
+            for name in set(task["involved_classes"]) & set(starts):
+                starts[name].append(Start(name, task["id"], task["initial_config"].get(name, {})))
+        return starts
+
+    def _mutants(self, kind: str) -> JsonObject:
+        """Return a class's wrong contracts, each with whether recorded calls and random ones find it."""
+        recorded: dict[str, Seen] = {}
+        for task in self._recorded():
+            hidden = JsonObject()
+            for one in recorded_calls(task):
+                if one.kind == kind:
+                    seen = Seen(one, hidden)
+                    recorded.setdefault(digest([one.name, one.args, one.before.get(kind), hidden]), seen)
+                    hidden = simulated(class_toolkit(kind), one, hidden).hidden
+        drawn = random_calls(
+            self._starts([kind])[kind],
+            seed=f"{self.options.seed}:{kind}",
+            values=self._known_values(),
+            most=MUTANT_CALLS,
+        )
+        return {"mutants": find_mutants(kind, list(recorded.values()), drawn), "calls": [], "leaks": 0}
+
     def run_case(self, case: Case) -> JsonObject:
         """Answer its calls."""
+        if case.group == MUTANTS:
+            return self._mutants(case.data)
         if case.group == RANDOM:
             made, ended = compare_random(case.data, seed=case.id, values=self._values)
             return {"calls": made, "leaks": 0, "ended": ended, "rungs": dict(Counter(call["rung"] for call in made))}
@@ -105,6 +139,8 @@ class Fidelity(Suite):
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return agreement by class, by rung and by method, and the differing calls."""
+        if self.options.own.mutants:
+            return mutants_summary(records, self.options.own.differences)
         groups = by_group([record for record in records if record.done])
         parts = {name: [call for record in some for call in record.values["calls"]] for name, some in groups.items()}
         every = [call for calls in parts.values() for call in calls]
@@ -127,6 +163,22 @@ class Fidelity(Suite):
         yield from (f"{n} times: {text}" for text, n in differing.most_common(most))
         if leaks := sum(record.values["leaks"] for record in done):
             yield f"{leaks} recorded tweets held what other tasks had put into a shared default: taken out"
+
+
+def mutants_summary(records: Sequence[Record], most: int) -> Summary:
+    """Return how many wrong contracts are found, by class, and those that are not."""
+    table = Table("Contracts wrong in one place", ["class", "found", "by recorded calls", "by random calls"])
+    rows = [{"class": record.id, **row} for record in records if record.done for row in record.values["mutants"]]
+    for name in [*dict.fromkeys(row["class"] for row in rows), "all"]:
+        some = [row for row in rows if name in (row["class"], "all")]
+        counts = [sum(map(_found, some)), *(sum(row[word] for row in some) for word in ("recorded", "random"))]
+        table.add(name, *(share(count, len(some), tools="simulated") for count in counts))
+    lost = [f"{row['class']}: {row['tool']}: {row['mutant']}" for row in rows if not _found(row)]
+    return Summary([table], notes=[f"{len(lost)} are not found", *lost[:most]])
+
+
+def _found(row: JsonObject) -> bool:
+    return bool(row["recorded"] or row["random"])
 
 
 def minimal_examples(calls: Sequence[JsonObject], most: int) -> Iterator[str]:

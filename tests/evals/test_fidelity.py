@@ -236,6 +236,17 @@ def test_a_wrong_contract_is_shrunk_to_a_minimal_example(official, run, shared_d
     assert "another state: /GorillaFileSystem/tree" in line
 
 
+def test_contracts_made_wrong_in_one_place_are_found(run, official, shared_data, tmp_path, monkeypatch):
+    monkeypatch.setattr("evals.suites.fidelity.MUTANT_CALLS", 200)
+    assert run(Fidelity, "--mutants", "--class", "MessageAPI") == 0
+    (line,) = [one for text in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()
+               if (one := json.loads(text))["kind"] == "case"]  # fmt: skip
+    rows = line["values"]["mutants"]
+    found = {(row["tool"], row["mutant"]) for row in rows if row["recorded"] or row["random"]}
+    assert len(found) > 0.8 * len(rows)
+    assert {("send_message", "without effects[1]"), ("delete_message", "without requires[0]")} <= found
+
+
 def test_the_classes_share_one_state(official):
     toolkit = contracted.classes_toolkit(["GorillaFileSystem", "TicketAPI"])
     assert {"cd", "create_ticket"} <= set(toolkit.names)
