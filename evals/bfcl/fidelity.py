@@ -46,6 +46,8 @@ class Simulated(NamedTuple):
     after: JsonObject
     hidden: JsonObject
     reason: str = ""
+    is_wide: bool = False
+    """Whether the call breaks its tool's document, which was widened for it."""
 
 
 def is_error(result: Any) -> bool:
@@ -95,17 +97,20 @@ def simulated(toolkit: Toolkit, one: Recorded, hidden: Mapping[str, JsonObject] 
         one: The call.
         hidden: What the task's calls before have left that recordings do not show.
     """
+    is_wide = False
     if one.name in toolkit:
-        toolkit = toolkit.replace(widened(toolkit[one.name], [one.args]))
+        wide = widened(toolkit[one.name], [one.args])
+        is_wide = wide is not toolkit[one.name]
+        toolkit = toolkit.replace(wide)
     before: JsonObject = {name: {**part, **hidden.get(name, {})} for name, part in one.before.items()}
     world = World(toolkit, state=before, context=GeckoContext(semantic_validation=False))
     step = world.call({"name": one.name, "args": one.args})
     after = split_hidden(world.state)
     if "outcome" not in step:
-        return Simulated(True, "validator", None, *after, str(step["complaints"]))
+        return Simulated(True, "validator", None, *after, str(step["complaints"]), is_wide)
     outcome = step["outcome"]
     reason = "; ".join(outcome.get("unclear", []))
-    return Simulated(outcome["status"] == "error", outcome["rung"], outcome["result"], *after, reason)
+    return Simulated(outcome["status"] == "error", outcome["rung"], outcome["result"], *after, reason, is_wide)
 
 
 def compared(one: Recorded, got: Simulated) -> JsonObject:
@@ -121,6 +126,7 @@ def compared(one: Recorded, got: Simulated) -> JsonObject:
     }
     is_same = all(same.values()) and got.rung in RUNGS
     about = {"class": one.kind, "tool": one.name, "rung": got.rung, "fails": one.fails, "ours_fails": got.fails}
+    about |= {"raised": bool(one.raised), "wide": got.is_wide}
     return {**about, **same, "same": is_same, "difference": "" if is_same else _difference(one, got, real, ours)}
 
 

@@ -149,7 +149,10 @@ class Fidelity(Suite):
             by_key("By rung", "rung", every),
             by_key("By method", "tool", every),
         ]
-        lines = list(self._notes(records, [call for name in (WRITTEN_WITH, RANDOM) for call in parts.get(name, [])]))
+        lines = [
+            *broken_documents(every),
+            *self._notes(records, [call for name in (WRITTEN_WITH, RANDOM) for call in parts.get(name, [])]),
+        ]
         return Summary(tables, list(expected(parts.get(KEPT_OUT, []))), lines)
 
     def _notes(self, records: Sequence[Record], shown: Sequence[JsonObject]) -> Iterator[str]:
@@ -163,6 +166,15 @@ class Fidelity(Suite):
         yield from (f"{n} times: {text}" for text, n in differing.most_common(most))
         if leaks := sum(record.values["leaks"] for record in done):
             yield f"{leaks} recorded tweets held what other tasks had put into a shared default: taken out"
+
+
+def broken_documents(calls: Sequence[JsonObject]) -> Iterator[str]:
+    """Yield what the comparison leaves open: calls that break their documents, and exceptions."""
+    wide = [call for call in calls if call["wide"] or call["rung"] == "validator"]
+    taken = sum(not call["fails"] for call in wide)
+    yield f"{len(wide)} calls break their documents (a rehearsal's validator refuses them); the real tools take {taken}"
+    raised = sum(call["raised"] for call in calls)
+    yield f"{raised} of the real errors are exceptions, for which any error will do"
 
 
 def mutants_summary(records: Sequence[Record], most: int) -> Summary:

@@ -66,8 +66,10 @@ def compare(run, tmp_path, monkeypatch, capsys):
 
 
 def test_right_contracts_come_to_the_same(compare):
-    code, differing, made, _ = compare(RIGHT)
+    code, differing, made, told = compare(RIGHT)
     assert (code, differing, len(made)) == (0, [], 5)
+    assert "2 calls break their documents (a rehearsal's validator refuses them); the real tools take 0" in told
+    assert "2 of the real errors are exceptions" in told
     assert [one["rung"] for one in made] == ["contract"] * 3 + ["validator", "contract"]
     assert sum(one["fails"] for one in made) == 3
 
