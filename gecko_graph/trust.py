@@ -8,81 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from .errors import PatchConflict, StateError
 from .simulation.ladder import INVENTING
 from .simulation.state_rules import RUNTIME
-from .state import Json, JsonObject, Outcome, Rehearsal, Step
+from .state import JsonObject, Outcome, Rehearsal, Step
 from .task_state.digest import clone, digest
 from .task_state.patch import find, pointer, tokens
-from .task_state.stamps import Stamps
+from .task_state.stamps import Stamp, Stamps
 
-
-class Source(NamedTuple):
-    """Where a value comes from; without a step from before the first one."""
-
-    doubtful: bool
-    """Whether a model only supposed it."""
-    step: int = 0
-    call: str = ""
-    tool: str = ""
-    rung: str = ""
-    attempt: int = 0
-    turn: int = 0
-
-    def record(self) -> JsonObject:
-        """Return it as plain JSON, as `blame` does."""
-        if not self.step:
-            return {"from": "supposed" if self.doubtful else "task_state"}
-        numbers = {key: number for key, number in (("turn", self.turn), ("attempt", self.attempt)) if number}
-        found = {**numbers, "step": self.step, "call": self.call, "tool": self.tool, "rung": self.rung}
-        return found | ({"supposed": True} if self.doubtful else {})
-
-
-GIVEN, SUPPOSED = Source(False), Source(True)
+GIVEN, SUPPOSED = Stamp(), Stamp(doubtful=True)
 NOT_KNOWN = "(not known)"
 
 
-def is_supposed(outcome: Outcome, inventing: Collection[str] = INVENTING) -> bool:
-    """Return whether a model has made up what an outcome changes."""
-    return bool(outcome.get("invented") or outcome.get("supposed") or outcome["rung"] in inventing)
-
-
-def begin_fold(state: Json, supposed: Iterable[str]) -> Stamps[Source]:
-    """Return a state with the sources of its values, of which a model made up some places."""
-    stamps = Stamps(state, GIVEN)
-    mark_supposed(stamps, supposed)
-    return stamps
-
-
-def mark_supposed(stamps: Stamps[Source], places: Iterable[str]) -> None:
-    """Mark places as supposed; what is not there any more is passed over, what is known to be supposed stays."""
+def mark_supposed(stamps: Stamps, places: Iterable[str]) -> Stamps:
+    """Mark places as supposed, and return the stamps; what is not there, or is known to be supposed, stays."""
     for place in places:
         with suppress(PatchConflict, LookupError, ValueError, TypeError):
             if not stamps.at(place).doubtful:
                 stamps.mark(place, SUPPOSED)
+    return stamps
 
 
-def fold_steps(
-    stamps: Stamps[Source],
-    steps: Sequence[Step],
-    *,
-    attempt: int = 0,
-    turn: int = 0,
-    inventing: Collection[str] = INVENTING,
-) -> Stamps[Source]:
-    """Apply what the steps of an attempt have written, and return the same stamps.
+def is_supposed(outcome: Outcome, inventing: Collection[str]) -> bool:
+    """Return whether a model has made up what an outcome changes."""
+    return bool(outcome.get("invented") or outcome.get("supposed") or outcome["rung"] in inventing)
 
-    Raises:
-        PatchConflict: A change does not apply: the state is not the one that the steps began from.
-    """
+
+def fold_steps(stamps: Stamps, steps: Sequence[Step], inventing: Collection[str] = INVENTING, **where: int) -> Stamps:
+    """Apply what the steps of an attempt have written, and return the stamps. Raises PatchConflict."""
     for number, step in enumerate(steps, 1):
         if outcome := step.get("outcome"):
-            call = step["call"]
-            source = Source(False, number, call["id"], call["name"], outcome["rung"], attempt, turn)
-            stamps.apply(outcome["patch"] or [], source._replace(doubtful=is_supposed(outcome, inventing)))
-            stamps.apply(outcome.get("observed", []), source)
+            call, doubtful = step["call"], is_supposed(outcome, inventing)
+            stamp = Stamp(doubtful, number, call["id"], call["name"], outcome["rung"], **where)
+            stamps.apply(outcome["patch"] or [], stamp)
+            stamps.apply(outcome.get("observed", []), stamp._replace(doubtful=False))
     return stamps
 
 
@@ -98,14 +58,14 @@ def find_untrusted(
         inventing: Names of the rungs that make things up.
 
     Returns:
-        The pointers; `[""]`, all of it, where the steps do not apply.
+        The pointers; `[""]`, all of it, where the steps do not apply: the state was edited in between.
     """
-    ran = [step["outcome"] for step in steps if "outcome" in step]
-    if not supposed and not any(outcome["patch"] and is_supposed(outcome, inventing) for outcome in ran):
+    changed = [step["outcome"] for step in steps if "outcome" in step and step["outcome"]["patch"]]
+    if not supposed and not any(is_supposed(outcome, inventing) for outcome in changed):
         return []
     try:
-        return fold_steps(begin_fold(start, supposed), steps, inventing=inventing).doubtful()
-    except PatchConflict:  # the state was edited in between
+        return fold_steps(mark_supposed(Stamps(start, GIVEN), supposed), steps, inventing).doubtful()
+    except PatchConflict:
         return [""]
 
 
@@ -124,28 +84,30 @@ def trusted_part(state: JsonObject, untrusted: Iterable[str]) -> JsonObject:
         owner = find(kept, parents)
         if isinstance(owner, dict):
             owner.pop(last, None)
-        else:
+        elif last != "-":  # else of the list only its length is supposed
             owner[int(last)] = NOT_KNOWN
     return kept
 
 
-def source_at(stamps: Stamps[Source], path: str) -> JsonObject | None:
-    """Return the source of what stands at a JSON Pointer, or of what took it away; None where nothing ever stood.
-
-    Raises:
-        StateError: It is not a JSON Pointer.
-    """
+def source_at(stamps: Stamps, path: str) -> JsonObject | None:
+    """Return where what stands at a JSON Pointer comes from, as `blame` does. Raises StateError."""
     try:
         names = tokens(path)
     except PatchConflict as conflict:
         raise StateError(f"blame: {conflict}; write a JSON Pointer, such as /orders/7") from None
     try:
         find(stamps.document, names)
+        stamp = stamps.at(path)
     except PatchConflict:
-        with suppress(LookupError, ValueError, TypeError):
-            return source.record() if (source := stamps.at(path)).step else None
-        return None
-    return stamps.at(path).record()
+        stamp = GIVEN
+        with suppress(LookupError, ValueError):
+            stamp = stamps.at(path)
+        if not stamp.step:
+            return None
+    if not stamp.step:
+        return {"from": "supposed" if stamp.doubtful else "task_state"}
+    known = {key: value for key, value in reversed(stamp._asdict().items()) if value and key != "doubtful"}
+    return known | ({"supposed": True} if stamp.doubtful else {})
 
 
 def blame(
@@ -170,22 +132,17 @@ def blame(
     turns = [rehearsals] if isinstance(rehearsals, Mapping) else list(rehearsals)
     stamps = Stamps(state, GIVEN)
     for turn, record in enumerate(turns, 1):
-        is_last = turn == len(turns)
-        number = attempt if is_last and attempt is not None else record["chosen"]
         if made_up := record.get("supposed_state"):
-            new = {key: value for key, value in made_up["state"].items() if key not in stamps.document}
-            new |= {RUNTIME: {}} if RUNTIME not in {**stamps.document, **new} else {}  # made up, and empty
-            stamps.apply([{"op": "add", "path": pointer([key]), "value": new[key]} for key in new], SUPPOSED)
+            whole = {RUNTIME: {}, **made_up["state"], **stamps.document}  # no variables: they stand in no record
+            new = [{"op": "add", "path": pointer([key]), "value": whole[key]} for key in whole.keys() - stamps.document]
+            stamps.apply(new, SUPPOSED)
             mark_supposed(stamps, made_up["paths"])
+        is_last = turn == len(turns)
         if is_last or record["verdict"]["word"] == "accepted":
-            _fold_turn(stamps, record, number, turn)
+            number = attempt if is_last and attempt is not None else record["chosen"]
+            chosen = next((each for each in record["attempts"] if each["number"] == number), None)
+            if chosen is None or digest(stamps.document) != chosen["start_digest"]:
+                why = "began from another task state than `state` gives" if chosen else f"has no attempt {number}"
+                raise StateError(f"blame: turn {turn} {why}")
+            fold_steps(stamps, chosen["steps"], turn=turn, attempt=number)
     return source_at(stamps, path)
-
-
-def _fold_turn(stamps: Stamps[Source], record: Rehearsal, number: int, turn: int) -> None:
-    chosen = next((each for each in record["attempts"] if each["number"] == number), None)
-    if chosen is None:
-        raise StateError(f"blame: turn {turn} has no attempt {number}")
-    if digest(stamps.document) != chosen["start_digest"]:
-        raise StateError(f"blame: turn {turn} began from another task state; state is the one that turn 1 was given")
-    fold_steps(stamps, chosen["steps"], attempt=number, turn=turn)

@@ -33,9 +33,10 @@ from .simulation.rung import Answer, Rung, answered_calls
 from .simulation.state_rules import StateRules
 from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Usage
 from .task_state.digest import check_json, clone, digest
+from .task_state.stamps import Stamps
 from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, Rejection, read_call
-from .trust import begin_fold, fold_steps, source_at
+from .trust import GIVEN, fold_steps, source_at
 from .turn import untrusted_of
 from .waiting import WaitingLine
 
@@ -211,7 +212,7 @@ class World:
         Raises:
             StateError: The path is not a JSON Pointer.
         """
-        return source_at(fold_steps(begin_fold(self._start, ()), self._now.values["steps"]), path)
+        return source_at(fold_steps(Stamps(self._start, GIVEN), self._now.values["steps"]), path)
 
     @property
     def log(self) -> list[Step]:

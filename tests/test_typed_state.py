@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from gecko_graph import Toolkit, World
 from gecko_graph.agent import create_gecko_agent
 from gecko_graph.contracts.contract import Invariant
-from gecko_graph.errors import ContractError, ScenarioError, StateError
+from gecko_graph.errors import ContractError, StateError
 from gecko_graph.scenario.case import Scenario
 from gecko_graph.simulation.rung import Answer
 from gecko_graph.simulation.state_rules import StateRules
@@ -214,7 +214,7 @@ def test_a_scenario_names_the_schema_and_its_state_fulfils_it():
     tools = [{"name": "look", "description": "", "parameters": {}}]
     case = {"version": 1, "name": "shop", "tools": tools, "turns": [{"user": "Look"}], "state_schema": SCHEMA}
     assert Scenario.from_dict({**case, "state": START}).tools.state_schema == SCHEMA
-    with pytest.raises(ScenarioError, match=r"scenario: state: at \$.cash: expected a number"):
+    with pytest.raises(StateError, match=r"scenario: state: at \$.cash: expected a number"):
         Scenario.from_dict({**case, "state": {**START, "cash": "much"}})
     with pytest.raises(ContractError, match="scenario: state_schema/type: expected one of"):
         Scenario.from_dict({**case, "state_schema": {"type": "nothing"}})

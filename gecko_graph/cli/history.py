@@ -56,7 +56,9 @@ def history(options: argparse.Namespace) -> int:
             "first step, or another graph has written it"
         )
     if options.blame is not None:
-        console.print(Text(f"{clean(options.blame)}: {describe_source(turns, options.blame)}"))
+        records = [turn.rehearsal for turn in turns if turn.rehearsal is not None]
+        found = blame(records, options.blame, state=turns[0].start_state or {}) if records else None
+        console.print(Text(f"{clean(options.blame)}: {format_value(found)}"))
     else:
         show_turns(turns, options, console)
     return 0
@@ -71,21 +73,6 @@ def show_turns(turns: Sequence[SavedTurn], options: argparse.Namespace, console:
         console.print(Text(f"{clean(tool)}: {calls} in this thread, {count['drifted']} drifted", "dim"))
     if options.html:
         write_page(options.html, turns, title=options.thread)
-
-
-def describe_source(turns: Sequence[SavedTurn], path: str) -> str:
-    """Return which call a value of the task state comes from, in words."""
-    records = [turn.rehearsal for turn in turns if turn.rehearsal is not None]
-    if not records:
-        raise GeckoError("--blame needs a turn that is over")
-    found = blame(records, path, state=turns[0].start_state or {})
-    if found is None:
-        return "nothing ever stood there"
-    if "from" in found:
-        return "it was there at the start" if found["from"] == "task_state" else "made up before the first attempt"
-    where = f"turn {found['turn']}, attempt {found['attempt']}, step {found['step']}"
-    mark = "; made up" if found.get("supposed") else ""
-    return f"{where}: {clean(found['tool'])} ({clean(found['rung'])}{mark})"
 
 
 def write_page(target: str, turns: Sequence[SavedTurn], *, title: str) -> None:

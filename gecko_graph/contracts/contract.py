@@ -25,6 +25,8 @@ from .language.shapes import ANY, Plain, Shape, of_schema
 from .lets import LazyLets, Lets, find_used_lets, load_lets, read_head
 from .run import BASE, ContractRun, Parts, Shared, part_of, read_mount
 
+_NOTHING = object()
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Contract:
@@ -196,12 +198,13 @@ def _identity(call: Call) -> str:
     return f"{call['id']} {call['name']} {call['args']}"
 
 
-def _find(state: Json, path: StatePath) -> object:
-    """Return what stands at a path, or the list on the way to it; a new object where there is nothing."""
+def _is_shared(old: Json, new: Json, path: StatePath) -> bool:
+    """Return whether two states have the same object at a path, or the same that is no object on the way to it."""
     for key in path:
-        if isinstance(state, dict):
-            state = state.get(key, object())
-    return state
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            break
+        old, new = old.get(key, _NOTHING), new.get(key, path)  # missing in both is not the same
+    return old is new
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -258,7 +261,7 @@ class Invariant:
     def is_touched(self, before: Json, after: Json) -> bool:
         """Return whether a change may alter its value: unless all that it reads is there, and shared by both states."""
         old, new = part_of(before, self._at), part_of(after, self._at)
-        return self._paths is None or any(_find(old, path) is not _find(new, path) for path in self._paths)
+        return self._paths is None or not all(_is_shared(old, new, path) for path in self._paths)
 
     def violation(self, before: Json, after: Json) -> str | None:
         """Return why the state `after` violates it, as text, or None; lets are evaluated on `after`.

@@ -145,10 +145,17 @@ def complete_state(
     A domain that is made up is tried; where it breaks its schema, or contracts cannot be evaluated on it, the model is
     asked once more. What still breaks the schema is not taken: the given state stays as it is.
     """
-    (reply,) = yield [ask]
-    whole = merge_reply(given, reply)
-    if unclear := find_faults(given, whole, toolkit, rules, seed=scope.context.seed):
-        whole, unclear = yield from repair_state(given, whole, unclear, ask, toolkit, scope, rules)
+    whole, unclear, budget = given, list[str](), scope.context.view_chars
+    for question in range(2):
+        again = {"previous": format_json(whole, budget=budget), "problems": join_lines(unclear, budget=budget // 2)}
+        shown = {**ask.variables, **again} if question else ask.variables
+        (reply,) = yield [replace(ask, variables=shown, where=replace(ask.where, question=question))]
+        made = merge_reply(given, reply)
+        faults = find_faults(given, made, toolkit, rules, seed=scope.context.seed)
+        if not question or (made != given and len(faults) <= len(unclear)):
+            whole, unclear = made, faults
+        if not unclear:
+            break
     if rules.schema is not None and (broken := rules.broken(whole)):
         return given, unclear or broken
     return whole, unclear
@@ -161,24 +168,6 @@ def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: S
     if given:
         return rules.broken(whole) if rules.schema is not None else []
     return [*rules.faults(whole), *try_contracts(toolkit, whole, seed=seed)]
-
-
-def repair_state(
-    given: JsonObject,
-    whole: JsonObject,
-    unclear: list[str],
-    ask: Ask,
-    toolkit: Toolkit,
-    scope: NodeScope,
-    rules: StateRules,
-) -> Generator[list[AnyAsk], list[Reply], tuple[JsonObject, list[str]]]:
-    """Return the better one of a state and its repair, and what is wrong with it."""
-    budget = scope.context.view_chars
-    again = {"previous": format_json(whole, budget=budget), "problems": join_lines(unclear, budget=budget // 2)}
-    (reply,) = yield [replace(ask, variables={**ask.variables, **again}, where=replace(ask.where, question=1))]
-    repaired = merge_reply(given, reply)
-    still = find_faults(given, repaired, toolkit, rules, seed=scope.context.seed)
-    return (repaired, still) if repaired != given and len(still) <= len(unclear) else (whole, unclear)
 
 
 def carry_supposed(state: GeckoState, given: JsonObject) -> list[str]:

@@ -31,7 +31,7 @@ from langgraph.types import Checkpointer
 from ..context import GeckoContext
 from ..conversations.users import UserEntry
 from ..documents import read_document
-from ..errors import ScenarioError, StateError, ToolkitError
+from ..errors import ScenarioError, ToolkitError
 from ..graph import Gecko, Model, compose
 from ..milestones.format import build_goal
 from ..milestones.goal import Goal
@@ -46,14 +46,6 @@ from ..world import check_setup
 from .format import read_scenario
 from .references import fill
 from .tools import add_contracts, toolkit_of
-
-
-def check_state(tools: Toolkit, state: JsonObject, *, where: str) -> None:
-    """Raise ScenarioError where a start state breaks the toolkit's schema or invariants."""
-    try:
-        StateRules.of(tools).check_start(state, what=f"{where}: state")
-    except StateError as error:
-        raise ScenarioError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +129,7 @@ class Scenario:
         Raises:
             ScenarioError: Something is wrong; the message names the place.
             ToolkitError: Its tools cannot be read.
+            StateError: Its state breaks the tools' schema or invariants.
         """
         entry = read_scenario(data, where=where)
         tools = toolkit_of(entry.tools, folder=Path(folder), where=where, allow_outside=allow_outside)
@@ -148,7 +141,7 @@ class Scenario:
             schema = check_schema(entry.state_schema, where=f"{where}: state_schema")
             tools, file = tools.with_contracts({"state": schema}), None
         if entry.state:
-            check_state(tools, entry.state, where=where)
+            StateRules.of(tools).check_start(entry.state, what=f"{where}: state")
         turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)
         return cls(
             entry.name, tools, entry.state, turns, entry.limits, where, file, references=entry.references,

@@ -1,24 +1,22 @@
-"""Whether a schema says only what validation checks: for a schema that guards, nothing of it may be ignored."""
+"""Whether a schema says only what validation checks: of a schema that guards, nothing may be ignored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from ..errors import ContractError
 from ..state import JsonObject
-from .findings import find_non_json, findings, path_tokens
+from .findings import Finding, find_non_json, findings, path_tokens
 from .pattern import compile_pattern
 from .rules import Same
-from .subschemas import LISTS, MAPS, SINGLES, follow, mentions
+from .subschemas import follow, mentions
 
-Tokens = tuple[str | int, ...]
-
-_WHY_NO_PATTERN = "this pattern cannot be checked: backreferences and lookbehind are not read"
+_META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 
 
 def check_schema(schema: Any, *, where: str) -> JsonObject:
@@ -33,56 +31,41 @@ def check_schema(schema: Any, *, where: str) -> JsonObject:
     """
     if not isinstance(schema, dict):
         raise ContractError(f"{where}: expected a JSON Schema as an object, got {type(schema).__name__}")
-    _check(Same(schema), where)
+    if fault := _find_fault(Same(schema)):
+        raise ContractError(f"{where}{fault}")
     return schema
 
 
 @lru_cache(maxsize=256)
-def _check(key: Same, where: str) -> None:
-    schema = key.schema
-    if found := find_non_json(schema):
-        _fail(where, tuple(path_tokens(found.path)), f"expected {found.expected}, got {found.got}")
-    if error := best_match(Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema)):
+def _find_fault(key: Same) -> str:
+    """Return place and reason of what is wrong with a schema; an empty text where nothing is."""
+    found: Finding | None = find_non_json(key.schema)
+    if found is None and (error := best_match(_META.iter_errors(key.schema))):
         found = next(findings(error))
-        _fail(where, tuple(error.absolute_path), f"expected {found.expected}, got {found.got}")
-    for place, part in _parts(schema, ()):
-        for keyword, why in _unchecked(schema, part, is_root=not place):
-            _fail(where, (*place, keyword), why)
-    if mentions(schema, "patternProperties") and mentions(schema, "unevaluatedProperties"):
-        _fail(where, (), "patternProperties and unevaluatedProperties together cannot be checked; use one of them")
+    if found:
+        place = "".join(f"/{token}" for token in path_tokens(found.path))
+        return f"{place}: expected {found.expected}, got {found.got}"
+    if mentions(key.schema, "patternProperties") and mentions(key.schema, "unevaluatedProperties"):
+        return ": patternProperties and unevaluatedProperties together cannot be checked; use one of them"
+    return next(_find_unchecked(key.schema, key.schema, ""), "")
 
 
-def _fail(where: str, place: Tokens, why: str) -> NoReturn:
-    raise ContractError(f"{where}{''.join(f'/{token}' for token in place)}: {why}")
+def _find_unchecked(root: JsonObject, part: Any, place: str) -> Iterator[str]:
+    """Yield the keywords that validation would ignore, each with its place and the reason."""
+    for key, value in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+        here = f"{place}/{key}"
+        if key in ("$ref", "$dynamicRef") and isinstance(value, str) and follow(root, value) is None:
+            is_inside = value.startswith("#")
+            why = "leads nowhere" if is_inside else "is outside of the schema, and is never fetched"
+            yield f"{here}: {value!r} {why}: write it under $defs, as #/$defs/NAME"
+        elif key == "$id" and isinstance(value, str) and place:
+            yield f"{here}: only the whole schema may have an $id"
+        elif any(compile_pattern(source) is None for source in _patterns(key, value)):
+            yield f"{here}: this pattern cannot be checked: backreferences and lookbehind are not read"
+        else:
+            yield from _find_unchecked(root, value, here)
 
 
-def _parts(schema: Any, place: Tokens) -> Iterator[tuple[Tokens, JsonObject]]:
-    """Yield each schema object in a schema with its place."""
-    if not isinstance(schema, dict):
-        return
-    yield place, schema
-    for key, value in schema.items():
-        inner: dict[Any, Any] = {}
-        if key in MAPS:
-            inner = {(key, name): one for name, one in value.items()}
-        elif key in LISTS:
-            inner = {(key, index): one for index, one in enumerate(value)}
-        elif key in SINGLES:
-            inner = {(key,): value}
-        for more, one in inner.items():
-            yield from _parts(one, (*place, *more))
-
-
-def _unchecked(root: JsonObject, part: JsonObject, *, is_root: bool) -> Iterator[tuple[str, str]]:
-    """Yield the keywords of one schema object that validation would ignore, with the reason."""
-    for key in ("$ref", "$dynamicRef"):
-        if key in part and not str(part[key]).startswith("#"):
-            yield key, f"{part[key]!r} is outside of the schema, and is never fetched: write it under $defs"
-        elif key in part and follow(root, part[key]) is None:
-            yield key, f"{part[key]!r} leads nowhere: write #/$defs/NAME"
-    if "$id" in part and not is_root:
-        yield "$id", "only the whole schema may have an $id"
-    if "pattern" in part and compile_pattern(part["pattern"]) is None:
-        yield "pattern", _WHY_NO_PATTERN
-    if any(compile_pattern(source) is None for source in part.get("patternProperties", ())):
-        yield "patternProperties", _WHY_NO_PATTERN
+def _patterns(key: object, value: Any) -> list[str]:
+    names = value if key == "patternProperties" and isinstance(value, dict) else ()
+    return [value] if key == "pattern" and isinstance(value, str) else list(names)

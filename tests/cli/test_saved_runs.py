@@ -52,9 +52,9 @@ def test_history_says_which_call_a_value_comes_from(run, tmp_path):
     file, folder = tmp_path / "runs.sqlite", "/tree/workspace/contents/document/contents"
     run("run", FILES, "--save", file)
     code, out, _ = run("history", file, "file-the-report", "--blame", f"{folder}/temp")
-    assert (code, out) == (0, f"{folder}/temp: turn 1, attempt 2, step 2: mkdir (contract)\n")
-    assert run("history", file, "file-the-report", "--blame", folder)[1] == f"{folder}: it was there at the start\n"
-    assert "nothing ever stood there" in run("history", file, "file-the-report", "--blame", "/no")[1]
+    assert (code, out.partition("call_")[0]) == (0, f'{folder}/temp: {{"turn": 1, "attempt": 2, "step": 2, "call": "')
+    assert run("history", file, "file-the-report", "--blame", folder)[1] == f'{folder}: {{"from": "task_state"}}\n'
+    assert run("history", file, "file-the-report", "--blame", "/no")[1] == "/no: null\n"
     assert mistake(run("history", file, "file-the-report", "--blame", "tree")).startswith("blame: the path")
     assert mistake(run("history", file, "--blame", "/tree")) == "--blame needs THREAD: the run that it is about"
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
 from gecko_graph.task_state.patch import apply_patch, pointer, tokens
+from gecko_graph.task_state.stamps import Stamp as Source
 from gecko_graph.task_state.stamps import Stamps, is_doubtful
 from tests.task_state.any_patch import JSON, patches
 
 
-class Stamp(NamedTuple):
-    number: int
-    doubtful: bool = False
+def Stamp(number, doubtful=False):
+    return Source(doubtful, number)
 
 
 START = Stamp(0)
@@ -149,7 +147,7 @@ def test_moves_shifts_and_gaps_by_example():
     stamps.apply([{"op": "add", "path": "/queue/0", "value": "new"}], Stamp(1))
     stamps.apply([{"op": "move", "from": "/queue/1", "path": "/done/a"}], Stamp(2))
     assert stamps.document == {"queue": ["new", "b"], "done": {"a": "a"}}
-    assert [stamps.at(path).number for path in ("/queue/0", "/queue/1", "/done/a", "/done", "/queue")] == [
+    assert [stamps.at(path).step for path in ("/queue/0", "/queue/1", "/done/a", "/done", "/queue")] == [
         1,
         0,
         0,
@@ -160,6 +158,6 @@ def test_moves_shifts_and_gaps_by_example():
     assert stamps.at("/done/a") == Stamp(3, True)
     assert stamps.doubtful() == ["/done/a"]
     stamps.apply([{"op": "copy", "from": "/queue/0", "path": "/done/b"}], Stamp(4, True))
-    assert stamps.at("/done/b").number == 4  # a supposed copy is supposed
+    assert stamps.at("/done/b").step == 4  # a supposed copy is supposed
     assert is_doubtful(["done"], stamps.doubtful())
     assert not is_doubtful(["queue", 0], stamps.doubtful())
