@@ -35,12 +35,14 @@ def is_supposed(outcome: Outcome, inventing: Collection[str]) -> bool:
     return bool(outcome.get("invented") or outcome.get("supposed") or outcome["rung"] in inventing)
 
 
-def fold_steps(stamps: Stamps, steps: Sequence[Step], inventing: Collection[str] = INVENTING, **where: int) -> Stamps:
+def fold_steps(
+    stamps: Stamps, steps: Sequence[Step], inventing: Collection[str] = INVENTING, turn: int = 0, attempt: int = 0
+) -> Stamps:
     """Apply what the steps of an attempt have written, and return the stamps. Raises PatchConflict."""
     for number, step in enumerate(steps, 1):
         if outcome := step.get("outcome"):
             call, doubtful = step["call"], is_supposed(outcome, inventing)
-            stamp = Stamp(doubtful, number, call["id"], call["name"], outcome["rung"], **where)
+            stamp = Stamp(doubtful, turn, attempt, number, call["id"], call["name"], outcome["rung"])
             stamps.apply(outcome["patch"] or [], stamp)
             stamps.apply(outcome.get("observed", []), stamp._replace(doubtful=False))
     return stamps
@@ -106,7 +108,7 @@ def source_at(stamps: Stamps, path: str) -> JsonObject | None:
             return None
     if not stamp.step:
         return {"from": "supposed" if stamp.doubtful else "task_state"}
-    known = {key: value for key, value in reversed(stamp._asdict().items()) if value and key != "doubtful"}
+    known = {key: value for key, value in stamp._asdict().items() if value and key != "doubtful"}
     return known | ({"supposed": True} if stamp.doubtful else {})
 
 

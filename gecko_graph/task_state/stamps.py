@@ -25,12 +25,12 @@ class Stamp(NamedTuple):
     """Where a value comes from: a call by its attempt's step, from 1; without one from before. `doubtful`: supposed."""
 
     doubtful: bool = False
+    turn: int = 0
+    attempt: int = 0
     step: int = 0
     call: str = ""
     tool: str = ""
     rung: str = ""
-    attempt: int = 0
-    turn: int = 0
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from tests.task_state.any_patch import JSON, patches
 
 
 def Stamp(number, doubtful=False):
-    return Source(doubtful, number)
+    return Source(doubtful, step=number)
 
 
 START = Stamp(0)
