@@ -88,6 +88,7 @@ _TOOLS_EXAMPLES = """\
 examples:
   gecko-graph tools api.yaml            # an OpenAPI 3.0 or 3.1 document
   gecko-graph tools functions.json      # OpenAI, MCP or BFCL function descriptions; .jsonl too
+  gecko-graph tools api.yaml --state state.json    # try every contract on an example of the task state
 """
 
 _CONVERT_EXAMPLES = """\
@@ -187,6 +188,7 @@ def _add_tools(commands: Any) -> None:
     texts = _format_help("Show the tools of a file, and what it does not define of them.", _TOOLS_EXAMPLES)
     parser = commands.add_parser("tools", help="show tools, and what their source does not define", **texts)
     parser.add_argument("spec", metavar="SPEC", help="OpenAPI document, or a file of function descriptions")
+    parser.add_argument("--state", metavar="FILE", help="an example of the task state: try every contract on it")
     _add_choice(parser)
 
 

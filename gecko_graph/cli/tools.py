@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from ..display.words import clean, counted, cut
-from ..documents import format_document
+from ..documents import format_document, read_document
+from ..errors import StateError
 from ..models.answer import answer
 from ..models.factory import Models
 from ..scenario import read_toolkit
+from ..simulation.trial import examine_contracts
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.converter import convert as conversion
 from .models import build_models, check_model_options
@@ -40,7 +42,25 @@ def tools(options: argparse.Namespace) -> int:
         _print_problems(toolkit, console)
     else:
         console.print("It has no operations under `paths`, so there is nothing to rehearse. Webhooks are not tools.")
-    return 0
+    return _print_examined(toolkit, options.state, console) if options.state else 0
+
+
+def _print_examined(toolkit: Toolkit, file: str, console: Console) -> int:
+    """Print what of the contracts cannot be evaluated on a state; return 1 where there is such, else 0."""
+    state = read_document(file)
+    if not isinstance(state, dict):
+        raise StateError(f"--state {file}: expected an object, got {type(state).__name__}")
+    examined = examine_contracts(toolkit, state)
+    count = counted(sum(tool.contract is not None for tool in toolkit), "contract")
+    if not examined.found:
+        console.print(Text(f"\n{count} tried on {clean(file)}: all can be evaluated.", "green"))
+    else:
+        console.print(Text(f"\nCannot be evaluated on {clean(file)} ({len(examined.found)}):", "bold"))
+    for line in examined.found:
+        console.print(Text(f"  {clean(line)}", "red"))
+    for line in examined.unreached:
+        console.print(Text(f"  {clean(line)}: effects, returns and ensures were not run", "dim"))
+    return 1 if examined.found else 0
 
 
 def convert(options: argparse.Namespace) -> int:

@@ -111,6 +111,16 @@ class Contract:
         Parts(self._written, self._shared, replace(self._place, names=names, report=report))
         return self
 
+    @property
+    def where(self) -> str:
+        """The document and the tool, as in messages."""
+        return self._parts.where
+
+    @property
+    def answers(self) -> bool:
+        """True if it has effects or a result."""
+        return self._parts.answers
+
     def unused_lets(self) -> list[str]:
         """Return the names of its own lets that nothing in it uses."""
         used = find_used_lets(self._parts.own_expressions(), self._parts.lets)

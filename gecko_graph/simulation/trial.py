@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+from typing import NamedTuple
 
 from ..contracts.contract import Contract
+from ..contracts.language.shapes import Example
 from ..contracts.run import ContractRun
-from ..errors import EvaluationFailed, RunFailure
+from ..errors import EvaluationFailed, NotKnown, RunFailure
 from ..generator.maker import make_value
 from ..schemas.rules import accepts, rules_of
 from ..state import Call, Json, JsonObject
+from ..task_state.patch import apply_patch
 from ..toolkit import Toolkit, ToolSpec
 from .rung import clock
+from .state_rules import StateRules
 
 MAX_KEYS = 6
+MOST_VALUES = 40
+MOST_TRIES = 200
+"""Values of the state with which a tool is tried, and how often."""
+_OFTEN = 0.8
 
 
 def try_contracts(toolkit: Toolkit, state: JsonObject, *, seed: int) -> list[str]:
@@ -32,6 +42,117 @@ def try_contracts(toolkit: Toolkit, state: JsonObject, *, seed: int) -> list[str
             broken = str(failure).rpartition("#/")[2]
         found += [broken] if broken else []
     return found
+
+
+class Examined(NamedTuple):
+    """What an example of the task state shows of the contracts, a line each: tool, part and reason."""
+
+    found: list[str]
+    """What cannot be evaluated."""
+    unreached: list[str]
+    """What was not run, because the requirements refused every call that was tried."""
+
+
+def examine_contracts(toolkit: Toolkit, state: JsonObject, *, seed: int = 0) -> Examined:
+    """Return what of the contracts cannot be evaluated on an example of the task state.
+
+    Every key that an expression or an effect names is looked up in the example, whatever the arguments; and each tool
+    is called with arguments made up, given as examples and taken from the state: what fails with all of them is found.
+    """
+    found = [f"the example: {fault}" for fault in StateRules(toolkit.state_schema).broken(state)]
+    unreached: list[str] = []
+    for invariant in toolkit.invariants:
+        try:
+            broken = invariant.violation(state, state)
+            found += [f"the example breaks an invariant: {broken}"] if broken else []
+        except EvaluationFailed as failure:
+            found.append(str(failure))
+    for tool in toolkit:
+        if tool.contract is not None:
+            lines, refused = _examine(tool, tool.contract, state, seed)
+            found += [f"{tool.name}: {line}" for line in lines]
+            unreached += [f"{tool.name}: {refused}"] if refused else []
+    return Examined(found, unreached)
+
+
+def _examine(tool: ToolSpec, contract: Contract, state: JsonObject, seed: int) -> tuple[list[str], str]:
+    """Return what of a contract cannot be evaluated, and the requirements that refuse all calls."""
+    known: list[str] = []
+    contract.fit(tool.parameters, state=Example([state]), report=lambda error: known.append(str(error)))
+    known = list(dict.fromkeys(line.removeprefix(f"{contract.where}: ") for line in known))
+    runs = [_try_call(tool, contract, args, state) for args in _make_arguments(tool, state, seed)]
+    lines = _find_common([run.unclear for run in runs])
+    lines += _find_common([run.failed for run in runs if run.failed is not None])
+    lines = [line for line in lines if not any(_place(one) == _place(line) for one in known)]
+    reached = any(run.failed is not None for run in runs) or not contract.answers or lines or known
+    return known + lines, "" if reached else f"refused by {', '.join(sorted({run.refused for run in runs}))}"
+
+
+class _Tried(NamedTuple):
+    unclear: list[str]
+    failed: list[str] | None = None
+    """What failed behind the requirements; None where they refuse the call."""
+    refused: str = ""
+
+
+def _try_call(tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonObject) -> _Tried:
+    run = _run(tool, contract, args, state)
+    if (refusal := run.refusal()) is not None or run.unclear:
+        return _Tried(run.unclear, refused=refusal.violations[0]["clause"] if refusal else "what cannot be evaluated")
+    try:
+        answer = run.answer()
+        after = state if answer is None else apply_patch(state, answer.patch)
+        broken = [] if answer is None else run.violations(answer.result, after)
+    except NotKnown:
+        return _Tried([])
+    except EvaluationFailed as failure:
+        return _Tried([], [str(failure).removeprefix(f"{contract.where}: ")])
+    why = f"a postcondition cannot be evaluated: {contract.where}: "
+    return _Tried([], [each["error"].removeprefix(why) for each in broken if each["error"].startswith(why)])
+
+
+def _place(line: str) -> str:
+    return line.partition(": ")[0]
+
+
+def _find_common(runs: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line for each part that failed in every run."""
+    parts = [{_place(line): line for line in run} for run in runs]
+    return [line for part, line in (parts[0] if parts else {}).items() if all(part in other for other in parts)]
+
+
+def _make_arguments(tool: ToolSpec, state: JsonObject, seed: int) -> Iterator[JsonObject]:
+    """Yield arguments that fit a tool's schema, made up, given as examples, and with what stands in the state."""
+    try:
+        made = make_value(tool.parameters, seed=seed, key=tool.name)
+    except RunFailure:
+        made = {}
+    least = {name: made[name] for name in tool.parameters.get("required", ()) if name in made}
+    yield from (least, made, *(example.args for example in tool.examples))
+    rules = {name: rules_of(tool.parameters).evolve(schema=rule) for name, rule in _properties(tool).items()}
+    values = list(islice(dict.fromkeys(_scalars(state)), MOST_VALUES))
+    given = [*values, *([value] for value in values)]
+    fitting = {name: [value for value in given if accepts(rules[name], value)] for name in rules}
+    chance = Random(seed)
+    for number in range(MOST_TRIES):
+        chosen = {
+            name: chance.choice(values) for name, values in fitting.items() if values and chance.random() < _OFTEN
+        }
+        yield (made if number % 2 else least) | chosen
+
+
+def _properties(tool: ToolSpec) -> JsonObject:
+    properties: JsonObject = tool.parameters.get("properties", {})
+    return properties
+
+
+def _scalars(value: Json) -> Iterator[str | int | float]:
+    """Yield the keys, texts and numbers in a value."""
+    if isinstance(value, str | int | float):
+        yield value
+    yield from value if isinstance(value, dict) else ()
+    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _scalars(member)
 
 
 def _try_contract(tool: ToolSpec, contract: Contract, state: JsonObject, seed: int) -> str | None:

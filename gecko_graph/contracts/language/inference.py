@@ -26,7 +26,8 @@ _FUNCTIONS: Final[dict[str, tuple[Shape, Shape]]] = {
     **dict.fromkeys(("between", "duration"), (TEXT, NUMBER)),
     **dict.fromkeys(("money", "random_int", "random_float"), (NUMBER, NUMBER)),
     "range": (NUMBER, Plain("a list", inner=NUMBER)), "zip": (LIST, LIST), "object": (LIST, Plain("an object")),
-    "walk": (ANY, LIST), "index": (ANY, NUMBER),
+    "index": (ANY, NUMBER),
+    "walk": (ANY, Plain("a list", inner=Plain("an object", members={"path": LIST, "key": ANY, "value": ANY}))),
 }  # fmt: skip
 """Function to what its arguments must be, and what it gives."""
 
