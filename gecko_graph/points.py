@@ -13,9 +13,6 @@ NOTES = ("facts", "semantic", "asked")
 """What a call of a world adds beside its step."""
 
 
-Check = Callable[[JsonObject, JsonObject], None]
-
-
 class Point(NamedTuple):
     """The attempt's keys that a world's nodes read, and what each call noted."""
 
@@ -44,15 +41,9 @@ class Point(NamedTuple):
         *,
         check: Callable[[JsonObject, JsonObject], None] | None = None,
     ) -> Point:
-        """Return the point after these calls: as when they were made.
+        """Return the point after these calls, as when they were made. Raises PatchConflict.
 
-        Args:
-            steps: The calls with their outcomes.
-            notes: What each noted.
-            check: Raises for the states before and after a simulated call.
-
-        Raises:
-            PatchConflict: A change does not apply.
+        `check` raises for the states before and after a simulated call.
         """
         point = self
         for step, note in zip(steps, notes, strict=True):

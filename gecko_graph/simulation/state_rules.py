@@ -38,12 +38,7 @@ class StateRules(NamedTuple):
         return cls(toolkit.state_schema, toolkit.invariants)
 
     def check_start(self, state: JsonObject, *, what: str, is_whole: bool = True) -> None:
-        """Check a given start state (ToolGate, equation 21: Inv(S0)).
-
-        Args:
-            state: The state.
-            what: What it is, for the message.
-            is_whole: False where runtime variables are still to be added.
+        """Check a given start state (ToolGate, equation 21: Inv(S0)), to which runtime variables may still be added.
 
         Raises:
             StateError: It breaks the schema or an invariant; the message names them.
