@@ -1,5 +1,8 @@
 """Mistakes that are found when a contract is loaded: each names file, tool and line."""
 
+import time
+from contextlib import suppress
+
 import pytest
 
 from gecko_graph import Toolkit
@@ -158,6 +161,33 @@ def test_a_mounted_contract_is_held_to_its_part_of_the_state():
 
 def test_a_contract_loads_alone_without_any_schema():
     assert Contract.load({"requires": [{"check": "args.x > 'a'", "error": "x"}]}, where="t")
+
+
+LOOP = {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}] * 10}}, "properties": {"x": {"$ref": "#/$defs/a"}}}
+TREE = {
+    "$ref": "#/$defs/t",
+    "$defs": {"t": {"type": "object", "properties": {key: {"$ref": "#/$defs/t"} for key in "abcd"}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "check"),
+    [
+        (LOOP, "state.x.y.z"),
+        (TREE, "state" + "[args.id]" * 40),
+        (TREE, "any(a in [state], " * 20 + "true" + ")" * 20),
+        (STATE, "args.id | default(" * 40 + "1" + ")" * 40),
+        (STATE, "at(state.open, [" * 20 + "'x'" + "])" * 20),
+        (STATE, "1 if args.id else " * 40 + "1"),
+        ({"type": "object", "properties": {f"k{n}": {"type": "object"} for n in range(2000)}}, "state[args.id]" * 1),
+    ],
+    ids=range(7),
+)
+def test_no_schema_and_no_expression_takes_long_to_examine(state, check):
+    started = time.thread_time()
+    with suppress(ContractError):
+        fitted({"requires": [{"check": check, "error": "x"}]}, state)
+    assert time.thread_time() - started < 3
 
 
 # lines ---------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from jinja2 import nodes
 
 from .quantifiers import QUANTIFIERS
 from .sandbox import kind
-from .shapes import ANY, Either, Plain, Shape
+from .shapes import ANY, Plain, Shape, either
 from .syntax import describe, did_you_mean
 
 Names = Mapping[str, Any]
@@ -120,11 +120,11 @@ class Inference:
         name = node.node.name if isinstance(node.node, nodes.Name) else ""
         if name in QUANTIFIERS:
             return self._quantified(node, name)
-        shapes = [self.shape(argument, guarded=name == "at") for argument in node.args]
         for keyword in node.kwargs:
             self.shape(keyword.value)
         if name == "at":
-            return self._at(node, shapes, guarded)
+            return self._at(node, guarded)
+        shapes = [self.shape(argument) for argument in node.args]
         own = self._names.get(f"{name}/{len(node.args)}", ANY)
         takes, gives = _FUNCTIONS.get(name, (ANY, _known(own)))
         for shape in shapes:
@@ -139,25 +139,29 @@ class Inference:
         value, *_ = [inside.shape(argument) for argument in node.args[1:]]
         return Plain("a list", inner=value) if name == "each" else NUMBER if name == "count" else TRUTH
 
-    def _at(self, node: nodes.Call, shapes: list[Shape], guarded: bool) -> Shape:
-        path: Any = node.args[1] if len(node.args) > 1 else None
-        if not isinstance(path, nodes.List):
-            self.expect(shapes[1] if path else ANY, LIST.kinds, f"at: write [{describe(path)}]: a path")
-            return ANY
-        value, has_default = shapes[0], len(node.args) + len(node.kwargs) > 2
-        for token in path.items:
+    def _at(self, node: nodes.Call, guarded: bool) -> Shape:
+        value = self.shape(node.args[0] if node.args else None, guarded=True)
+        path: Any = node.args[1] if len(node.args) > 1 else nodes.List([])
+        tokens = path.items if isinstance(path, nodes.List) else []
+        if tokens is not getattr(path, "items", None):
+            self.expect(self.shape(path), LIST.kinds, f"at: write [{describe(path)}]: a path")
+        has_default = len(node.args) + len(node.kwargs) > 2
+        is_known = bool(tokens) and not has_default
+        for token in tokens:
             literal = token.value if isinstance(token, nodes.Const) else None
             kinds = self.shape(token).kinds
             if kinds is None or "a list" in kinds:
-                return ANY  # perhaps several tokens
+                value = ANY  # perhaps several tokens
             value = self.member(value, literal, f"{literal!r} of at", guarded=guarded or has_default)
-        return ANY if has_default else value
+        for default in node.args[2:]:
+            self.shape(default)
+        return value if is_known else ANY
 
     def _filter(self, node: nodes.Filter, guarded: bool) -> Shape:
         value = self.shape(node.node, guarded=guarded or node.name == "default")
-        for argument in node.args:
-            self.shape(argument)
+        given = [self.shape(argument) for argument in node.args]
         for keyword in node.kwargs:
+            self.shape(keyword.value)
             if keyword.key == "attribute" and isinstance(keyword.value, nodes.Const):
                 value_at = self._attribute(value, keyword.value.value, bool(len(node.kwargs) > 1))
                 value = Plain("a list", inner=value_at) if node.name == "map" else value
@@ -169,7 +173,7 @@ class Inference:
         if node.name == "items":
             return Plain("a list", inner=Plain("an object", members={"key": TEXT, "value": inner}))
         if node.name == "default":
-            return Either([value, *map(self.shape, node.args[:1])])
+            return either([value, *given[:1]])
         special = {"values": Plain("a list", inner=inner), "map": value if node.kwargs else LIST}
         return special.get(node.name, value if gives is _SAME else inner if gives is _ITEM else gives)
 
@@ -212,7 +216,7 @@ class Inference:
 
     def _conditional(self, node: nodes.CondExpr) -> Shape:
         self.shape(node.test)
-        return Either([self.shape(node.expr1), self.shape(node.expr2)])
+        return either([self.shape(node.expr1), self.shape(node.expr2)])
 
 
 _HANDLERS: dict[type, Callable[..., Shape]] = {

@@ -12,7 +12,7 @@ from ...state import Json
 from .expression import Expression, shorten
 from .inference import LIST, TEXT, Inference, Names
 from .sandbox import kind
-from .shapes import ANY, Either, Plain, Shape
+from .shapes import ANY, Plain, Shape, either
 from .syntax import did_you_mean, is_template, parse_expression, parse_text
 
 Step = str | int
@@ -140,7 +140,7 @@ class Location:
         if "cases" in data:
             for case in data["cases"]:
                 self.infer(str(case.get("when", "true")))
-            return Either([self.infer_data(case["value"]) for case in data["cases"] if "value" in case] or [ANY])
+            return either([self.infer_data(case["value"]) for case in data["cases"] if "value" in case])
         return Plain("an object", members=None if any(map(is_template, data)) else {
             key: self.infer_data(member) for key, member in data.items()
         })  # fmt: skip

@@ -19,7 +19,8 @@ _TYPES = {
     "array": "a list", "object": "an object",
 }  # fmt: skip
 _MOST = 200
-_DEEPEST = 10
+_MOST_STEPS = 100
+_MOST_CHOICES = 16
 _NEAR = 0.75
 
 
@@ -58,20 +59,28 @@ class Plain(Shape):
         return self._inner if {"a list", "an object", "a text"} & (self.kinds or set()) else None
 
 
-class Either(Shape):
+class _Either(Shape):
     """One of several values."""
 
     def __init__(self, shapes: Sequence[Shape]) -> None:
         kinds = [shape.kinds for shape in shapes]
         known = None if None in kinds else frozenset[str]().union(*filter(None, kinds))
         super().__init__(known, (key for shape in shapes for key in shape.keys))
-        self._shapes = shapes
+        self.shapes = shapes
         self.is_example = any(shape.is_example for shape in shapes)
 
     @override
     def member(self, key: Key) -> Shape | None:
-        found = [one for shape in self._shapes if (one := shape.member(key)) is not None]
-        return (Either(found) if len(found) > 1 else found[0]) if found else None
+        found = [one for shape in self.shapes if (one := shape.member(key)) is not None]
+        return either(found) if found else None
+
+
+def either(shapes: Sequence[Shape]) -> Shape:
+    """Return the shape of one of several values; of many nothing is known, as each part of each would be followed."""
+    flat = [one for shape in shapes for one in (shape.shapes if isinstance(shape, _Either) else [shape])]
+    if len(flat) == 1:
+        return flat[0]
+    return _Either(flat) if 1 < len(flat) <= _MOST_CHOICES and ANY not in flat else ANY
 
 
 class Schema(Shape):
@@ -114,19 +123,23 @@ class Schema(Shape):
         yield from [True] if "patternProperties" in self._schema else [more] if more else []
 
 
-def of_schema(schema: Any, root: Any = None, depth: int = 0) -> Shape:
+def of_schema(schema: Any, root: Any = None) -> Shape:
     """Return the shape of what fits a JSON Schema; what it says of the whole by `allOf` may stand in any part."""
     root = schema if root is None else root
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
-        return ANY
-    if isinstance(ref := schema.get("$ref"), str):
-        return of_schema(_follow(ref, root), root, depth + 1)
-    parts = [one for key in ("anyOf", "oneOf", "allOf") if isinstance(schema.get(key), list) for one in schema[key]]
-    if not parts:
-        return Schema(schema, root)
-    shapes = [of_schema(one, root, depth + 1) for one in parts]
-    shapes += [Schema(schema, root)] if schema.keys() & {"properties", "items"} else []
-    return shapes[0] if len(shapes) == 1 else Either(shapes)
+    waiting, found = [schema], list[Schema]()
+    for _ in range(_MOST_STEPS):
+        if not waiting:
+            return either(found)
+        one = waiting.pop()
+        if not isinstance(one, Mapping):
+            return ANY
+        if isinstance(one.get("$ref"), str):
+            waiting.append(_follow(one["$ref"], root))
+            continue
+        parts = [part for key in ("anyOf", "oneOf", "allOf") if isinstance(one.get(key), list) for part in one[key]]
+        waiting += parts
+        found += [] if parts and not one.keys() & {"properties", "items"} else [Schema(one, root)]
+    return ANY
 
 
 def _follow(ref: str, root: Any) -> Any:
