@@ -21,7 +21,7 @@ def examples() -> dict[str, Path]:
     """
     package = Path(__file__).resolve().parents[1]
     for place in (package / "examples", package.parent / "examples"):
-        files = (file for file in sorted(place.glob("*/*.yaml")) if not file.name.endswith(".openapi.yaml"))
+        files = (file for file in sorted(place.glob("*/*.yaml")) if file.name.count(".") == 1)
         found = {file.parent.name: file for file in files}
         if FIRST in found:
             return {FIRST: found[FIRST], **found}
