@@ -36,7 +36,7 @@ from .milestones.tables import find_names
 from .models.factory import ModelLike, Models
 from .models.node import Router, as_node, book_attempt
 from .scenario.case import Scenario
-from .state import Role
+from .state import JsonObject, Role
 from .toolkit import Toolkit
 from .world import World, check_setup
 
@@ -95,7 +95,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
     goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), {})
     world = World(tools, state=start, model=model, models=models, context=knobs)
-    tables = find_names(start, [each.table for one in (*goal.milestones, *goal.minefields) for each in one.constraints])
+    tables = find_tables(goal, start)
     bound = Models.bind(None, {"planner": acts}) if isinstance(acts, BaseChatModel) else roles
     node = partial(as_node, models=roles, default=knobs, book=book_attempt)
     builder = StateGraph(
@@ -121,6 +121,11 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         builder.add_conditional_edges(name, Router(after), ["user", "agent", "tools", "score"])
     builder.add_edge("score", END)
     return builder.compile(checkpointer=checkpointer, name="conversation")
+
+
+def find_tables(goal: Goal, state: JsonObject) -> list[str]:
+    """Return the tables that a goal looks at, and those of the state at the start."""
+    return find_names(state, [each.table for one in (*goal.milestones, *goal.minefields) for each in one.constraints])
 
 
 def check_tools(toolkit: Toolkit | None, scenario: Scenario | None) -> Toolkit:

@@ -30,8 +30,9 @@ FLOORS = [
     {"conversations"},
     {"scenario"},
     {"conversation"},
+    {"cases"},
     {"display", "testing", "demo"},
-    {"cli", "studio"},
+    {"cli", "pytest", "studio"},
     {"__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

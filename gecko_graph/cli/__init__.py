@@ -1,4 +1,4 @@
-"""The command line: `gecko-graph demo | run | record | tools | convert | history | completion`.
+"""The command line: `gecko-graph demo | run | test | record | tools | convert | history | completion`.
 
 Exit code: 0 accepted, 1 not accepted, 2 a user's mistake (a message on stderr, no traceback), 3 the model did not
 answer, 130 interrupted.
@@ -28,7 +28,7 @@ PIPE_CLOSED = 141
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _MODULES = {"demo": ".running", "run": ".running", "record": ".running", "tools": ".tools", "convert": ".tools"}
-_MODULES |= {"history": ".history", "completion": ".completion"}
+_MODULES |= {"history": ".history", "completion": ".completion", "test": ".test"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

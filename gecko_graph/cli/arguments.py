@@ -84,6 +84,17 @@ A reply that names an identifier which an earlier result made refers to it, as {
 the scenario plays under other seeds too. Knobs (--set): see gecko-graph run --help.
 """
 
+_TEST_EXAMPLES = """\
+examples:
+  gecko-graph test cases --agent my_agent:build                 # my_agent.py has build(tools)
+  gecko-graph test cases --agent openai:gpt-5-mini --user-model openai:gpt-5-mini --trials 4
+  gecko-graph test cases --agent http://localhost:8000/v1 --html report.html
+  gecko-graph test cases --agent my_agent:build --augment all --save done.jsonl
+
+A case is a scenario with a user, in a file NAME.gecko.yaml. With --save the same command goes on where it was stopped.
+Exit code 0 if every conversation passes, 1 if one does not.
+"""
+
 _TOOLS_EXAMPLES = """\
 examples:
   gecko-graph tools api.yaml            # an OpenAPI 3.0 or 3.1 document
@@ -120,7 +131,7 @@ def build_parser() -> HintingParser:
     parser = HintingParser(prog="gecko-graph", **_format_help(_MAIN, _MAIN_EXAMPLES))
     parser.add_argument("--version", action="version", version=f"gecko-graph {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for add in (_add_demo, _add_run, _add_record, _add_tools, _add_convert, _add_history, _add_completion):
+    for add in (_add_demo, _add_run, _add_test, _add_record, _add_tools, _add_convert, _add_history, _add_completion):
         add(commands)
     return parser
 
@@ -149,6 +160,29 @@ def _add_run(commands: Any) -> None:
     parser.set_defaults(out=None)
     saving = _add_rehearsal(parser)
     saving.add_argument("--resume", action="store_true", help="continue a saved run")
+
+
+def _add_test(commands: Any) -> None:
+    texts = _format_help("Test an agent in conversations with simulated users and tools.", _TEST_EXAMPLES)
+    parser = commands.add_parser("test", help="test an agent with simulated users and tools", **texts)
+    parser.add_argument("cases", nargs="+", metavar="CASES", help="scenarios with a user, or folders of *.gecko.yaml")
+    agent = "module:factory (from tools to an agent), provider:name, or a server's address"
+    parser.add_argument("--agent", metavar="AGENT", required=True, help=agent)
+    parser.add_argument("--user-model", metavar="NAME", help="provider:name that plays the users, in place of scripts")
+    parser.add_argument("--trials", metavar="N", type=int, default=1, help="conversations a case: pass^1 to pass^N (1)")
+    parser.add_argument(
+        "--augment", metavar="NAME", action="append", default=[], help="more or less telling tools, by name; or all"
+    )
+    parser.add_argument("--pass-at", metavar="X", type=float, default=0.9, help="least similarity of a success (0.9)")
+    parser.add_argument("--at-once", metavar="N", type=int, default=4, help="conversations that are held at once (4)")
+    model = _add_model(parser, "answers for simulated tools, and audits the users")
+    model.add_argument("--role-model", metavar="ROLE=NAME", action="append", help="a model of one role: auditor")
+    saving = parser.add_argument_group("saving")
+    saving.add_argument("--save", metavar="FILE", help="keep finished conversations in this file, one JSON a line")
+    _add_html(saving)
+    saving.add_argument(
+        "--json", metavar="FILE", help="write tables and conversations as JSON; - for the standard output"
+    )
 
 
 def _add_record(commands: Any) -> None:

@@ -31,7 +31,7 @@ from langgraph.types import Checkpointer
 from ..context import GeckoContext
 from ..conversations.users import UserEntry
 from ..documents import read_document
-from ..errors import ScenarioError, ToolkitError
+from ..errors import ScenarioError, ToolkitError, did_you_mean
 from ..graph import Gecko, Model, compose
 from ..milestones.format import build_goal
 from ..milestones.goal import Goal
@@ -80,6 +80,7 @@ class Scenario:
         user: The simulated user of a conversation, which has no turns.
         goal: Milestones and minefields of a conversation.
         categories: What a report groups conversations by.
+        needs: Names of the tools that the task needs; the others may distract (`toolkit/augment.py`).
     """
 
     name: str
@@ -94,6 +95,7 @@ class Scenario:
     user: UserEntry | None = None
     goal: Goal = field(default_factory=Goal)
     categories: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
@@ -142,11 +144,13 @@ class Scenario:
             tools, file = tools.with_contracts({"state": schema}), None
         if entry.state:
             StateRules.of(tools).check_start(entry.state, what=f"{where}: state")
+        if unknown := next((name for name in entry.needs if name not in tools), None):
+            raise ScenarioError(f"{where}: needs: unknown tool {unknown!r}{did_you_mean(unknown, tools.names)}")
         turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)
         return cls(
             entry.name, tools, entry.state, turns, entry.limits, where, file, references=entry.references,
             user=entry.user, goal=build_goal(entry.milestones, entry.minefields, entry.state),
-            categories=tuple(entry.categories),
+            categories=tuple(entry.categories), needs=tuple(entry.needs),
         )  # fmt: skip
 
     def toolkit(self) -> Toolkit:

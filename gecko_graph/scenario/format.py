@@ -73,6 +73,7 @@ class ScenarioEntry(_Part):
     milestones: list[MilestoneEntry] = Field(default_factory=list)
     minefields: list[MilestoneEntry] = Field(default_factory=list)
     categories: list[str] = Field(default_factory=list)
+    needs: list[str] = Field(default_factory=list)
     limits: GeckoContext = Field(default_factory=GeckoContext, strict=False)
     references: bool = False
 
@@ -207,7 +208,9 @@ def _document_problems(entry: ScenarioEntry) -> Iterator[str]:
 
 
 def _conversation_problems(entry: ScenarioEntry) -> Iterator[str]:
-    if bool(entry.turns) == bool(entry.user):
+    if not entry.turns and not entry.user:
+        yield "turns: is missing: write the turns of a task, or the user of a conversation"
+    if entry.turns and entry.user:
         yield "turns: expected turns of a task, or a user of a conversation: one of them"
     if entry.user:
         yield from (f"user: {problem}" for problem in entry.user.problems())

@@ -1,0 +1,147 @@
+"""`test`: hold the conversations of a folder of scenarios with an agent, and report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from ..cases.batch import Planned, plan_cases, read_finished, run_cases
+from ..cases.find import find_cases, load_agent
+from ..cases.report import Group, Report, as_json, build_report
+from ..cases.result import CaseResult, is_passed, run_case
+from ..conversations.agents import read_agent
+from ..display.conversations import conversations_page
+from ..display.words import clean
+from ..errors import GeckoError
+from ..models.factory import chat_model
+from ..state import JsonObject
+from ..toolkit.augment import AUGMENTATIONS
+from . import saving
+from .models import build_models, read_role_models
+from .options import check_target
+from .screen import screen
+
+MISSES_SHOWN = 20
+
+
+def test(options: argparse.Namespace) -> int:
+    """Hold all conversations; exit code 0 if every one is a success."""
+    check_target("--html", options.html)
+    check_target("--json", options.json)
+    console = screen(stderr=options.json == "-")
+    planned = plan_cases(
+        find_cases(options.cases), _read_augmentations(options), _at_least_one("--trials", options.trials)
+    )
+    run = _make_run(options, planned)
+    file = Path(options.save) if options.save else None
+    setting = json.dumps(
+        [options.agent, options.user_model, options.model, sorted(read_role_models(options).items()), options.pass_at]
+    )
+    records = list(
+        _watch(run_cases(planned, run, setting=setting, file=file, at_once=options.at_once), planned, file, console)
+    )
+    report = build_report(records)
+    show_report(report, records, console)
+    if options.html:
+        saving.write_text("--html", options.html, conversations_page(report, records, title=f"{options.agent}"))
+    if options.json:
+        text = json.dumps(as_json(report, records), ensure_ascii=False, indent=1)
+        saving.write_text("--json", options.json, text + "\n")
+    return 0 if all(map(is_passed, records)) else 1
+
+
+def _read_augmentations(options: argparse.Namespace) -> list[str]:
+    given: list[str] = options.augment
+    if given == ["all"]:
+        return [*AUGMENTATIONS]
+    if unknown := next((each for each in given if each not in AUGMENTATIONS), None):
+        raise GeckoError(f"--augment {unknown}: known are {', '.join(AUGMENTATIONS)}; or all")
+    return given or [""]
+
+
+def _at_least_one(option: str, number: int) -> int:
+    if number < 1:
+        raise GeckoError(f"{option} {number}: expected 1 or more")
+    return number
+
+
+def _make_run(options: argparse.Namespace, planned: Sequence[Planned]) -> Any:
+    """Return the function that holds one conversation; mistakes are found here, before the first."""
+    _at_least_one("--at-once", options.at_once)
+    agent = read_agent(load_agent(options.agent), base_url=options.base_url)
+    user = (
+        chat_model(options.user_model, base_url=options.base_url, timeout_s=options.timeout)
+        if options.user_model
+        else None
+    )
+    model, models = build_models(options)
+    for each in planned:
+        if user is None and not (each.scenario.user and each.scenario.user.script):
+            raise GeckoError(f"{each.scenario.where}: its user has no script: give a --user-model")
+        if any(each.augmentation for each in planned) and not each.scenario.needs:
+            raise GeckoError(
+                f"{each.scenario.where}: needs: write which tools the task needs: the others are to distract"
+            )
+
+    def run(one: Planned) -> JsonObject:
+        more = {"augmentation": one.augmentation or None, "trial": one.trial, "pass_at": options.pass_at}
+        return run_case(one.scenario, agent, user=user, model=model, models=models, **more).record
+
+    return run
+
+
+def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console) -> Any:
+    """Yield the records, with progress on a terminal and a line for each that is no success."""
+    if file is not None and (known := len(read_finished(file))):
+        console.print(Text(f"{file}: {known} conversations were held before", "dim"))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("conversations", total=len(planned))
+        misses = 0
+        for record in records:
+            if not is_passed(record):
+                misses += 1
+                if misses <= MISSES_SHOWN:
+                    progress.console.print(
+                        Text(clean(CaseResult(record).explain().partition("\n\n")[0], lines=True), "red")
+                    )
+            progress.advance(bar)
+            yield record
+
+
+def show_report(report: Report, records: Sequence[JsonObject], console: Console) -> None:
+    """Print the tables."""
+    console.print(build_table("category", report.categories))
+    if len(report.augmentations) > 1:
+        console.print(build_table("augmentation", report.augmentations))
+    console.print(Text(" · ".join(f"pass^{k} {value:.3f}" for k, value in enumerate(report.pass_k, 1))))
+    cost = "" if report.cost is None else f", {report.cost:.4f} US dollars"
+    notes = f"{report.tokens} tokens{cost} · leaks {report.leaks} · races {report.races} · failed {report.failed}"
+    console.print(Text(notes, "dim"))
+    passed = sum(map(is_passed, records))
+    console.print(Text(f"{passed} of {len(records)} passed", "bold green" if passed == len(records) else "bold red"))
+
+
+def build_table(name: str, groups: Sequence[Group]) -> Table:
+    """Return a table of mean similarities, beside the score of doing nothing, and of turns."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column(name)
+    for column in ("held", "similarity", "doing nothing", "passed", "turns", "calls"):
+        table.add_column(column, justify="right")
+    for one in groups:
+        similarity = _format(one.similarity) + (f" ({one.scored} scored)" if one.scored != one.held else "")
+        row = [similarity, _format(one.idle), str(one.passed), _format(one.turns, 1), _format(one.calls, 1)]
+        table.add_row(Text(clean(one.name)), str(one.held), *row)
+    return table
+
+
+def _format(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,40 @@
+"""Conversations as one page for a browser: the tables, and each as a chat beside its changes and milestones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..cases.report import Report
+from ..cases.result import CaseResult, is_passed
+from . import words
+from .html import render
+from .page import fold_text
+
+MESSAGE_CHARS = 600
+
+
+def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, title: str) -> str:
+    """Return one HTML document that loads nothing and runs no script; all texts are masked and escaped."""
+    return render("conversations.html", title=words.clean(title), report=report, cases=list(map(_view, records)))
+
+
+def _view(record: Mapping[str, Any]) -> dict[str, Any]:
+    reached: dict[int, list[str]] = {}
+    for each in (*record["score"]["milestones"], *record["score"]["minefields"]):
+        if each["snapshot"] is not None and each["similarity"] > 0:
+            reached.setdefault(each["snapshot"], []).append(f"{each['id']} {each['similarity']:.2f}")
+    shown = [{**message, "text": fold_text(message["text"], MESSAGE_CHARS)} for message in record["messages"]]
+    return {
+        "record": record,
+        "passed": is_passed(record),
+        "name": words.clean(" · ".join(filter(None, (record["case"], record["augmentation"], _trial(record))))),
+        "messages": [(each, reached.get(number, [])) for number, each in enumerate(shown)],
+        "missed": [each for each in record["score"]["milestones"] if each["similarity"] < 1],
+        "stepped": [each for each in record["score"]["minefields"] if each["similarity"] > 0],
+        "explained": CaseResult(dict(record)).explain().splitlines()[0],
+    }
+
+
+def _trial(record: Mapping[str, Any]) -> str:
+    return f"trial {record['trial'] + 1}" if record["trial"] else ""

@@ -1,0 +1,93 @@
+"""A plugin for pytest: `pytest -p gecko_graph.pytest` holds the conversations of `*.gecko.yaml` as tests.
+
+The agent is named by `gecko_agent = module:factory` in the ini file, or `--gecko-agent`. The fixture `gecko_case` holds
+one in a test of your own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .cases.find import load_agent
+from .cases.result import PASS_AT, CaseResult, run_case
+from .conversations.agents import AgentLike
+from .errors import GeckoError
+from .scenario import Scenario
+
+AGENT = "gecko_agent"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    about = "agent under test: module:factory (from tools to an agent), provider:name, or a server's address"
+    parser.addini(AGENT, about)
+    parser.addini("gecko_pass_at", f"least similarity of a success ({PASS_AT})", default=str(PASS_AT))
+    parser.getgroup("gecko-graph").addoption("--gecko-agent", metavar="AGENT", help=about)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect scenarios with a user."""
+    if file_path.name.endswith(".gecko.yaml"):
+        collected: pytest.Collector = CaseFile.from_parent(parent, path=file_path)
+        return collected
+    return None
+
+
+class CaseFile(pytest.File):
+    """A file with one case."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield the case."""
+        yield CaseItem.from_parent(self, name=self.path.name.removesuffix(".gecko.yaml"))
+
+
+class CaseItem(pytest.Item):
+    """A conversation as a test."""
+
+    def runtest(self) -> None:
+        """Hold the conversation, and fail where it is no success."""
+        scenario = Scenario.load(self.path)
+        result = run_case(scenario, find_agent(self.config), pass_at=float(self.config.getini("gecko_pass_at")))
+        if not result.passed:
+            raise CaseFailed(result.explain())
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return the conversation from the first missed milestone on; a user's mistake as its message."""
+        if isinstance(excinfo.value, CaseFailed | GeckoError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return where the case stands."""
+        return self.path, None, self.name
+
+
+class CaseFailed(AssertionError):
+    """A conversation that is no success."""
+
+
+def find_agent(config: pytest.Config) -> AgentLike:
+    """Return the agent under test. Raises GeckoError where none is named."""
+    name = config.getoption("--gecko-agent") or config.getini(AGENT)
+    if not name:
+        raise GeckoError("no agent to test: write gecko_agent = module:factory in the ini file, or --gecko-agent")
+    return load_agent(str(name))
+
+
+@pytest.fixture
+def gecko_case(request: pytest.FixtureRequest) -> Callable[..., CaseResult]:
+    """Return a function that holds the conversation of a scenario's file: `gecko_case(path, agent=..., user=...)`.
+
+    Further arguments are those of `run_case`; the result has `score`, `milestones`, `transcript`, `passed` and
+    `explain()`. A relative path is read from the test's folder.
+    """
+
+    def hold(path: str | Path, *, agent: AgentLike | None = None, **more: Any) -> CaseResult:
+        scenario = Scenario.load(request.path.parent / path)
+        return run_case(scenario, find_agent(request.config) if agent is None else agent, **more)
+
+    return hold

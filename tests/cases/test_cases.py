@@ -1,0 +1,187 @@
+"""`gecko-graph test` and the pytest plugin: conversations as test cases."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gecko_graph.cases.batch import read_finished
+from gecko_graph.cases.find import find_cases, load_agent
+from gecko_graph.cases.report import build_report, find_pass_k
+from gecko_graph.cli import main
+from gecko_graph.errors import GeckoError
+
+pytest.importorskip("scipy")
+pytest_plugins = ["pytester"]
+
+CASE = """
+version: 1
+name: {name}
+tools:
+  - name: note
+    description: Note.
+    parameters: {{type: object, properties: {{text: {{type: string}}}}, required: [text]}}
+  - {{name: other, description: Other., parameters: {{type: object, properties: {{}}}}}}
+  - {{name: noted, description: More., parameters: {{type: object, properties: {{}}}}}}
+state: {{notes: []}}
+categories: [{category}]
+needs: [note]
+user: {{goal: a note, opening: Note milk., script: [{{end: true}}]}}
+milestones:
+  - {{id: noted, call: {{name: note, args: {{text: milk}}}}}}
+  - {{id: told, message: {{sender: agent, recipient: user, content: Noted.}}}}
+"""
+AGENTS = """
+from gecko_graph.testing import scripted
+
+GOOD = ({"call": "note", "args": {"text": "milk"}}, {"say": "Noted."})
+
+
+def good(tools):
+    from langchain.agents import create_agent
+
+    name = next(tool.name for tool in tools if "Note" in tool.description or len(tools) == 1 or tool.name == "note")
+    return create_agent(scripted({"call": name, "args": {"text": "milk"}}, {"say": "Noted."}), tools)
+
+
+def bad(tools):
+    from langchain.agents import create_agent
+
+    return create_agent(scripted({"say": "Noted."}), tools)
+
+
+model = scripted(*GOOD)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    cases = tmp_path / "cases" / "deep"
+    cases.mkdir(parents=True)
+    for name, category in (("one", "single_tool_call"), ("two", "canonicalization")):
+        (cases / f"{name}.gecko.yaml").write_text(CASE.format(name=name, category=category), encoding="utf-8")
+    (tmp_path / "my_agents.py").write_text(AGENTS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(__import__("sys").modules, "my_agents", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("agent", ["my_agents:good", "my_agents:model"])
+def test_a_good_agent_passes(folder, capsys, agent):
+    assert main(["test", "cases", "--agent", agent]) == 0
+    shown = capsys.readouterr().out
+    assert "2 of 2 passed" in shown
+    assert "canonicalization" in shown
+    assert "pass^1 1.000" in shown
+
+
+def test_a_bad_agent_is_explained(folder, capsys):
+    assert main(["test", "cases", "--agent", "my_agents:bad", "--json", "out.json", "--html", "out.html"]) == 1
+    shown = capsys.readouterr().out
+    assert "missed milestone noted: 0.000" in shown
+    assert "0 of 2 passed" in shown
+    report = json.loads((folder / "out.json").read_text(encoding="utf-8"))
+    assert [one["name"] for one in report["categories"]] == ["canonicalization", "single_tool_call", "all"]
+    assert report["categories"][-1]["similarity"] == 0.5
+    assert report["categories"][-1]["idle"] == 0.0
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert "missed noted" in page
+    assert "Note milk." in page
+    assert "<script" not in page
+
+
+def test_augmentations_and_trials(folder, capsys):
+    assert main(["test", "cases", "--agent", "my_agents:good", "--augment", "all", "--trials", "2", "--json", "-"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [one["held"] for one in report["augmentations"]] == [4] * 8
+    assert report["pass_k"] == [1.0, 1.0]
+    assert main(["test", "cases", "--agent", "my_agents:good", "--augment", "al_tools"]) == 2
+    assert "known are no_distraction_tools" in capsys.readouterr().err
+
+
+def test_a_stopped_run_goes_on(folder, capsys):
+    arguments = ["test", "cases", "--agent", "my_agents:good", "--save", "done.jsonl"]
+    assert main(arguments) == 0
+    lines = (folder / "done.jsonl").read_text(encoding="utf-8").splitlines()
+    (folder / "done.jsonl").write_text(lines[0] + "\n" + lines[1][:50], encoding="utf-8")
+    assert len(read_finished(folder / "done.jsonl")) == 1
+    assert main(arguments) == 0
+    assert "1 conversations were held before" in capsys.readouterr().out
+    (folder / "done.jsonl").write_text("no json\n{}\n", encoding="utf-8")
+    assert main(arguments) == 2
+    assert "line 1 is no finished conversation" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere", "--agent", "my_agents:good"], "no such file or folder"),
+        (["cases", "--agent", "my_agents:god"], "did you mean good"),
+        (["cases", "--agent", "broken:x"], "cannot be imported"),
+        (["cases", "--agent", "my_agent:x"], "unknown provider"),
+        (["cases", "--agent", "my_agents:good", "--trials", "0"], "expected 1 or more"),
+        (["turns.gecko.yaml", "--agent", "my_agents:good"], "no user"),
+    ],
+)
+def test_mistakes_are_named_before_the_first_conversation(folder, capsys, arguments, message):
+    (folder / "broken.py").write_text("1 / 0", encoding="utf-8")
+    turns = "version: 1\nname: x\ntools: [{name: a, parameters: {type: object}}]\nturns: [{user: Hi}]\n"
+    (folder / "turns.gecko.yaml").write_text(turns, encoding="utf-8")
+    assert main(["test", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_cases_are_found_once_and_in_order(folder):
+    found = find_cases(["cases", "cases/deep/two.gecko.yaml"])
+    assert [file.name for file in found] == ["one.gecko.yaml", "two.gecko.yaml"]
+    (folder / "empty").mkdir()
+    with pytest.raises(GeckoError, match=r"no \*.gecko.yaml in it"):
+        find_cases(["empty"])
+
+
+def test_what_is_no_module_is_a_models_name():
+    assert load_agent("openai:gpt-5-mini") == "openai:gpt-5-mini"
+    assert load_agent("http://localhost:1/v1") == "http://localhost:1/v1"
+
+
+def test_pass_k_is_unbiased():
+    score = {"end": "ended", "leaks": [], "usage": {}, "races": 0, "turns": 1, "calls": 0}
+    base = {"file": "a", "augmentation": "", "categories": ["x"], "idle": 0.0, "pass_at": 0.9}
+    records = [{**base, "score": {**score, "similarity": value}} for value in (1.0, 1.0, 0.5)]
+    assert find_pass_k(records) == pytest.approx([2 / 3, 1 / 3, 0.0])
+    unscored = {**base, "score": {**score, "similarity": None}}
+    group = build_report([*records, unscored]).categories[-1]
+    assert (group.held, group.scored, group.passed) == (4, 3, 3)
+
+
+def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester):
+    pytester.makepyfile(my_agents=AGENTS)
+    for name in ("one", "two"):
+        text = CASE.format(name=name, category="x")
+        (pytester.path / f"{name}.gecko.yaml").write_text(text, encoding="utf-8")
+    pytester.makeini("[pytest]\ngecko_agent = my_agents:good\n")
+    pytester.makepyfile(
+        test_own="""
+        from gecko_graph.testing import scripted
+
+        def test_one(gecko_case):
+            result = gecko_case("one.gecko.yaml")
+            assert (result.score, result.passed, len(result.milestones)) == (1.0, True, 2)
+            assert "agent -> user: Noted." in result.transcript
+
+        def test_other(gecko_case):
+            result = gecko_case("one.gecko.yaml", agent=scripted({"say": "?"}), user=["Hi", "Bye"])
+            assert not result.passed
+        """
+    )
+    done = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", "-q")
+    done.assert_outcomes(passed=4)
+    failed = pytester.runpytest_subprocess(
+        "-p", "gecko_graph.pytest", "-q", "--gecko-agent", "my_agents:bad", "one.gecko.yaml"
+    )
+    failed.assert_outcomes(failed=1)
+    failed.stdout.fnmatch_lines(["*missed milestone noted: 0.000*", "*0 user -> agent: Note milk.*"])
+    none = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", "-q", "-o", "gecko_agent=", "one.gecko.yaml")
+    none.stdout.fnmatch_lines(["*no agent to test*"])
