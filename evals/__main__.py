@@ -31,6 +31,7 @@ SUITES = {
         for name, about in (
             ("judge", "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)"),
             ("ablation", "the rehearsal without one of its parts, or with fewer retries (figures 4, 5)"),
+            ("gate", "forward execution beside the rehearsal and a plain loop, without P or Q, refusals by category"),
             ("compare", "the rehearsal beside Reflexion, Self-refine, Best-of-n and Merge-to-one"),
             ("speed", "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time"),
             ("validation", "recorded calls of real models against the argument rules, by error type"),

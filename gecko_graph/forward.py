@@ -50,6 +50,7 @@ class Need(TypedDict):
     candidates: list[Candidate]
     """All that were ranked, in the order in which they are tried."""
     rejections: list[Rejection]
+    """Of tools that come before the one that met the need; of all, where none did."""
     call: NotRequired[str]
     """Id of the committed call; missing where none met the need."""
 

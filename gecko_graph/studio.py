@@ -27,7 +27,7 @@ from .demo.service import OrderService
 from .errors import ModelError, ScenarioError, ToolkitError
 from .execution.channels import AgentState
 from .graph import Gecko, compose, create_gecko
-from .models.factory import Models, chat_model
+from .models.factory import Models
 from .models.node import NodeFunction, NodeScope
 from .models.recorded import RecordedModel, as_needs
 from .nodes.bootstrapper import bootstrapper
@@ -87,12 +87,13 @@ def create_studio_toolgate() -> Gecko:
         GeckoError: The document or model they name cannot be used.
     """
     tools, model, base_url = _read_environment()
-    chat = chat_model(model, base_url=base_url) if model else None
     if tools:
-        return create_toolgate(Toolkit.from_openapi(tools), model=chat)
+        return create_toolgate(Toolkit.from_openapi(tools), model=model, base_url=base_url)
     scenario = shipped("files")
     recorded = RecordedModel(turns=[as_needs(turn.replies) for turn in scenario.turns])
-    toolgate = create_toolgate(scenario.toolkit(), model=chat or recorded, context=scenario.context())
+    toolgate = create_toolgate(
+        scenario.toolkit(), model=model or recorded, context=scenario.context(), base_url=base_url
+    )
     first: Any = toolgate.builder.nodes["bootstrapper"]
     first.runnable = RunnableLambda(partial(_fill, scenario=scenario, recorded=model is None)) | first.runnable
     return toolgate.builder.compile(name=toolgate.name)

@@ -17,9 +17,10 @@ attempt:   START ── begin ── reasoner ──(need)── reranker ──
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from langchain_core.runnables import Runnable
@@ -30,7 +31,7 @@ from langgraph.types import Checkpointer
 from .channels import Pending
 from .context import GeckoContext
 from .forward import ForwardState, ToolGateInput, ToolGateOutput, ToolGateState
-from .graph import Gecko, Model
+from .graph import NOTHING, Gecko, Model
 from .models.factory import Models
 from .models.node import NodeFunction, NodeScope, Router, as_node, book_attempt, book_turn
 from .nodes.arguments import arguments
@@ -56,7 +57,7 @@ STRICT: Mapping[str, Any] = {"gate": "strict", "parallel_attempts": 1}
 """What forward execution does not leave to a run's knobs: what is unknown is not admissible (equation 9)."""
 
 
-def create_toolgate(
+def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit: Toolkit,
     *,
     model: Model | None = None,
@@ -64,6 +65,8 @@ def create_toolgate(
     checkpointer: Checkpointer = None,
     context: GeckoContext | None = None,
     index: ToolIndex | None = None,
+    base_url: str | None = None,
+    prompts: str | Path | None = None,
 ) -> Gecko:
     """Create forward execution: one verified call after another, each committed or gone (ToolGate, algorithm 1).
 
@@ -78,6 +81,8 @@ def create_toolgate(
         checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
         context: Knobs of every run that brings none of its own.
         index: Finds the tools of a toolkit with more than `max_tools`, as for `create_gecko`.
+        base_url: Address of an OpenAI-compatible server, for models given as text.
+        prompts: A folder with prompts of your own.
 
     Returns:
         A graph from `{"messages", "task_state"}` to `{"messages", "task_state", "record"}`.
@@ -85,17 +90,30 @@ def create_toolgate(
     Raises:
         ToolkitError: The toolkit is empty or not a Toolkit.
         ModelError: A model cannot be built.
-        GeckoError: The context is not a GeckoContext, or its ladder names an unknown rung.
+        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
-    knobs, bound = check_setup(toolkit, context), Models.bind(model, models)
-    search = ToolSearch(toolkit, index, knobs)
-    forward = create_forward(toolkit, bound, knobs, search)
-    inventing = {name for name, rung in rungs_of(()).items() if rung.invents}
-    node = partial(_node, models=bound, default=knobs, book=book_turn)
+    knobs, bound = check_setup(toolkit, context), Models.bind(model, models, base_url=base_url, prompts=prompts)
+    return compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index)
+
+
+def compose(
+    toolkit: Toolkit,
+    *,
+    models: Models,
+    default: GeckoContext,
+    checkpointer: Checkpointer = None,
+    replace: Mapping[str, NodeFunction] = NOTHING,
+    index: ToolIndex | None = None,
+) -> Gecko:
+    """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations."""
+    search, rungs = ToolSearch(toolkit, index, default), rungs_of(())
+    forward = create_forward(toolkit, models, default, search, replace)
+    inventing = {name for name, rung in rungs.items() if rung.invents}
+    node = partial(_node, models=models, default=default, book=book_turn, replace=replace)
     builder = StateGraph(ToolGateState, GeckoContext, input_schema=ToolGateInput, output_schema=ToolGateOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
     builder.add_node("start_round", node(start_round))
-    builder.add_node("attempt", attempt_node(forward, knobs, keep=("needs",)))
+    builder.add_node("attempt", attempt_node(forward, default, keep=("needs",)))
     builder.add_node("conclude", node(partial(conclude, inventing=inventing)))
     builder.add_edge(START, "bootstrapper")
     builder.add_edge("bootstrapper", "start_round")
@@ -106,12 +124,16 @@ def create_toolgate(
 
 
 def create_forward(
-    toolkit: Toolkit, models: Models, default: GeckoContext, search: ToolSearch
+    toolkit: Toolkit,
+    models: Models,
+    default: GeckoContext,
+    search: ToolSearch,
+    replace: Mapping[str, NodeFunction] = NOTHING,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the graph of algorithm 1; it uses its caller's checkpointer."""
     rungs = rungs_of(())
     ladder_of(default, rungs)
-    node = partial(_node, models=models, default=default, book=book_attempt)
+    node = partial(_node, models=models, default=default, book=book_attempt, replace=replace)
     gated = find_gated(toolkit)
     write = partial(arguments, toolkit=toolkit, tools=toolkit.as_openai(), prompts=models.prompts)
     builder = StateGraph(ForwardState, GeckoContext)
@@ -137,11 +159,12 @@ def create_forward(
     return builder.compile(name="forward")
 
 
-def _node(fn: NodeFunction, **bound: Any) -> Runnable[Any, Any]:
+def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any) -> Runnable[Any, Any]:
     """Return a graph's node for a node function, whose knobs are strict whatever the run brings."""
+    fn = replace.get(getattr(fn, "func", fn).__name__, fn)
 
     def strictly(state: Any, scope: NodeScope) -> Any:
-        return fn(state, replace(scope, context=scope.context.model_copy(update=STRICT)))
+        return fn(state, dataclasses.replace(scope, context=scope.context.model_copy(update=STRICT)))
 
     return as_node(strictly, **bound)
 

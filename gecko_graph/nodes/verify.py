@@ -65,7 +65,10 @@ def accept(state: ForwardState, scope: NodeScope) -> dict[str, Any]:
     step, tries = state["steps"][-1], state["tries"]
     over: Need = {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
     if is_accepted(step):
-        met: Need = {**over, "call": step["call"]["id"]}
+        tools = [each["tool"] for each in state["ranked"]]
+        before = tools[: tools.index(step["call"]["name"])]  # of what the state did not admit, only what came first
+        tried = [each for each in state["rejections"] if "call" in each or each["tool"] in before]
+        met: Need = {**over, "rejections": tried, "call": step["call"]["id"]}
         return {"needs": [met], "need": "", "candidates": [], "rejections": [], "tries": 0}
     rejections = [*state["rejections"], read_rejection(step, declined=tries >= MOST_TRIES)]
     if tries + 1 < MOST_TRIES and "refused" not in step.get("outcome", {}):

@@ -42,9 +42,9 @@ def find_closed(
         steps: The turn's steps so far.
         untrusted: As for `Contract.open`.
     """
-    now, calls = clock(state), answered_calls(steps)
     contracts = {tool.name: tool.contract for tool in gated if tool.contract}
-    more: Any = {"now": now, "seed": seed, "calls": calls, "untrusted": untrusted}
+    calls = answered_calls(steps) if any(one.reads_calls for one in contracts.values()) else ()
+    more: Any = {"now": clock(state), "seed": seed, "calls": calls, "untrusted": untrusted}
     judged = {name: one.admissible(state, **more) for name, one in contracts.items()}
     return {name: found for name, found in judged.items() if found.word != "yes"}
 

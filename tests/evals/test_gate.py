@@ -1,0 +1,49 @@
+"""Forward execution beside the rehearsal and a plain loop, without P and without Q: the suite."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evals.bfcl.gated import ARMS, lenient, without_q
+from evals.suites.gate import PAPER, Gate
+from gecko_graph import GeckoContext
+from gecko_graph.models.node import NodeScope, silent
+from tests import shop
+
+
+def records(tmp_path):
+    lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
+    return {line["id"]: line["values"] for line in lines if line["kind"] == "case"}
+
+
+@pytest.mark.slow
+def test_the_truth_is_refused_by_no_arm(run, tmp_path, official, shared_data, capsys):
+    assert run(Gate, "--limit", 1, "--data", shared_data) == 0
+    made = records(tmp_path)
+    assert {name.split("@")[1] for name in made} == set(ARMS)
+    assert all(values["valid"] and not values["failed"] for values in made.values())
+    told = capsys.readouterr().out
+    assert all(words in told for words, _ in PAPER.values())
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "status", "refused"),
+    [(True, True, "error", False), (False, True, "error", True), (False, False, "ok", False)],
+)
+def test_without_p_a_call_that_it_refuses_runs_into_the_tool_s_own_error(p, q, status, refused):
+    outcome = {"status": "error", "result": "closed", "patch": [], "rung": "contract", "simulated": True, "passed": []}
+    proposal = {"call": {"id": "a", "name": "sell", "args": {"item": "pen"}}, "outcome": outcome}
+    state = {"task": "Sell a pen", "conversation": [], "task_state": {}, "proposals": [proposal]}
+    scope = NodeScope(GeckoContext(), silent, lambda role: False)
+    (after,) = lenient(state, scope, toolkit=shop.toolkit(), p=p, q=q)["proposals"]
+    assert after["outcome"]["status"] == status
+    assert ("refused" in after["outcome"]) is refused
+
+
+def test_without_q_nothing_is_left_of_what_results_must_fulfil():
+    bare = without_q(shop.toolkit())
+    assert not bare.invariants
+    assert not any(tool.contract.data.get("ensures") for tool in bare)
+    assert bare["sell"].contract.data["requires"]
