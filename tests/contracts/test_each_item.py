@@ -123,6 +123,12 @@ def test_a_let_with_parameters_sees_the_state_before_as_every_let():
     assert opened(data, state={"n": 1}).answer().result == [2, 1]
 
 
+def test_any_name_may_be_an_item_or_a_parameter():
+    loop = {"for_each": "[1]", "as": "self", "value": "{{ f(self) }}"}
+    contract = load({"let": {"f(self)": "{{ self + 1 }}"}, "returns": loop})
+    assert opened(contract.fit({"type": "object", "properties": {}})).answer().result == [2]
+
+
 def test_a_parameter_hides_nothing_outside_of_its_let():
     data = {
         "let": {"f(x)": "{{ x + 1 }}", "g(x)": "{{ f(x + 10) + x }}", "late(x)": "{{ x / 0 }}"},

@@ -64,7 +64,7 @@ class Location:
         """Return the location of a part of a whole contract."""
         return replace(self, where=f"{self.where}: {'.'.join(map(str, steps))}", path=steps)
 
-    def with_names(self, **names: Any) -> Location:
+    def with_names(self, /, **names: Any) -> Location:
         """Return the location with further names in scope."""
         return replace(self, names={**self.names, **names})
 
