@@ -211,10 +211,7 @@ class ContractRun:
             EvaluationFailed: They cannot be evaluated on this state.
         """
         scope = self._begin(part_of(after, self._parts.at), result=result)
-        for clause in self._parts.ensures:
-            if clause.fails(scope):
-                return clause.error_text(scope)
-        return None
+        return next((clause.error_text(scope) for clause in self._parts.ensures if clause.fails(scope)), None)
 
     broken = violated_postcondition  # the old name
 

@@ -129,7 +129,8 @@ def _make_arguments(tool: ToolSpec, state: JsonObject, seed: int) -> Iterator[Js
         made = {}
     least = {name: made[name] for name in tool.parameters.get("required", ()) if name in made}
     yield from (least, made, *(example.args for example in tool.examples))
-    rules = {name: rules_of(tool.parameters).evolve(schema=rule) for name, rule in _properties(tool).items()}
+    properties = tool.parameters.get("properties", {}).items()
+    rules = {name: rules_of(tool.parameters).evolve(schema=rule) for name, rule in properties}
     values = list(islice(dict.fromkeys(_scalars(state)), MOST_VALUES))
     given = [*values, *([value] for value in values)]
     fitting = {name: [value for value in given if accepts(rules[name], value)] for name in rules}
@@ -139,11 +140,6 @@ def _make_arguments(tool: ToolSpec, state: JsonObject, seed: int) -> Iterator[Js
             name: chance.choice(values) for name, values in fitting.items() if values and chance.random() < _OFTEN
         }
         yield (made if number % 2 else least) | chosen
-
-
-def _properties(tool: ToolSpec) -> JsonObject:
-    properties: JsonObject = tool.parameters.get("properties", {})
-    return properties
 
 
 def _scalars(value: Json) -> Iterator[str | int | float]:
