@@ -31,7 +31,7 @@ from langgraph.types import Checkpointer
 from ..context import GeckoContext
 from ..conversations.users import UserEntry
 from ..documents import read_document
-from ..errors import ScenarioError, ToolkitError, did_you_mean
+from ..errors import ScenarioError, ToolkitError
 from ..graph import Gecko, Model, compose
 from ..milestones.format import build_goal
 from ..milestones.goal import Goal
@@ -45,7 +45,7 @@ from ..toolkit import Toolkit
 from ..world import check_setup
 from .format import read_scenario
 from .references import fill
-from .tools import add_contracts, toolkit_of
+from .tools import add_contracts, check_names, toolkit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,14 @@ class Scenario:
         if entry.state_schema is not None:
             schema = check_schema(entry.state_schema, where=f"{where}: state_schema")
             tools, file = tools.with_contracts({"state": schema}), None
+        if entry.without:
+            check_names(tools, entry.without, where=f"{where}: without")
+            if not (kept := [name for name in tools.names if name not in entry.without]):
+                raise ScenarioError(f"{where}: without: expected some tools to be left")
+            tools, file = tools.select(names=kept), None
+        check_names(tools, entry.needs, where=f"{where}: needs")
         if entry.state:
             StateRules.of(tools).check_start(entry.state, what=f"{where}: state")
-        if unknown := next((name for name in entry.needs if name not in tools), None):
-            raise ScenarioError(f"{where}: needs: unknown tool {unknown!r}{did_you_mean(unknown, tools.names)}")
         turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)
         return cls(
             entry.name, tools, entry.state, turns, entry.limits, where, file, references=entry.references,

@@ -74,6 +74,7 @@ class ScenarioEntry(_Part):
     minefields: list[MilestoneEntry] = Field(default_factory=list)
     categories: list[str] = Field(default_factory=list)
     needs: list[str] = Field(default_factory=list)
+    without: list[str] = Field(default_factory=list)
     limits: GeckoContext = Field(default_factory=GeckoContext, strict=False)
     references: bool = False
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..documents import parse_document, read_document
-from ..errors import ScenarioError, ToolkitError
+from ..errors import ScenarioError, ToolkitError, did_you_mean
 from ..toolkit import Toolkit
 from ..toolkit.function_dicts import tool_descriptions
 
@@ -78,6 +79,13 @@ def add_contracts(
             one = _find_file(one, "contracts", folder=folder, where=where, allow_outside=allow_outside)
         toolkit = toolkit.with_contracts(one)
     return toolkit
+
+
+def check_names(toolkit: Toolkit, names: Sequence[str], *, where: str) -> None:
+    """Raise ScenarioError where a scenario names a tool that its toolkit does not have."""
+    for number, name in enumerate(names):
+        if name not in toolkit:
+            raise ScenarioError(f"{where}[{number}]: unknown tool {name!r}{did_you_mean(name, toolkit.names)}")
 
 
 def _find_file(name: str, key: str, *, folder: Path, where: str, allow_outside: bool) -> Path:
