@@ -145,9 +145,9 @@ class Stage:
             return replace(spec, effect="write", stated=True)
 
         def real(**args: Json) -> Any:
-            answer = self.task.real.simulate(spec.name)(clone(self.redrawn.instance), **args)
+            answer = self.redrawn.read(spec.name, args)
             if not is_refusal(answer):
-                return answer
+                return _as_value(answer)
             block: Any = {
                 "type": "text",
                 "text": answer if isinstance(answer, str) else json.dumps(answer),

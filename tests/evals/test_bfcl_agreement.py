@@ -81,6 +81,13 @@ def test_plans_are_given_the_identifiers_that_contracts_draw_and_scored_with_the
     assert not [value for value in ours if str(value) in str(told["plan"])]
 
 
+def test_real_reads_are_asked_for_the_real_identifiers(tasks):
+    told = asyncio.run(by_truth(Stage(tasks[f"{BASE}_151"], "hybrid"), Options()))
+    assert told["valid"]
+    assert all(told["accepted"])
+    assert {"real", "contract"} <= set(told["rungs"])
+
+
 def test_drawn_values_are_exchanged_alone_in_texts_and_as_keys():
     words = {'"3426812"': "7770001", "67410": 10000, '"a"': "b"}
     given = {"3426812": ["3426812", "booking 3426812 a", 67410, "67410", "a", {"67410": 1}]}
