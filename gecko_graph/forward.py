@@ -116,7 +116,7 @@ class ForwardState(AttemptState, total=False):
     rejections: list[Rejection]
     """`reranker`, `accept`: of the need at hand."""
     needs: Annotated[list[Need], delta(extend, list)]
-    """`reranker`, `accept`: what is over."""
+    """`reranker`, `arguments`, `accept`: what is over."""
 
 
 def explain(need: str, rejections: Sequence[Rejection]) -> str:

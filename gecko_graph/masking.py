@@ -8,8 +8,11 @@ is read from many starts, and each repetition is possessive or bounded.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 MASK = "…"
+SHORT = 500
+"""Characters of a text that is remembered: a condition that cannot be evaluated fails alike at each step."""
 
 _PREFIXES = (
     r"sk-|key-(?=[\w*-]{0,40}\d)|[srp]k_(?:live|test)_|whsec_|gh[opusr]_|github_pat_|gl(?:pat|dt|rt|soat|ptt)-|"
@@ -61,6 +64,13 @@ _PATTERNS = tuple(
 
 def mask(text: str) -> str:
     """Return the text with `…` in place of what looks like a secret. Identifiers, hashes, numbers and dates stay."""
+    return _mask_once(text) if len(text) <= SHORT else _mask(text)
+
+
+def _mask(text: str) -> str:
     for pattern in _PATTERNS:
         text = pattern.sub(rf"\1{MASK}", text)
     return text
+
+
+_mask_once = lru_cache(maxsize=2_048)(_mask)

@@ -254,3 +254,28 @@ def test_a_run_cannot_make_the_gate_lenient():
         context=GeckoContext(gate="note", unclear="pass", parallel_attempts=3),
     )
     assert out["record"]["steps"] == []
+
+
+def test_the_need_at_which_it_was_ended_is_in_the_record():
+    out, _ = act(
+        shop.toolkit(),
+        reasoner=one_need(),
+        reranker=by_rank("sell"),
+        planner=[{"call": "sell", "args": {"item": "pan", "price": 2}}] * 3,
+        context=GeckoContext(max_steps=2),
+    )
+    assert out["record"]["status"] == "ended"
+    assert [len(need["rejections"]) for need in out["record"]["needs"]] == [2]
+    assert out["record"]["rejected"] == {"hallucinated_value": 2}
+
+
+def test_of_what_the_state_does_not_admit_only_what_comes_before_the_tool_that_was_used_counts():
+    out, _ = act(
+        shop.toolkit(),
+        state=shop.start(open=False),
+        reasoner=one_need(),
+        reranker=by_rank("gift", "sell"),
+        planner=[{"call": "gift", "args": {"item": "pen"}}],
+    )
+    assert out["record"]["rejected"] == {}
+    assert out["record"]["needs"][0]["candidates"][1]["admissible"] == "no"

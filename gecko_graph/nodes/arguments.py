@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
 
 from ..events import event
-from ..forward import MOST_TRIES, ForwardState
+from ..forward import MOST_TRIES, ForwardState, Need
 from ..models.ask import PlannerAsk, Reply, Where
 from ..models.conversation import (
     build_call_messages,
@@ -47,10 +47,11 @@ def arguments(
         prompts: The prompts, one of them the planner's.
     """
     context, steps, name = scope.context, state.get("steps", []), state["candidates"][0]
+    over: Need = {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
     if spent := spent_budget(state, context):
-        return stop(spent["code"], spent["message"])
+        return {"needs": [over], **stop(spent["code"], spent["message"])}
     if len(steps) >= context.max_steps:
-        return stop("max_steps", f"max_steps: {context.max_steps} calls were tried")
+        return {"needs": [over], **stop("max_steps", f"max_steps: {context.max_steps} calls were tried")}
     where = Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("planner", 0))
     bound = [tool for tool in tools if toolkit.resolve(tool["function"]["name"]) == name]
     (reply,) = yield [PlannerAsk(messages=build_messages(state, scope, prompts), tools=bound, where=where)]
