@@ -113,7 +113,7 @@ WRONG = [
     (("tools", "expected the path of an OpenAPI document"), {"tools": 5}),
     (("tools", "no such file", "nowhere.yaml", "relative to the scenario's folder"), {"tools": "nowhere.yaml"}),
     (("state", "expected an object"), {"state": [1]}),
-    (("turns", "is empty"), {"turns": []}),
+    (("turns", "is missing"), {"turns": []}),
     (("turns[0].user", "is missing"), {"turns": [{}]}),
     (("turns[0].user", "is empty"), {"turns": turn(user="\n")}),
     (("turns[0].reply", "did you mean replies?", "user, checklist, replies"), {"turns": turn(reply={})}),

@@ -194,11 +194,11 @@ def test_files_that_hold_no_tools(tmp_path, name, content, message):
 
 
 def test_examples_are_shipped_files_first():
-    assert list(examples()) == ["files", "calendar", "order", "shop"]
+    assert list(examples()) == ["files", "airline", "calendar", "order", "shop"]
     assert all(file.is_file() for file in examples().values())
     assert shipped().name == "file-the-report"
 
 
 def test_an_unknown_example():
-    with pytest.raises(ScenarioError, match=r"'shoes'.*files, calendar, order, shop"):
+    with pytest.raises(ScenarioError, match=r"'shoes'.*files, airline, calendar, order, shop"):
         shipped("shoes")

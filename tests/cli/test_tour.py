@@ -88,7 +88,7 @@ BAD = {
     "convert api.yaml -o api.yaml": (2, "api.yaml", "same file"),
     "history api.yaml x": (2, "api.yaml", "saved runs"),
     "history gone.sqlite": (2, "gone.sqlite", "no such file"),
-    "demo nothing": (2, "'nothing'", "files, calendar"),
+    "demo nothing": (2, "'nothing'", "files, airline, calendar"),
     "demo files --yes": (2, "--yes", "'files'"),
     "completion tcsh": (2, "'tcsh'", "bash, zsh, fish"),
     "run refused.yaml": (1, "failed, 0 of 1", "its check does not hold"),
