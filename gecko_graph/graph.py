@@ -169,7 +169,7 @@ def create_attempt(
     builder.add_node("begin", node(partial(begin, rungs=by_name)))
     asking = partial(planner, tools=tools, resolve=resolve, prompts=models.prompts, gated=find_gated(toolkit))
     builder.add_node("planner", node(partial(asking, search=search)))
-    builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
+    builder.add_node("validator", node(partial(validator, toolkit=toolkit, gated=find_gated(toolkit))))
     builder.add_node("simulator", node(partial(simulator, toolkit=toolkit, rungs=by_name)))
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
     builder.add_edge(START, "begin")

@@ -13,7 +13,6 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from ..channels import AttemptState
 from ..context import GeckoContext
-from ..contracts.admissible import Admissibility
 from ..errors import ModelError
 from ..events import event
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where
@@ -22,7 +21,7 @@ from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence, variables_of
 from ..retrieval.search import ToolSearch
-from ..simulation.contract import find_closed, format_closed
+from ..simulation.contract import find_closed, find_masked, format_closed
 from ..state import Call, JsonObject
 from ..task_state.clock import clock
 from ..toolkit.brief import pick_tools
@@ -113,15 +112,10 @@ def bind_tools(
     """Return the tools that the gate leaves open, and a note on those that the task state does not admit."""
     steps, now = state.get("steps", []), state["task_state"]
     closed = find_closed(gated, now, seed=context.seed, steps=steps, untrusted=untrusted_of(state)) if gated else {}
-    masked = {name for name, found in closed.items() if is_masked(found, context)}
+    masked = find_masked(closed, context)
     bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
     noted = {name: found for name, found in closed.items() if name not in masked}
     return bound, format_closed(noted, budget=context.view_chars // 2)
-
-
-def is_masked(found: Admissibility, context: GeckoContext) -> bool:
-    """Return whether a tool is not bound for the planner's next message."""
-    return context.gate == "strict" or (context.gate == "mask" and found.word == "no")
 
 
 def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts, gated: str = "") -> list[BaseMessage]:

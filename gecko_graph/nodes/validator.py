@@ -17,7 +17,7 @@ from langchain_core.messages import ToolMessage
 from ..channels import AttemptState, SemanticRecord, find
 from ..events import event
 from ..models.ask import Ask, Reply, Where
-from ..models.conversation import build_complaint_message
+from ..models.conversation import build_complaint_message, build_result_message
 from ..models.formatting import format_conversation, format_json, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
@@ -25,11 +25,12 @@ from ..schemas.findings import excerpt, json_path, value_at
 from ..schemas.hints import without_hints
 from ..schemas.undecided import find_chosen, find_undecided, leads_into, prescribes_format
 from ..schemas.verbatim import leaves_of, occurs_verbatim
+from ..simulation.contract import find_closed, find_masked
 from ..simulation.rung import clock
-from ..state import VERSION, Call, Complaint, JsonObject, Step
+from ..state import VERSION, Call, Complaint, JsonObject, Outcome, Step
 from ..toolkit.check import check_by_rule
 from ..toolkit.spec import ToolSpec
-from ..turn import earlier
+from ..turn import earlier, untrusted_of
 
 ARGUMENT_CHARS = 8_000
 TOOL_CHARS = 8_000
@@ -74,14 +75,17 @@ class _Checked:
 
 
 def validator(
-    state: AttemptState, scope: NodeScope, *, toolkit: Tools
+    state: AttemptState, scope: NodeScope, *, toolkit: Tools, gated: Sequence[ToolSpec] = ()
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Check the calls of the planner's last message; those that pass stay pending.
+
+    The planner cannot know the arguments of a tool that it was not given: such a call answers the tool's own error.
 
     Args:
         state: The attempt so far: `pending`, `task`, `number`, `turn`, `semantic`, `asked`.
         scope: Knobs, events, models.
         toolkit: The tools, by name.
+        gated: The tools that a task state may not admit, whatever their arguments.
     """
     checked = [_check_by_rule(call, toolkit) for call in state["pending"]]
     records: list[SemanticRecord] = []
@@ -95,16 +99,47 @@ def validator(
         _find_records(questions, records)
     for each in checked:
         each.complaints += _read_complaints(each.question)
-    refused = [each for each in checked if each.complaints]
+    masked = find_masked_now(gated, state, scope) if any(each.complaints for each in checked) else {}
+    closed = [each.call for each in checked if each.complaints and each.call["name"] in masked]
+    refused = [each for each in checked if each.complaints and each.call not in closed]
     for each in refused:
         scope.emit(event("gecko.complaint", attempt=state["number"], call=each.call, complaints=each.complaints))
     steps: list[Step] = [{"v": VERSION, "call": each.call, "complaints": each.complaints} for each in refused]
+    answered: list[Step] = [answer_closed(call, masked[call["name"]], state, scope) for call in closed]
+    shown = [build_complaint_message(each.call, each.complaints) for each in refused]
+    task, budget = state["task"], scope.context.view_chars
+    shown += [build_result_message(each["call"], each["outcome"], task=task, budget=budget) for each in answered]
     return {
         "pending": [each.call for each in checked if not each.complaints],
-        "steps": steps,
-        "trace": [build_complaint_message(each.call, each.complaints) for each in refused],
+        "steps": [*steps, *answered],
+        "trace": shown,
         "semantic": records,
     }
+
+
+def find_masked_now(gated: Sequence[ToolSpec], state: AttemptState, scope: NodeScope) -> dict[str, str]:
+    """Return the tools that the planner was not given for its last message, by name with the reason."""
+    if not gated or scope.context.gate == "note":
+        return {}
+    steps, seed = state.get("steps", []), scope.context.seed
+    closed = find_closed(gated, state["task_state"], seed=seed, steps=steps, untrusted=untrusted_of(state))
+    return find_masked(closed, scope.context)
+
+
+def answer_closed(call: Call, reason: str, state: AttemptState, scope: NodeScope) -> Step:
+    """Return the step of a call that the task state does not admit, as the contract answers it."""
+    outcome: Outcome = {
+        "status": "error",
+        "result": reason,
+        "patch": [],
+        "rung": "contract",
+        "simulated": True,
+        "passed": [],
+        "category": "state_dependency",
+    }
+    fields = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
+    scope.emit(event("gecko.result", attempt=state["number"], call=call, **fields, unclear=[], stale=False))
+    return {"v": VERSION, "call": call, "outcome": outcome}
 
 
 def _check_by_rule(call: Call, toolkit: Tools) -> _Checked:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..context import GeckoContext
 from ..contracts.admissible import Admissibility
 from ..contracts.contract import Contract
 from ..contracts.run import ContractRun
@@ -47,6 +48,12 @@ def find_closed(
     more: Any = {"now": clock(state), "seed": seed, "calls": calls, "untrusted": untrusted}
     judged = {name: one.admissible(state, **more) for name, one in contracts.items()}
     return {name: found for name, found in judged.items() if found.word != "yes"}
+
+
+def find_masked(closed: Mapping[str, Admissibility], context: GeckoContext) -> dict[str, str]:
+    """Return the tools that are not bound for the planner's next message, by name with the reason."""
+    words = {"note": (), "mask": ("no",), "strict": ("no", "unknown")}[context.gate]
+    return {name: found.reason for name, found in closed.items() if found.word in words}
 
 
 def format_closed(closed: Mapping[str, Admissibility], *, budget: int) -> str:
