@@ -20,11 +20,11 @@ class Entry(NamedTuple):
 
 
 SUITES = {
-    "toolsandbox": Entry(
-        "evals.toolsandbox", "ToolSandbox's milestones: the scorer beside the benchmark's public code"
-    ),
     "bfcl": Entry(
         "evals.bfcl", "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)"
+    ),
+    "toolsandbox": Entry(
+        "evals.toolsandbox", "ToolSandbox's milestones: the scorer beside the benchmark's public code"
     ),
     **{
         name: Entry(f"evals.suites.{name}", about)
