@@ -40,6 +40,7 @@ SUITES = {
             ("misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
             ("reality", "an agent on a real service with faults, killed at random: is all done, and done once?"),
             ("fidelity", "BFCL's recorded calls by contract beside the real classes, call by call"),
+            ("policy", "an airline's written policy as contracts: which clause stops which wrong write"),
             ("contracts", "recorded calls of BFCL's file system against the example's contracts"),
             ("retrieval", "the tools that a task needs, found among many: recall beside plain bm25s, and speed"),
             ("plausibility", "what a person notices in answers made up for real OpenAPI documents"),

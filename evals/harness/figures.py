@@ -88,6 +88,13 @@ def share(hits: int, n: int, *, tools: Tools, rungs: Mapping[str, int] | None = 
     return Measured(hits / n if n else float("nan"), low, high, n, tools, "percent", hits, rungs or {})
 
 
+def share_of_clusters(parts: Sequence[tuple[int, int]], *, tools: Tools) -> Measured:
+    """Return a rate of so many hits of n in each cluster, with an interval over the clusters."""
+    value, low, high = statistics.clustered(parts)
+    hits, n = sum(hits for hits, _ in parts), sum(n for _, n in parts)
+    return Measured(value, low, high, n, tools, "percent", hits)
+
+
 def mean(records: Iterable[Record], of: Callable[[Record], float], *, form: Form = "number") -> Measured:
     """Return the mean over the records that are done, with Student's interval; the others do not count."""
     done = [record for record in records if record.done]

@@ -6,7 +6,9 @@ import random
 from collections.abc import Callable, Sequence
 from math import copysign, isfinite, log, nan, pi, sqrt, tan
 from statistics import NormalDist, fmean, median, stdev
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 LEVEL = 0.95
 RESAMPLES = 2000
@@ -57,7 +59,7 @@ def median_interval(values: Sequence[float], *, seed: int = 0, level: float = LE
 
 
 def bootstrap(
-    values: Sequence[float], of: Callable[[Sequence[float]], float], *, seed: int = 0, level: float = LEVEL
+    values: Sequence[T], of: Callable[[Sequence[T]], float], *, seed: int = 0, level: float = LEVEL
 ) -> Interval:
     """Return an estimate with its percentile bootstrap interval (B. Efron, Ann. Stat. 7, 1979), equal for equal seeds.
 
@@ -76,6 +78,29 @@ def bootstrap(
     drawn = sorted(of(dice.choices(values, k=len(values))) for _ in range(resamples))
     tail = (1 - level) / 2
     return Interval(of(values), drawn[int(tail * (resamples - 1))], drawn[round((1 - tail) * (resamples - 1))])
+
+
+def clustered(parts: Sequence[tuple[int, int]], *, seed: int = 0, level: float = LEVEL) -> Interval:
+    """Return a rate counted in clusters, such as the writes of a task, with an interval over the clusters.
+
+    It is the bootstrap's, which draws whole clusters; where all or none are hits, which it takes for certain, Wilson's
+    with as many trials as there are clusters.
+
+    Args:
+        parts: Of each cluster that has any, how many hits of how many.
+        seed: Of the resampling.
+        level: Confidence level.
+    """
+    counted = [(hits, n) for hits, n in parts if n]
+    hits, n = (sum(each) for each in zip(*counted, strict=True)) if counted else (0, 0)
+    if hits in (0, n):
+        low, high = wilson(len(counted) if hits else 0, len(counted), level=level)
+        return Interval(hits / n if n else nan, low, high)
+
+    def rate(drawn: Sequence[tuple[int, int]]) -> float:
+        return sum(hits for hits, _ in drawn) / sum(n for _, n in drawn)
+
+    return bootstrap(counted, rate, seed=seed, level=level)
 
 
 def exponent(points: Sequence[tuple[float, float]], *, level: float = LEVEL) -> Interval:

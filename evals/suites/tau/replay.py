@@ -121,7 +121,7 @@ class Desk:
             call = self._next(name, args)
             if not call.succeeded:
                 raise RuntimeError(call.result)
-            result = _plain(call.result)
+            result = plain(call.result)
             if place := record_place(call, result):
                 state[place[0]][place[1]] = result
             return result
@@ -152,7 +152,7 @@ def _held(state: JsonObject, calls: Sequence[RealCall]) -> JsonObject:
     """Return whether a state holds each record as the real tools gave it last, and no other."""
     last: dict[tuple[str, str], Json] = {}
     for call in calls:
-        result = _plain(call.result)
+        result = plain(call.result)
         if call.succeeded and (place := record_place(call, result)):
             last[place] = result
     have = {(shelf, name): record for shelf in _RECORDS.values() for name, record in state[shelf].items()}
@@ -180,7 +180,8 @@ def _spoilt(args: JsonObject, parameters: JsonObject) -> Iterator[tuple[str, Jso
         yield f"{name} of another type", {**args, name: {"no": ["such", "value"]}}
 
 
-def _plain(text: str) -> Json:
+def plain(text: str) -> Json:
+    """Return a real result as JSON; what is none stays a text."""
     try:
         made: Json = json.loads(text)
     except ValueError:

@@ -1,0 +1,141 @@
+"""Recorded conversations before the gate: each write that a real agent made, judged in the state that its tool saw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gecko_graph import Toolkit, World
+from gecko_graph.documents import read_document
+from gecko_graph.simulation.rung import Answer
+from gecko_graph.state import Call, Json, JsonObject
+from gecko_graph.task_state.patch import json_equal
+from gecko_graph.toolkit.check import Rejection
+
+from ..harness.datasets import ROOT
+from ..suites.tau.replay import conversation_of, plain
+from .violations import LOOK_UP
+
+EXAMPLE = ROOT / "examples" / "airline"
+CONTRACTS = EXAMPLE / "airline.contracts.yaml"
+NOW = "2024-05-15T15:00:00"
+"""The clock of the written policy. It is EST, as the database's times are."""
+WRITES = (
+    "book_reservation",
+    "cancel_reservation",
+    "update_reservation_flights",
+    "update_reservation_baggages",
+    "update_reservation_passengers",
+    "send_certificate",
+)
+RULES = ("policy", "sense")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The tools with the written policy, and what the real tools do without it."""
+
+    policy: Toolkit
+    real: Toolkit
+
+    @classmethod
+    def of(cls, tools: Sequence[Mapping[str, Any]]) -> Gate:
+        """Return the gate of tau-bench's airline; `real` has the same contracts without the clauses of the policy."""
+        bare = Toolkit.from_tools(tools)
+        return cls(bare.with_contracts(CONTRACTS), bare.with_contracts(without_rules(read_document(CONTRACTS))))
+
+
+def without_rules(part: Any) -> Any:
+    """Return contracts in which every clause of the kinds `policy` and `sense` holds."""
+    if isinstance(part, list):
+        return [without_rules(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("kind") in RULES:
+        return {**{key: value for key, value in part.items() if key != "when"}, "check": "true"}
+    return {key: without_rules(value) for key, value in part.items()}
+
+
+def judge_conversation(row: Mapping[str, Any], gate: Gate, state: JsonObject) -> JsonObject:
+    """Judge each write of a recorded conversation.
+
+    Every write is judged by itself, in the state that the real tool saw: what really happened is booked, also what the
+    gate would have refused. A write is a call of a writing tool that the real tool has carried out. It is right where
+    the task's ground truth holds the same call, each of whose calls counts once.
+
+    Args:
+        row: A row of the shared file.
+        gate: The tools.
+        state: The database.
+
+    Returns:
+        `writes`: each with `tool`, `right`, `clauses` that refuse it and their `kinds`, `text`; `errors`: how many
+        calls the real tools refused, `errors_same`: how many of them the contracts refuse with the same error;
+        `differing`: writes whose contract comes to something else than the real tool; `missing`: writes of the ground
+        truth that were not made; `ms`: processor time of each evaluation of the gate.
+    """
+    wanted = [{"name": call["name"], "args": call["kwargs"]} for call in row["task"]["actions"]]
+    wanted = [call for call in wanted if call["name"] in WRITES]
+    world, calls = World(gate.real, state=state), list[JsonObject]()
+    made: dict[str, list[Any]] = {key: [] for key in ("writes", "differing", "ms", "errors")}
+    for number, real in enumerate(conversation_of(row).calls):
+        call: JsonObject = {"name": real.name, "args": real.args}
+        result = plain(real.result) if real.succeeded else real.result
+        if real.name in WRITES:
+            before = world.state
+            started = time.process_time()
+            refused = gate.policy.check(call, before, calls=calls)
+            made["ms"].append((time.process_time() - started) * 1e3)
+            if real.succeeded:
+                made["writes"].append({**_written(call, refused), "right": _take(call, wanted)})
+            else:
+                system = gate.real.check(call, before, calls=calls)
+                made["errors"].append(system is not None and system.get("error") == real.result)
+        own: Call = {"id": f"real_{number}", "name": real.name, "args": real.args}
+        entry = world.record(own, Answer("ok" if real.succeeded else "error", result))
+        if real.name in WRITES and real.succeeded and (entry["drift"] or "departure" in entry):
+            made["differing"].append(f"{_text(call)}: {entry['drift'] or entry['departure']['message']}")
+        calls.append({**call, "status": "ok" if real.succeeded else "error", "result": result})
+    same, errors = sum(made["errors"]), len(made["errors"])
+    return {**made, "errors": errors, "errors_same": same, "missing": [_text(call) for call in wanted]}
+
+
+def judge_ground_truth(row: Mapping[str, Any], gate: Gate, state: JsonObject) -> JsonObject:
+    """Judge the writes of a task's ground truth, each after the reads that it needs; returns `writes` as above."""
+    world, calls, writes = World(gate.real, state=state), list[JsonObject](), []
+    for call in ground_truth_calls(row):
+        if call["name"] in WRITES:
+            writes.append(_written(call, gate.policy.check(call, world.state, calls=calls)))
+        outcome = world.call(call).get("outcome", {"status": "error", "result": None})
+        calls.append({**call, "status": outcome["status"], "result": outcome["result"]})
+    return {"writes": writes}
+
+
+def ground_truth_calls(row: Mapping[str, Any]) -> Iterator[JsonObject]:
+    """Yield the writes of a task's ground truth, and before each the reads of what it names."""
+    for action in row["task"]["actions"]:
+        if action["name"] in WRITES:
+            args = action["kwargs"]
+            yield from ({"name": name, "args": {key: args[key]}} for key, name in LOOK_UP.items() if key in args)
+            yield {"name": action["name"], "args": args}
+
+
+def _written(call: JsonObject, refused: Rejection | None) -> JsonObject:
+    broken = refused.get("violations", []) if refused else []
+    clauses = [str(each["clause"]) for each in broken] or (["schema"] if refused else [])
+    kinds = sorted({str(each["kind"]) for each in broken})
+    return {"tool": call["name"], "clauses": clauses, "kinds": kinds, "text": _text(call)}
+
+
+def _take(call: JsonObject, wanted: list[JsonObject]) -> bool:
+    """Return whether a call is among those wanted, and take it from them."""
+    found = next((number for number, each in enumerate(wanted) if json_equal(each, call)), None)
+    return found is not None and bool(wanted.pop(found))
+
+
+def _text(call: Mapping[str, Json]) -> str:
+    args = call["args"] if isinstance(call["args"], dict) else {}
+    named = args.get("reservation_id") or f"{args.get('user_id')} {args.get('amount') or args.get('destination')}"
+    return f"{call['name']}({named})"

@@ -1,0 +1,127 @@
+"""The airline's written policy as contracts: violations by hand, a part of the recorded conversations, the suite."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from evals.harness.statistics import clustered
+from evals.policy.gate import CONTRACTS, EXAMPLE, RULES, Gate, without_rules
+from evals.policy.violations import LOOK_UP, broken_clauses, read_violations
+from evals.suites.policy import KINDS, Policy, expected, kind_of
+from gecko_graph import Toolkit
+from gecko_graph.documents import read_document
+from gecko_graph.scenario import read_toolkit
+
+VIOLATIONS = list(read_violations())
+TOOLS = read_toolkit(EXAMPLE / "airline.tools.yaml")
+
+
+def clauses_of(kinds):
+    """Return the clauses of these kinds that each writing tool has, by the contracts' own texts."""
+    document = read_document(CONTRACTS)
+    shared = document["requires"]
+    found = set()
+    for tool, contract in document["contracts"].items():
+        for one in contract.get("requires", []):
+            parts = shared[one["use"]] if "use" in one else one
+            for part in parts if isinstance(parts, list) else [parts]:
+                if part.get("kind", "tool") in kinds and tool not in LOOK_UP.values():
+                    found.add((tool, part.get("id", one.get("use"))))
+    return found
+
+
+def test_every_clause_has_a_violation():
+    assert clauses_of(["tool", *RULES]) == {(one.tool, one.clause) for one in VIOLATIONS}
+    assert len(VIOLATIONS) >= 100
+
+
+def test_violations_are_refused_by_their_own_clause_alone_and_their_twins_are_not():
+    kit = TOOLS.with_contracts(CONTRACTS)
+    wrong = [
+        (one.id, broken, twin)
+        for one in VIOLATIONS
+        for broken, twin in [(broken_clauses(kit, one.unlawful), broken_clauses(kit, one.lawful))]
+        if twin is not None or set(broken or ()) - one.also != {one.clause}
+    ]
+    assert wrong == []
+
+
+def test_without_the_policy_the_booking_system_carries_violations_out():
+    kit = TOOLS.with_contracts(without_rules(read_document(CONTRACTS)))
+    rules = clauses_of(RULES)
+    passed = {one.id: broken_clauses(kit, one.unlawful) for one in VIOLATIONS if (one.tool, one.clause) in rules}
+    assert len(passed) >= 60
+    assert {id_: broken for id_, broken in passed.items() if broken} == {}
+
+
+def test_violation_and_twin_differ_in_one_thing():
+    for one in VIOLATIONS:
+        lawful, unlawful = one.lawful, one.unlawful
+        args = {
+            key
+            for key, value in unlawful.call["args"].items()
+            if value != lawful.call["args"][key] and key != "payment_methods"
+        }
+        paid = unlawful.call["args"].get("payment_methods") != lawful.call["args"].get("payment_methods")
+        looked_up = [call["args"] for call in unlawful.calls] != [call["args"] for call in lawful.calls]
+        assert (len(args) or paid) + (unlawful.state != lawful.state) + (looked_up and not args) == 1, one.id
+
+
+def test_the_contracts_load_on_the_benchmarks_own_tools(shared_data):
+    tools = json.loads((shared_data / "tau_tools.json").read_text(encoding="utf-8"))["airline"]
+    gate = Gate.of(tools)
+    assert isinstance(gate.policy, Toolkit)
+    assert {tool.name for tool in gate.policy if tool.contract} == set(TOOLS.names)
+
+
+def test_a_part_of_the_conversations(shared_data, run, capsys, tmp_path):
+    words = ("22:*", "34:0", "37:0", "45:0", "4:3", "ground truth:34")
+    options = [part for word in words for part in ("--only", word)]
+    assert run(Policy, *options, "--data", shared_data) == 0
+    records = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text("utf-8").splitlines()]
+    values = {record["id"]: record["values"] for record in records if "values" in record}
+    stopped = {
+        id_: [(write["tool"], write["clauses"], write.get("right")) for write in one["writes"] if write["clauses"]]
+        for id_, one in values.items()
+    }
+    change, cancel = "update_reservation_flights", "cancel_reservation"
+    assert stopped["22:1"] == [(change, ["basic-economy"], False)]
+    assert stopped["34:0"] == [(cancel, ["cancellable"], True)]
+    assert stopped["37:0"] == [("send_certificate", ["changed-first"], False)]
+    assert [clauses for _, clauses, _ in stopped["4:3"]] == [["right-bags"]] * 2
+    assert all(not one.get("differing") and one.get("errors") == one.get("errors_same") for one in values.values())
+    assert "holds: no right write is refused that the written policy allows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("writes", "missing", "kind"),
+    [
+        ([{"right": False, "clauses": ["trip"]}], [], 0),
+        ([{"right": True, "clauses": ["trip"]}, {"right": False, "clauses": []}], [], 1),
+        ([{"right": True, "clauses": []}], ["cancel_reservation(X)"], 2),
+        ([], [], 3),
+    ],
+)
+def test_what_a_gate_sees_of_a_failed_conversation(writes, missing, kind):
+    assert kind_of({"writes": writes, "missing": missing}) == KINDS[kind]
+
+
+def test_a_lawful_write_that_is_refused_is_no_success():
+    values = {"writes": [{"right": True, "clauses": ["trip"]}], "differing": [], "errors": 0, "errors_same": 0}
+    talk = SimpleNamespace(facts={"task": 5, "reward": 1.0}, values=values)
+    first, *others = expected([talk], [], [])
+    assert not first.holds
+    assert all(one.holds for one in others)
+
+
+def test_a_rate_counted_in_clusters():
+    value, low, high = clustered([(5, 10), (0, 10), (9, 10), (0, 0)])
+    assert value == pytest.approx(14 / 30)
+    assert (low, high) == (0.0, 0.9), "whole clusters are drawn"
+    value, low, high = clustered([(0, 50), (0, 50)])
+    assert (value, low) == (0.0, 0.0)
+    assert high > 0.5, "two clusters say little, however large they are"
+    assert clustered([])[1:] == (0.0, 1.0)
