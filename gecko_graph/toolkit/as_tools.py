@@ -6,7 +6,7 @@ import json
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.tools import StructuredTool, ToolException
+from langchain_core.tools import BaseTool, ToolException
 
 from ..context import GeckoContext
 from ..models.conversation import build_complaint_message
@@ -24,17 +24,17 @@ NO_MODELS = Models.bind()
 SCOPE = NodeScope(GeckoContext.model_validate({}), silent, NO_MODELS.has)
 
 
-class RealTool(StructuredTool):
+class RealTool(BaseTool):
     """A tool with its own JSON Schema; all of a call's arguments reach the function, whatever they are called."""
 
     spec: Any
     timeout_s: float
 
-    def _run(self, /, **args: Any) -> Any:  # type: ignore[override]
+    def _run(self, /, **args: Any) -> Any:
         made = run_node(lambda *_: self._made(args), None, SCOPE, models=NO_MODELS, book=book_attempt)
         return read_answer(self.spec, *made)
 
-    async def _arun(self, /, **args: Any) -> Any:  # type: ignore[override]
+    async def _arun(self, /, **args: Any) -> Any:
         made = await arun_node(lambda *_: self._made(args), None, SCOPE, models=NO_MODELS, book=book_attempt)
         return read_answer(self.spec, *made)
 

@@ -24,7 +24,7 @@ from .stated import by_name, check_known, check_openable, with_keys
 
 if TYPE_CHECKING:
     import httpx
-    from langchain_core.tools import StructuredTool
+    from langchain_core.tools import BaseTool
 
 
 class Toolkit:
@@ -378,7 +378,7 @@ class Toolkit:
         own["name"] = self.resolve(own["name"])
         return check_call(own, state, self.get(own["name"]), unclear=unclear, calls=calls, untrusted=untrusted)
 
-    def as_tools(self, *, timeout_s: float = 30.0) -> list[StructuredTool]:
+    def as_tools(self, *, timeout_s: float = 30.0) -> list[BaseTool]:
         """Return LangChain tools that run the real functions, under names that every provider takes.
 
         Results are JSON; an error is a message with `status="error"`, also of a tool that has no real function: those
