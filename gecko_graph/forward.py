@@ -119,6 +119,11 @@ class ForwardState(AttemptState, total=False):
     """`reranker`, `arguments`, `accept`: what is over."""
 
 
+def close_need(state: ForwardState) -> Need:
+    """Return the record of the need at hand, as far as it has come."""
+    return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
+
+
 def explain(need: str, rejections: Sequence[Rejection]) -> str:
     """Return why a need cannot be met, for the record and the user."""
     why = "; ".join(f"{each['tool']}: {each['reason']}" for each in rejections[:3])

@@ -24,38 +24,16 @@ Operation: TypeAlias = dict[str, Any]
 
 Patch: TypeAlias = list[Operation]
 
-Role = Literal[
-    "planner",
-    "validator",
-    "simulator",
-    "state_updater",
-    "bootstrapper",
-    "checklist",
-    "judge",
-    "converter",
-    "reasoner",
-    "reranker",
-    "user",
-    "auditor",
-]
+_Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
+Role = Literal[_Core, "reasoner", "reranker", "user", "auditor"]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
 VerdictWord = Literal["accepted", "needs_user", "failed"]
 ItemStatus = Literal["success", "failed", "unknown", "not_asked_for"]
 """`not_asked_for`: the judge has struck an item that the task does not ask for; it does not count in the score."""
-StopCode = Literal[
-    "answered",
-    "empty_reply",
-    "planner_failed",
-    "max_steps",
-    "token_budget",
-    "time_budget",
-    "repeated_calls",
-    "broken",
-    "reasoner_failed",
-    "no_candidate",
-]
+_Stop = Literal["answered", "empty_reply", "planner_failed", "max_steps", "token_budget", "time_budget"]
+StopCode = Literal[_Stop, "repeated_calls", "broken", "reasoner_failed", "no_candidate"]
 Category = Literal["hallucinated_value", "schema", "state_dependency", "empty", "semantic", "state_update"]
 """Why a call or its result was refused (ToolGate, table 3): the first three before it runs, the others after."""
 CallStatus = Literal["ok", "error"]

@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,7 +49,7 @@ from .nodes.verify import accept, verify
 from .retrieval.index import ToolIndex
 from .retrieval.search import ToolSearch
 from .simulation.contract import find_gated
-from .simulation.ladder import ladder_of, rungs_of
+from .simulation.ladder import RUNGS, ladder_of
 from .state import Role
 from .toolkit import Toolkit
 from .world import check_setup
@@ -106,20 +107,16 @@ def compose(
     index: ToolIndex | None = None,
 ) -> Gecko:
     """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations."""
-    search, rungs = ToolSearch(toolkit, index, default), rungs_of(())
+    search = ToolSearch(toolkit, index, default)
     forward = create_forward(toolkit, models, default, search, replace)
-    inventing = {name for name, rung in rungs.items() if rung.invents}
     node = partial(_node, models=models, default=default, book=book_turn, replace=replace)
     builder = StateGraph(ToolGateState, GeckoContext, input_schema=ToolGateInput, output_schema=ToolGateOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
     builder.add_node("start_round", node(start_round))
     builder.add_node("attempt", attempt_node(forward, default, keep=("needs",)))
-    builder.add_node("conclude", node(partial(conclude, inventing=inventing)))
-    builder.add_edge(START, "bootstrapper")
-    builder.add_edge("bootstrapper", "start_round")
-    builder.add_edge("start_round", "attempt")
-    builder.add_edge("attempt", "conclude")
-    builder.add_edge("conclude", END)
+    builder.add_node("conclude", node(conclude))
+    for one, other in pairwise((START, "bootstrapper", "start_round", "attempt", "conclude", END)):
+        builder.add_edge(one, other)
     return builder.compile(checkpointer=checkpointer, name="toolgate")
 
 
@@ -131,30 +128,27 @@ def create_forward(
     replace: Mapping[str, NodeFunction] = NOTHING,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the graph of algorithm 1; it uses its caller's checkpointer."""
-    rungs = rungs_of(())
-    ladder_of(default, rungs)
+    ladder_of(default, RUNGS)
     node = partial(_node, models=models, default=default, book=book_attempt, replace=replace)
     gated = find_gated(toolkit)
     write = partial(arguments, toolkit=toolkit, tools=toolkit.as_openai(), prompts=models.prompts)
     builder = StateGraph(ForwardState, GeckoContext)
-    builder.add_node("begin", node(partial(begin, rungs=rungs)))
+    builder.add_node("begin", node(begin))
     builder.add_node("reasoner", node(partial(reasoner, toolkit=toolkit, gated=gated)))
     builder.add_node("reranker", node(partial(reranker, toolkit=toolkit, gated=gated, search=search)))
     builder.add_node("arguments", node(write))
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
-    builder.add_node("simulator", node(partial(simulator, toolkit=toolkit, rungs=rungs)))
+    builder.add_node("simulator", node(partial(simulator, toolkit=toolkit)))
     builder.add_node("verify", node(partial(verify, toolkit=toolkit)))
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
     builder.add_node("accept", node(accept))
-    builder.add_edge(START, "begin")
-    builder.add_edge("begin", "reasoner")
+    chains = (START, "begin", "reasoner"), ("simulator", "verify", "state_updater", "accept")
+    for one, other in chain.from_iterable(map(pairwise, chains)):
+        builder.add_edge(one, other)
     builder.add_conditional_edges("reasoner", Router(after_reasoner))
     builder.add_conditional_edges("reranker", Router(after_reranker))
     builder.add_conditional_edges("arguments", Router(after_arguments))
     builder.add_conditional_edges("validator", Router(after_validator))
-    builder.add_edge("simulator", "verify")
-    builder.add_edge("verify", "state_updater")
-    builder.add_edge("state_updater", "accept")
     builder.add_conditional_edges("accept", Router(after_accept))
     return builder.compile(name="forward")
 

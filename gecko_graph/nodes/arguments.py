@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
 
 from ..events import event
-from ..forward import MOST_TRIES, ForwardState, Need
+from ..forward import MOST_TRIES, ForwardState, close_need
 from ..models.ask import PlannerAsk, Reply, Where
 from ..models.conversation import (
     build_call_messages,
@@ -47,7 +47,7 @@ def arguments(
         prompts: The prompts, one of them the planner's.
     """
     context, steps, name = scope.context, state.get("steps", []), state["candidates"][0]
-    over: Need = {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
+    over = close_need(state)
     if spent := spent_budget(state, context):
         return {"needs": [over], **stop(spent["code"], spent["message"])}
     if len(steps) >= context.max_steps:

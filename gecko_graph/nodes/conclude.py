@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from ..errors import StateError
@@ -15,7 +15,6 @@ from ..models.memory import NAME, answer_message
 from ..models.node import NodeScope
 from ..models.work import Work
 from ..provenance import is_planned
-from ..simulation.ladder import INVENTING
 from ..state import VERSION, Step, Stop, Verdict
 from ..task_state.digest import digest
 from ..threads import OTHER_RUN, look_for_other_runs
@@ -25,15 +24,8 @@ from ..turn import check_start, states_of
 ENDED = ("max_steps", "token_budget", "time_budget")
 
 
-def conclude(
-    state: ToolGateState, scope: NodeScope, *, inventing: Collection[str] = INVENTING
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+def conclude(state: ToolGateState, scope: NodeScope) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Return the record, the state with every committed call, and the answer; a failure's by rule.
-
-    Args:
-        state: The turn, with its execution.
-        scope: Knobs.
-        inventing: Names of the rungs that make things up; what they wrote to the state is marked as supposed.
 
     Raises:
         StateError: The task state is not the one that the execution began from, or another run has written to the
@@ -66,7 +58,7 @@ def conclude(
         "usage": state["ledger"]["usage"],
     }
     verdict: Verdict = {"word": "accepted", "score": 1.0, "items": [], "feedback": ""}
-    supposed = find_untrusted(before, state.get("supposed") or [], ran["steps"] if not broken else [], inventing)
+    supposed = find_untrusted(before, state.get("supposed") or [], ran["steps"] if not broken else [])
     message = answer_message(
         answer, verdict, done, budget=scope.context.view_chars, supposed=supposed, digest=ran["end_digest"]
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ..channels import Proposal
-from ..forward import MOST_TRIES, ForwardState, Need, Rejection, explain
+from ..forward import MOST_TRIES, ForwardState, Need, Rejection, close_need, explain
 from ..models.formatting import format_complaint, format_json, text_of
 from ..models.node import NodeScope
 from ..schemas.complaints import find_faults
@@ -63,7 +63,7 @@ def accept(state: ForwardState, scope: NodeScope) -> dict[str, Any]:
     """
     del scope
     step, tries = state["steps"][-1], state["tries"]
-    over: Need = {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
+    over = close_need(state)
     if is_accepted(step):
         tools = [each["tool"] for each in state["ranked"]]
         before = tools[: tools.index(step["call"]["name"])]  # of what the state did not admit, only what came first
