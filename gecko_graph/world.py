@@ -307,7 +307,7 @@ class World:
             self._checked.add(mark)
 
     def _check_change(self, before: JsonObject, after: JsonObject) -> None:
-        if self._rules.schema is not None and (broken := self._rules.violations(before, after)):
+        if broken := self._rules.violations(before, after):
             raise PatchConflict(broken[0]["error"])
 
     def _answer(self, calls: Iterable[Any]) -> partial[Generator[list[AnyAsk], list[Reply], Update]]:

@@ -211,6 +211,10 @@ def check_step(world: dict, step: dict, seen: dict, now: dict, calls: list, *, s
     alone, after = apply(seen, patch), apply(now, patch)
     result = outcome["result"]
     assert holds(tool["ensures"], args=args, state=alone, before=seen, result=result, calls=calls), "Q is broken"
+    if patch:  # of several calls of one message each also follows the ones before it
+        assert holds(tool["requires"], args=args, state=now, calls=calls), "P is broken where it is committed"
+        ends = {"state": after, "before": now, "result": result, "calls": calls}
+        assert holds(tool["ensures"], args=args, **ends), "Q is broken where it is committed"
     assert good(world, after), "an invariant is broken"
     return after, True
 

@@ -128,6 +128,13 @@ def test_a_restored_world_fulfils_its_rules():
     edited["state"]["orders"]["8"] = {"amount": "none"}
     with pytest.raises(StateError, match="snapshot"):
         World.restore(shop(), edited)
+    rules = shop(state_schema=None)
+    poor = copy.deepcopy(World(rules, state=START).snapshot())
+    poor["log"], poor["notes"] = snapshot["log"], snapshot["notes"]
+    poor["log"][0]["outcome"]["patch"] = [{"op": "replace", "path": "/cash", "value": -1}]
+    poor["state"]["cash"] = -1
+    with pytest.raises(StateError, match="the till is empty"):
+        World.restore(rules, poor)
 
 
 def test_reality_is_kept_and_its_break_is_a_departure():

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from ..errors import PatchConflict, StateError
+from ..models.formatting import format_json
 from ..state import Call, Category, Json, JsonObject, Outcome, Patch, SupposedFact, Violation
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, make_patch, overlap
 from ..toolkit.spec import ToolSpec
-from .contract import open_contract
+from .contract import gate, open_contract
 from .facts import suppose
 from .rung import RungRequest
 from .state_rules import NO_RULES, StateRules
@@ -35,8 +36,8 @@ def commit(
     """Commit the outcome's patch, or refuse it whole with the reason.
 
     A read changes nothing. A result whose postcondition or whose state's invariant fails is not committed, and becomes
-    an error with the reason. A postcondition is about the call alone and evaluated where the call was answered; an
-    invariant is about the new state.
+    an error with the reason. Where calls of the same message were committed since this one was answered, its conditions
+    must hold in both states: in that of the answer and in that of the commit.
 
     Args:
         request: The call with the state that it was answered in.
@@ -54,7 +55,14 @@ def commit(
             raise PatchConflict("the change replaces the task state with a value that is not an object")
     except (PatchConflict, StateError) as conflict:
         return Commit(state, refuse(outcome, f"the change does not apply: {conflict}", "state_update"))
-    broken = [*violated_postconditions(request, outcome, alone), *rules.violations(state, after)]
+    here = replace(request, state=state)
+    is_later = bool(patch) and state is not request.state
+    if is_later and (late := gate(here)[1]) is not None:
+        why = f"after the calls before it in its message: {format_json(late.result)}"
+        return Commit(state, {**refuse(outcome, why, "state_dependency"), **late.more})  # type: ignore[typeddict-item]
+    broken = violated_postconditions(request, outcome, alone)
+    broken += violated_postconditions(here, outcome, after) if is_later and not broken else []
+    broken += rules.violations(state, after)
     if broken:
         category = category_of(outcome["result"]) if broken[0]["part"] == "ensures" else "state_update"
         return Commit(state, {**refuse(outcome, broken[0]["error"], category), "violations": broken})

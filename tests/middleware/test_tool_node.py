@@ -36,7 +36,7 @@ def run(world, *messages: AIMessage, mode: str = "sync", **more):
     ("knob", "statuses", "balance"),
     [
         ("serial", ["success", "error", "success"], 20),
-        ("snapshot", ["success", "success", "success"], 20),
+        ("snapshot", ["success", "error", "success"], 20),
         ("strict", ["success", "error", "success"], 20),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gecko_graph import GeckoContext, Toolkit, World
 from gecko_graph.contracts.contract import Invariant
 from gecko_graph.simulation.commit import commit, race_of, refuse
 from gecko_graph.simulation.state_rules import StateRules
@@ -201,3 +202,28 @@ def test_any_patch_is_committed_whole_or_not_at_all(patch, status, effect):
         assert booked.state is state
     else:
         assert booked.outcome["patch"] == patch
+
+
+@pytest.mark.parametrize("mode", ["snapshot", "strict"])
+def test_what_calls_of_the_same_message_have_made_inadmissible_is_refused(mode):
+    book = {
+        "requires": [{"check": "state.orders | length < 1", "error": "one order only", "id": "single"}],
+        "effects": [{"op": "add", "path": ["orders", "{{ args.id }}"], "value": {}}],
+        "returns": "booked",
+    }
+    count = {
+        "effects": [{"op": "add", "path": ["counts", "{{ args.id }}"], "value": "{{ state.counts | length }}"}],
+        "returns": "counted",
+        "ensures": [{"check": "state.counts[args.id] == before.counts | length", "error": "counted twice"}],
+    }
+    parameters = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    tools = [{"name": name, "description": name, "parameters": parameters} for name in ("book", "count")]
+    toolkit = Toolkit.from_tools(tools, contracts={"book": book, "count": count})
+    world = World(toolkit, state={"orders": {}, "counts": {}}, context=GeckoContext(parallel_calls=mode))
+    calls = [{"name": name, "args": {"id": id_}} for name in ("book", "count") for id_ in "ab"]
+    first, second, third, fourth = (step["outcome"] for step in world.call_all(calls))
+    assert [first["status"], third["status"]] == ["ok", "ok"]
+    assert second["result"] == 'not done: after the calls before it in its message: "one order only"'
+    assert second["violations"][0]["clause"] == "single"
+    assert fourth["refused"] == "counted twice"
+    assert world.state == {"orders": {"a": {}}, "counts": {"a": 0}}
