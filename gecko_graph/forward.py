@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from .channels import TASK_STATE_HELP, AttemptState, GeckoState, delta, extend
-from .contracts.admissible import Word
+from .contracts.run import Word
 from .state import Call, Category, JsonObject, Patch, Step, Stop, Usage
 
 MOST_TRIES = 3

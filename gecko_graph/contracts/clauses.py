@@ -201,11 +201,8 @@ class Clause:
         self.passes = part == "requires" and isinstance(data, Mapping) and "pass" in data
         says = "pass" if self.passes else "error"
         place.check_fields(data, ("check", says), ("when", "id", "kind", *(() if self.passes else more)))
-        self._part, self._name, self._kind = (
-            part,
-            data.get("id", _name_by_place(part, place.where)),
-            data.get("kind", "tool"),
-        )
+        self._part, self._kind = part, data.get("kind", "tool")
+        self._name = data.get("id", _name_by_place(part, place.where))
         if not isinstance(self._name, str) or not self._name:
             raise place.at("id").error(f"expected a text, got {self._name!r:.40}")
         if self._kind not in KINDS:
@@ -236,12 +233,16 @@ class Clause:
 
     def error_text(self, scope: Scope) -> str:
         """Return the error as text. Raises EvaluationFailed."""
-        error = self.error(scope)
-        return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+        return as_text(self.error(scope))
 
     def violation(self, error: Json) -> Violation:
         """Return the record of a call that breaks the clause with this error."""
         return {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
+
+
+def as_text(error: Json) -> str:
+    """Return an error as text."""
+    return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
 
 
 def _name_by_place(part: Part, where: str) -> str:

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from ..errors import ContractError
 from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Violation
 from ..task_state.stamps import Untrusted
-from .admissible import Admissibility, judge_clauses, refuse_identity
 from .clauses import Clause
 from .foreseen import foresee
 from .language.expression import Missing, Scope
 from .language.location import Location, Origin, raise_error
 from .language.reads import StatePath, paths_in
+from .language.sandbox import Fault
 from .language.shapes import ANY, Plain, Shape, of_schema
 from .lets import LazyLets, Lets, find_used_lets, load_lets, read_head
-from .run import BASE, ContractRun, Parts, Shared, part_of, read_mount
+from .run import BASE, Admissibility, ContractRun, Parts, Shared, part_of, read_mount
 
 _NOTHING = object()
 
@@ -74,7 +74,7 @@ class Contract:
         place, shared = Location(where, dict.fromkeys(BASE, ANY), origin=origin), Shared(lets or {}, requires or {})
         parts, written = Parts(data, shared, place), dict(data)
         data = {**data, "requires": [item for item, _ in parts.required]} if parts.required else data
-        expressions = list(parts.needed_expressions())
+        expressions = list(parts.with_lets(parts.own_expressions()))
         keys = frozenset(key for expression in expressions for key in expression.state_keys) | parts.roots
         keys = frozenset(parts.at[:1]) or keys
         reads_calls = "calls" not in parts.lets and any("calls" in expression.names for expression in expressions)
@@ -184,9 +184,8 @@ class Contract:
         """
         if not self._parts.free:
             return Admissibility("yes")
-        run = ContractRun(self._parts, Scope(self._names(state, now, calls), seed=seed, call_id=refuse_identity))
-        run.trust(untrusted)
-        return judge_clauses(self._parts.free, run.begin, where=self._parts.where)
+        scope = Scope(self._names(state, now, calls), seed=seed, call_id=_refuse_identity)
+        return ContractRun(self._parts, scope).trust(untrusted).judge()
 
     def _names(self, state: Json, now: str | None, calls: Sequence[JsonObject]) -> JsonObject:
         """Return the names that do not depend on the call, with their values."""
@@ -201,6 +200,10 @@ def _defaults(parameters: JsonObject) -> JsonObject:
     if not isinstance(properties, dict):
         return {}
     return {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
+
+
+def _refuse_identity() -> NoReturn:
+    raise Fault("it depends on the call")
 
 
 def _identity(call: Call) -> str:

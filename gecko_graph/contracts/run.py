@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import EvaluationFailed, NotKnown
 from ..state import Json, Patch, Violation
 from ..task_state.patch import pointer
 from ..task_state.stamps import Untrusted, is_doubtful
-from .admissible import FAILED, find_free
-from .clauses import Change, Clause, Effect, load_effects, load_list
+from .clauses import Change, Clause, Effect, as_text, load_effects, load_list
 from .language.expression import Expression, Scope
 from .language.location import Location
 from .language.shapes import ANY
@@ -22,6 +21,8 @@ from .lets import LazyLets, Lets, find_used_lets, load_lets
 BASE = frozenset(("args", "call", "before", "now", "state", "calls"))
 """Names available to every expression of a contract."""
 
+NEEDS_CALL = frozenset(("args", "call"))
+FAILED = "a condition of this tool does not hold"
 _FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes")
 
 
@@ -47,6 +48,19 @@ class ContractAnswer(NamedTuple):
     patch: Patch
 
 
+Word: TypeAlias = Literal["yes", "no", "unknown"]
+
+
+class Admissibility(NamedTuple):
+    """Whether a tool may be called in a state, and why not: its own error, or what cannot be evaluated.
+
+    ToolGate, equations 9 and 16, with a third value for requirements that cannot be evaluated.
+    """
+
+    word: Word
+    reason: str = ""
+
+
 class Parts:
     """The checked clauses of a contract."""
 
@@ -69,7 +83,9 @@ class Parts:
             for item, place in load_list(data.get("ensures", []), after.part("ensures"))
         ]
         self.observes = load_effects(data.get("observes", []), after.part("observes"))
-        self.free = find_free(self.requires, self.lets)
+        refusing = [clause for clause in self.requires if not clause.passes]
+        self.free = [clause for clause in refusing if not self.names_used(clause.condition) & NEEDS_CALL]
+        """The requirements that need neither the arguments nor the call, also not through their lets."""
 
     @property
     def roots(self) -> frozenset[str]:
@@ -86,12 +102,15 @@ class Parts:
             own.extend(effect.expressions)
         return own
 
-    def needed_expressions(self) -> Iterator[Expression]:
-        """Yield the contract's own expressions, and those of the lets that they need."""
-        own = self.own_expressions()
+    def with_lets(self, own: Collection[Expression]) -> Iterator[Expression]:
+        """Yield expressions, and those of the lets that they need."""
         yield from own
         for name in find_used_lets(own, self.lets):
             yield from self.lets[name].expressions
+
+    def names_used(self, own: Collection[Expression]) -> frozenset[str]:
+        """Return the names in expressions, and in the lets that they need."""
+        return frozenset[str]().union(*(expression.names for expression in self.with_lets(own)))
 
 
 def _read_requires(data: Any, shared: Mapping[str, Any], whole: Location) -> Iterator[tuple[Any, Location]]:
@@ -134,38 +153,44 @@ class ContractRun:
         return self
 
     def refusal(self) -> Refusal | None:
-        """Return the first failed requirement (ToolGate, section 3.4), with the changes of its error.
+        """Return the first failed requirement (ToolGate, section 3.4), its changes, and all that failed.
 
         Each is evaluated by itself: one that cannot be evaluated goes to `unclear`, and the others are still checked.
         """
         self.unclear, self.unknown = [], None
+        found = self.failed(self._parts.requires)
+        if (first := next(found, None)) is None:
+            return None
+        refusal = self._build_refusal(first)
+        unclear = [*self.unclear]
+        violations = [first.violation(refusal.error), *(clause.violation(self.explain(clause)) for clause in found)]
+        self.unclear = unclear
+        return refusal._replace(violations=violations)
+
+    def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
+        """Yield the requirements that do not hold; what cannot be evaluated goes to `unclear`."""
         scope = self._begin(self._before)
-        for number, clause in enumerate(self._parts.requires, 1):
+        for clause in clauses:
             try:
-                failed = clause.fails(scope)
-                if failed and clause.passes:
-                    self.unknown = self.unknown or clause.error_text(scope)
+                if not clause.fails(scope):
                     continue
+                if not clause.passes:
+                    yield clause
+                elif self.unknown is None:
+                    self.unknown = clause.error_text(scope)
             except EvaluationFailed as failure:
-                scope = self._note(failure)
-                continue
-            if failed:
-                first = self._build_refusal(clause, scope)
-                return first._replace(violations=[clause.violation(first.error), *self._find_others(number)])
-        return None
-
-    def _find_others(self, number: int) -> Iterator[Violation]:
-        """Yield the failed requirements from that number on, for the record; what cannot be evaluated is left out."""
-        for clause in self._parts.requires[number:]:
+                self._note(failure)
             scope = self._begin(self._before)
-            try:
-                if clause.fails(scope) and not clause.passes:
-                    yield clause.violation(clause.error(scope))
-            except EvaluationFailed:
-                continue
 
-    def _note(self, failure: EvaluationFailed) -> Scope:
-        """Add a failure to `unclear`, without document and tool, and begin again.
+    def explain(self, clause: Clause) -> Json:
+        """Return a failed requirement's error; a plain sentence where it cannot be evaluated."""
+        try:
+            return clause.error(self._scope)
+        except EvaluationFailed:
+            return FAILED
+
+    def _note(self, failure: EvaluationFailed) -> None:
+        """Add a failure to `unclear`, without document and tool.
 
         Once the contract has said that it does not know, what cannot be evaluated is no news.
         """
@@ -173,17 +198,22 @@ class ContractRun:
             self.unknown = self.unknown or str(failure)
         elif self.unknown is None:
             self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
-        return self._begin(self._before)
 
-    def _build_refusal(self, clause: Clause, scope: Scope) -> Refusal:
+    def _build_refusal(self, clause: Clause) -> Refusal:
         """Build the refusal of a failed clause, even if its error or effects cannot be evaluated."""
         error: Json = FAILED
         try:
-            error = clause.error(scope)
+            error = clause.error(self._scope)
             return Refusal(error, self._change(clause.effects))
         except EvaluationFailed as failure:
             self._note(failure)
             return Refusal(error, [])
+
+    def judge(self) -> Admissibility:
+        """Return whether the requirements without arguments hold; one that fails outweighs what cannot be evaluated."""
+        if (failed := next(self.failed(self._parts.free), None)) is not None:
+            return Admissibility("no", as_text(self.explain(failed)))
+        return Admissibility("unknown", "; ".join(self.unclear[:3])) if self.unclear else Admissibility("yes")
 
     def answer(self) -> ContractAnswer | None:
         """Return result and patch of a call whose requirements are met; None where the contract defines neither.
@@ -235,10 +265,6 @@ class ContractRun:
         """
         self._begin(self._before, result=result)
         return self._change(self._parts.observes)
-
-    def begin(self) -> Scope:
-        """Return the names before the call, with budgets of their own."""
-        return self._begin(self._before)
 
     def _begin(self, state: Json, **more: Json) -> Scope:
         self._scope.start()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any
 
 from ..context import GeckoContext
-from ..contracts.admissible import Admissibility
+from ..contracts.run import Admissibility
 from ..events import event
 from ..forward import Candidate, ForwardState, Need, Rejection, explain
 from ..models.ask import AnyAsk, Ask, Reply, Where

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..context import GeckoContext
-from ..contracts.admissible import Admissibility
 from ..contracts.contract import Contract
-from ..contracts.run import ContractRun
+from ..contracts.run import Admissibility, ContractRun
 from ..errors import EvaluationFailed, NotKnown
 from ..models.formatting import cut, join_lines, one_line
 from ..state import JsonObject, Step

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext
-from gecko_graph.contracts.admissible import Admissibility
+from gecko_graph.contracts.run import Admissibility
 from gecko_graph.nodes.reranker import draw, reranker, weigh
 from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.simulation.contract import find_gated
