@@ -33,7 +33,7 @@ from .conversations.users import UserLike, read_user
 from .errors import GeckoError
 from .milestones.goal import Goal
 from .milestones.tables import find_names
-from .models.factory import ModelLike, Models
+from .models.factory import ModelLike, Models, chat_model
 from .models.node import Router, as_node, book_attempt
 from .scenario.case import Scenario
 from .state import JsonObject, Role
@@ -90,11 +90,13 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     acts, given = read_agent(agent, base_url=base_url), {**(models or {})}
     if played_by is not None:
         given["user"] = played_by
-    roles = Models.bind(model, given, base_url=base_url)
+    model = None if model is None else chat_model(model, base_url=base_url)
+    given = {role: chat_model(each, base_url=base_url) for role, each in given.items()}
+    roles = Models.bind(model, given)
     if not spec.script and not roles.has("user"):
         raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
     goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), {})
-    world = World(tools, state=start, model=model, models=models, context=knobs)
+    world = World(tools, state=start, model=model, models=given, context=knobs)
     tables = find_tables(goal, start)
     bound = Models.bind(None, {"planner": acts}) if isinstance(acts, BaseChatModel) else roles
     node = partial(as_node, models=roles, default=knobs, book=book_attempt)
@@ -104,10 +106,10 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     builder.add_node("open_world", node(partial(open_world, world=world)))
     builder.add_node("user", node(partial(write_line, spec=spec, prompts=roles.prompts)))
     if isinstance(acts, BaseChatModel):
-        own = partial(model_agent, tools=tools.as_openai(), most_silent=spec.max_failures)
+        own = partial(model_agent, tools=tools.as_openai(), spec=spec)
         builder.add_node("agent", as_node(own, models=bound, default=knobs))
     else:
-        theirs = partial(factory_agent, factory=acts, world=world, most_silent=spec.max_failures)
+        theirs = partial(factory_agent, factory=acts, world=world, spec=spec)
         turn = partial(theirs, timeout_s=timeout_s, checkpointed=bool(checkpointer))
         builder.add_node("agent", node(turn))
     builder.add_node("tools", node(partial(answer_calls, world=world, timeout_s=timeout_s)))
@@ -141,5 +143,7 @@ def find_next(state: ConversationState, *, most: int) -> Next:
     messages = state.get("messages", [])
     if state.get("end") or len(messages) >= most:
         return "score"
-    recipient = read_envelope(messages[-1])["recipient"] if messages else "user"
-    return "agent" if recipient == "system" else recipient
+    last = read_envelope(messages[-1]) if messages else None
+    if last is None or last["sender"] == "system":  # a system prompt: the user opens
+        return "user"
+    return "agent" if last["recipient"] == "system" else last["recipient"]

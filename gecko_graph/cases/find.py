@@ -11,6 +11,7 @@ from typing import Any
 
 from ..conversations.agents import AgentLike
 from ..errors import GeckoError, did_you_mean
+from ..models.factory import PROVIDERS
 
 PATTERN = "*.gecko.yaml"
 
@@ -41,7 +42,7 @@ def load_agent(name: str) -> AgentLike:
         GeckoError: The module cannot be imported, or has no such attribute.
     """
     module, colon, attribute = name.partition(":")
-    if not colon or attribute.startswith("//") or not attribute.isidentifier() or not is_module(module):
+    if not colon or not attribute.isidentifier() or module in PROVIDERS or not is_module(module):
         return name
     try:
         found: Any = getattr(import_module(module), attribute)

@@ -25,7 +25,6 @@ from ..toolkit.augment import augment
 PASS_AT = 0.9
 """The similarity from which on a conversation counts as a success."""
 
-STEPS_A_MESSAGE = 4
 NO_ONE: Mapping[Role, ModelLike] = {}
 
 
@@ -128,8 +127,7 @@ def run_case(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     graph = create_conversation(
         agent, toolkit, scenario=scenario, user=user, model=model, models=models, context=limits, base_url=base_url
     )
-    assert scenario.user is not None
-    output = graph.invoke({}, {"recursion_limit": STEPS_A_MESSAGE * scenario.user.max_messages + 20})
+    output = graph.invoke({})
     return CaseResult(
         {
             "v": VERSION,

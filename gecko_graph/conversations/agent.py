@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Container, Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,15 +11,17 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMess
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
 from ..models.formatting import text_of
 from ..models.node import NodeScope
-from ..state import JsonObject
+from ..models.usage import add_all
+from ..state import JsonObject, Step
 from ..world import World
-from .agents import Factory, run_turn
+from .agents import Desk, Factory, run_turn
 from .channels import ConversationState, record_calls
-from .messages import address, read_envelope, select_view
+from .messages import Party, address, name_calls, read_calls, read_envelope, select_view
+from .users import UserEntry
 
 
 def model_agent(
-    state: ConversationState, scope: NodeScope, *, tools: Sequence[JsonObject], most_silent: int
+    state: ConversationState, scope: NodeScope, *, tools: Sequence[JsonObject], spec: UserEntry
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Ask a chat model for its next message, the toolkit's tools bound."""
     view: list[BaseMessage] = [*select_view(state["messages"], "agent")]
@@ -27,9 +29,9 @@ def model_agent(
     (reply,) = yield [PlannerAsk(messages=view, tools=list(tools), where=where)]
     if not isinstance(reply.value, AIMessage):
         return {"end": "agent_failed", "reason": f"the agent did not answer: {reply.failure}"}
-    steps = len(state["world"]["log"])
-    message = address(reply.value, "agent", "tools" if reply.value.tool_calls else "user", steps=steps)
-    return {"messages": [message], **_count_silence(state, [message], most_silent)}
+    log: list[Step] = state["world"]["log"]
+    messages = _address_all(state, [reply.value], len(log))
+    return {"messages": messages, **_count_silence(state, messages, log, spec)}
 
 
 def factory_agent(
@@ -38,47 +40,70 @@ def factory_agent(
     *,
     factory: Factory,
     world: World,
-    most_silent: int,
+    spec: UserEntry,
     timeout_s: float,
     checkpointed: bool,
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Run an agent of a user's own until it answers; its calls act on the world, and follow in its log."""
     here = world.resume(state["world"])
     first = len(here.log)
-    view = select_view(state["messages"], "agent")
-    run = partial(run_turn, factory, here, view, checkpointed=checkpointed)
+    desk = Desk(here, most=max(spec.max_messages - len(state["messages"]), 1))
+    run = partial(run_turn, factory, desk, select_view(state["messages"], "agent"), checkpointed=checkpointed)
     (reply,) = yield [Work(function=run, timeout_s=timeout_s)]
-    update: dict[str, Any] = {"world": record_calls(here, first)} if len(here.log) > first else {}
+    desk.close()
+    update: dict[str, Any] = {"races": desk.races, "usage": {"planner": add_all(desk.asked)} if desk.asked else {}}
+    if len(here.log) > first:
+        update["world"] = record_calls(here, first)
+    made = desk.replay() if reply.failure is not None else reply.value
+    messages = _address_all(state, made, first, own=desk.own)
+    if reply.failure is not None and desk.is_full:
+        return {**update, "messages": messages, "end": "max_messages"}
     if reply.failure is not None:
-        return {**update, "end": "agent_failed", "reason": f"the agent failed: {reply.failure}"}
-    messages = _address_all(reply.value.messages, first)
-    return {**update, "messages": messages, "races": reply.value.races, **_count_silence(state, messages, most_silent)}
+        return {**update, "messages": messages, "end": "agent_failed", "reason": f"the agent failed: {reply.failure}"}
+    silence = _count_silence(state, messages, here.log, spec)
+    return {**update, "messages": messages or silence.pop("messages", []), **silence}
 
 
-def _address_all(messages: Sequence[AnyMessage], steps: int) -> list[AnyMessage]:
+def _address_all(
+    state: ConversationState, messages: Sequence[AnyMessage], steps: int, own: Container[str | None] = ()
+) -> list[AnyMessage]:
+    """Return an agent's messages and their answers with envelopes, each with an id of its own."""
     addressed: list[AnyMessage] = []
+    taken = {each.id for each in state["messages"]}
     for message in messages:
-        if isinstance(message, ToolMessage):
-            steps += 1
-            addressed.append(address(message, "tools", "agent", steps=steps))
+        one = message.model_copy(update={"id": None}) if message.id in taken else message
+        taken.add(one.id)
+        if isinstance(one, ToolMessage):
+            steps += one.name not in own
+            addressed.append(address(one, "tools", "agent", steps=steps))
         else:
-            recipient = "tools" if getattr(message, "tool_calls", ()) else "user"
-            addressed.append(address(message, "agent", recipient, steps=steps))  # type: ignore[arg-type]
+            recipient: Party = "tools" if read_calls(one) else "user"
+            named = name_calls(one, len(taken)) if isinstance(one, AIMessage) else one
+            addressed.append(address(named, "agent", recipient, steps=steps))
     return addressed
 
 
-def _count_silence(state: ConversationState, messages: Sequence[AnyMessage], most: int) -> dict[str, Any]:
-    """Count turns that came to nothing: no message, an empty one, or the same text again."""
+def _count_silence(
+    state: ConversationState, messages: Sequence[AnyMessage], log: Sequence[Step], spec: UserEntry
+) -> dict[str, Any]:
+    """Count turns that came to nothing: no text, or the same again without a call that worked."""
     last = messages[-1] if messages else None
     if last is not None and read_envelope(last)["recipient"] != "user":
         return {}
     before = next((text_of(each) for each in reversed(state["messages"]) if _is_answer(each)), None)
     text = text_of(last).strip() if last is not None else ""
-    silent = state.get("silent", 0) + 1 if not text or text == before else 0
-    if silent < most:
-        empty = [] if last is not None else [address(AIMessage(""), "agent", "user", steps=len(state["world"]["log"]))]
-        return {"silent": silent, **({"messages": empty} if empty else {})}
-    return {"silent": silent, "end": "failures", "reason": f"{silent} turns of the agent in a row came to nothing"}
+    silent = state.get("silent", 0) + 1 if not text or (text == before and not _has_worked(state, log)) else 0
+    if silent >= spec.max_failures:
+        return {"silent": silent, "end": "failures", "reason": f"{silent} turns of the agent in a row came to nothing"}
+    empty = [] if last is not None else [address(AIMessage(""), "agent", "user", steps=len(log))]
+    return {"silent": silent, **({"messages": empty} if empty else {})}
+
+
+def _has_worked(state: ConversationState, log: Sequence[Step]) -> bool:
+    """Return whether a call since the user's last message has worked."""
+    sent = (read_envelope(each) for each in reversed(state["messages"]))
+    first = next((each["steps"] for each in sent if each["sender"] == "user"), None)
+    return any("outcome" in step and step["outcome"]["status"] == "ok" for step in log[first or 0 :])
 
 
 def _is_answer(message: AnyMessage) -> bool:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool, ToolException
 
 from ..errors import GeckoError
 from ..models.factory import ModelLike, chat_model
 from ..models.formatting import text_of
-from ..state import JsonObject, Step
+from ..models.planner_message import read_message
+from ..models.usage import add_all, count
+from ..state import JsonObject, RoleUsage, Step
 from ..world import World
 from .batch import answer_batch, show_step
 
@@ -63,16 +69,12 @@ def check_runnable(runnable: object, *, checkpointed: bool) -> Runnable[Any, Any
     return runnable
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What an agent made of its turn: its messages, with each call's step in the world, and whether calls raced."""
-
-    messages: list[AnyMessage]
-    races: int
-
-
-async def run_turn(factory: Factory, world: World, view: Sequence[BaseMessage], *, checkpointed: bool) -> Turn:
+async def run_turn(
+    factory: Factory, desk: Desk, view: Sequence[BaseMessage], *, checkpointed: bool
+) -> list[AnyMessage]:
     """Run an agent on its view of the conversation, its tools over a world, until it answers.
+
+    It runs by itself: not as a part of the conversation's graph, whose checkpoints and interrupts are not its own.
 
     Returns:
         Its calls, their answers and its text. Where it keeps its calls to itself, they follow from the world's log.
@@ -81,31 +83,46 @@ async def run_turn(factory: Factory, world: World, view: Sequence[BaseMessage], 
         GeckoError: The factory or its agent cannot be used.
         Exception: Whatever the agent raises.
     """
-    desk = _Desk(world)
-    first = len(world.log)
+    outer = var_child_runnable_config.get() or {}
+    var_child_runnable_config.set({"callbacks": outer.get("callbacks")})
     runnable = check_runnable(factory(desk.tools()), checkpointed=checkpointed)
-    result = await runnable.ainvoke({"messages": list(view)}, {"callbacks": [_Listener(desk)]})
-    return Turn(_read_messages(result, len(view), world, first), desk.races)
+    messages = [each.model_copy(deep=True) for each in view]
+    return _read_messages(
+        await runnable.ainvoke({"messages": messages}, {"callbacks": [_Listener(desk)]}), len(view), desk
+    )
 
 
-def _read_messages(result: Any, known: int, world: World, first: int) -> list[AnyMessage]:
-    steps = world.log[first:]
+def _read_messages(result: Any, known: int, desk: Desk) -> list[AnyMessage]:
+    if isinstance(result, dict) and result.get("__interrupt__"):
+        raise GeckoError("agent: it was interrupted and waits for an answer: leave out its interrupts and approvals")
     messages = result.get("messages") if isinstance(result, dict) else [result]
     if not isinstance(messages, list) or not all(isinstance(each, BaseMessage) for each in messages):
         raise GeckoError(f"agent: expected a message, or {{'messages': [...]}}, got {type(result).__name__}")
     new = messages[known:] if isinstance(result, dict) and len(messages) > known else messages[-1:]
-    made: list[AnyMessage] = [each for each in new if isinstance(each, AIMessage | ToolMessage)]
+    made = [_as_stored(each) for each in new if isinstance(each, AIMessage | ToolMessage)]
+    answers = [each for each in made if isinstance(each, ToolMessage)]
     called = sum(len(each.tool_calls) for each in made if isinstance(each, AIMessage))
-    if called == len(steps) == sum(isinstance(each, ToolMessage) for each in made):
+    left = len(made[-1].tool_calls) if made and isinstance(made[-1], AIMessage) else 0
+    if called - left == len(answers) and sum(map(desk.is_answer, answers)) == len(desk.steps()):
         return made
     answer = next((each for each in reversed(made) if isinstance(each, AIMessage) and not each.tool_calls), None)
-    return [*_replay(world, steps), *([answer] if answer else [])]
+    return [*desk.replay(), *([answer] if answer else [])]
 
 
-def _replay(world: World, steps: Sequence[Step]) -> list[AnyMessage]:
-    """Return calls and answers as an agent's messages."""
-    shown = (show_step(world, step) for step in steps)
-    return [each for call, answer in shown for each in (AIMessage("", tool_calls=[call]), answer)]
+def _as_stored(message: AIMessage | ToolMessage) -> AnyMessage:
+    """Return a message without what no checkpoint can hold. Raises GeckoError where it is too long."""
+    if isinstance(message, ToolMessage):
+        text = text_of(message).encode("utf-8", "replace").decode()
+        named = {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status, "id": message.id}
+        return ToolMessage(text, **named)
+    kept, problem = read_message(message)
+    if kept is None:
+        raise GeckoError(f"agent: {problem}")
+    return kept
+
+
+CALL_ID: ContextVar[str | None] = ContextVar("gecko_call_id", default=None)
+"""The id of the call that a `WorldTool` answers."""
 
 
 class WorldTool(BaseTool):
@@ -113,12 +130,33 @@ class WorldTool(BaseTool):
 
     desk: Any
 
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Answer a call, and remember its id."""
+        CALL_ID.set(input.get("id") if isinstance(input, dict) and input.get("type") == "tool_call" else None)
+        return super().invoke(input, config, **kwargs)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Answer a call, and remember its id."""
+        CALL_ID.set(input.get("id") if isinstance(input, dict) and input.get("type") == "tool_call" else None)
+        return await super().ainvoke(input, config, **kwargs)
+
     def _run(self, /, **args: Any) -> str:
-        call = {"name": self.name, "args": args}
-        return self._read(self.desk.world.call(*self.desk.world.read_calls([call])))
+        future = self._submit(args)
+        try:
+            return self._read(future.result(TOGETHER_S))
+        except TimeoutError:
+            self.desk.answer_waiting()
+            return self._read(future.result())
 
     async def _arun(self, /, **args: Any) -> str:
-        return self._read(await self.desk.answer({"name": self.name, "args": args}))
+        future = asyncio.wrap_future(self._submit(args))
+        if not (await asyncio.wait({future}, timeout=TOGETHER_S))[0]:
+            self.desk.answer_waiting()
+        return self._read(await future)
+
+    def _submit(self, args: JsonObject) -> Future[Step]:
+        desk: Desk = self.desk
+        return desk.submit({"name": self.name, "args": args, "id": CALL_ID.get()})
 
     def _read(self, step: Step) -> str:
         _, message = show_step(self.desk.world, step)
@@ -127,16 +165,39 @@ class WorldTool(BaseTool):
         return text_of(message)
 
 
+class TurnOver(GeckoError):
+    """A call of an agent whose turn is over, or that has made more calls than a conversation has messages."""
+
+
 @dataclass(slots=True)
-class _Desk:
-    """Takes an agent's calls: those of one message are answered together. `expected` is how many it has."""
+class Desk:
+    """Takes an agent's calls for a turn: those of one message are answered together.
+
+    Args:
+        world: What they act on.
+        most: How many the turn may have.
+        races: In how many messages their order mattered.
+        asked: What each reply of the agent's models has cost.
+        own: Names of the agent's own tools, which are none of the world's.
+    """
 
     world: World
+    most: int
     races: int = 0
-    expected: int = 1
-    _waiting: list[tuple[JsonObject, asyncio.Future[Step]]] = field(default_factory=list)
+    asked: list[RoleUsage] = field(default_factory=list)
+    own: set[str] = field(default_factory=set)
+    _first: int = 0
+    _over: bool = False
+    _expected: set[str] = field(default_factory=set)
+    _waiting: list[tuple[JsonObject, Future[Step]]] = field(default_factory=list)
+    _unknown: list[JsonObject] = field(default_factory=list)
+    _lock: Any = field(default_factory=RLock)
+
+    def __post_init__(self) -> None:
+        self._first = len(self.world.log)
 
     def tools(self) -> list[BaseTool]:
+        """Return the world's tools as the agent sees them."""
         return [
             WorldTool(
                 name=each["function"]["name"],
@@ -148,37 +209,90 @@ class _Desk:
             for each in self.world.toolkit.as_openai()
         ]
 
-    async def answer(self, call: JsonObject) -> Step:
-        future: asyncio.Future[Step] = asyncio.get_running_loop().create_future()
-        self._waiting.append((call, future))
-        if len(self._waiting) >= self.expected:
-            self._answer_all()
-        done, _ = await asyncio.wait({future}, timeout=TOGETHER_S)
-        if not done and any(each is future for _, each in self._waiting):
-            self._answer_all()
-        return await future
+    @property
+    def is_full(self) -> bool:
+        """Return whether the turn has all the calls that it may have."""
+        return len(self.steps()) >= self.most
 
-    def _answer_all(self) -> None:
-        waiting, self._waiting, self.expected = self._waiting, [], 1
-        calls = self.world.read_calls([call for call, _ in waiting])
-        answered = answer_batch(self.world, calls)
+    def steps(self) -> list[Step]:
+        """Return the turn's steps so far."""
+        return self.world.log[self._first :]
+
+    def replay(self) -> list[AnyMessage]:
+        """Return the turn's calls and answers as an agent's messages."""
+        shown = (show_step(self.world, step) for step in self.steps())
+        return [each for call, answer in shown for each in (AIMessage("", tool_calls=[call]), answer)]
+
+    def is_answer(self, message: ToolMessage) -> bool:
+        """Return whether a message answers one of the turn's steps, and no call of a tool of the agent's own."""
+        return message.name not in self.own
+
+    def expect(self, calls: Sequence[JsonObject], spent: RoleUsage) -> None:
+        """Note the calls of a message: which are answered together, and which no tool gets."""
+        with self._lock:
+            self._refuse_unknown()
+            known = [self.world.toolkit.resolve(call["name"]) in self.world.toolkit for call in calls]
+            self._unknown = [call for call, is_known in zip(calls, known, strict=True) if not is_known]
+            self._expected = {call["id"] for call, is_known in zip(calls, known, strict=True) if is_known}
+            self.asked.append(spent)
+
+    def started(self, name: str) -> None:
+        """Note that a tool runs; one that is not the world's is the agent's own."""
+        if self.world.toolkit.resolve(name) not in self.world.toolkit:
+            self.own.add(name)
+
+    def submit(self, call: JsonObject) -> Future[Step]:
+        """Take a call; its answer comes with those of the same message. Raises TurnOver."""
+        with self._lock:
+            if self._over or self.is_full:
+                raise TurnOver("agent: its turn is over: it has made as many calls as the conversation has messages")
+            future: Future[Step] = Future()
+            if call["id"] not in self._expected:
+                self._answer([(call, future)])
+                return future
+            self._expected.remove(call["id"])
+            self._waiting.append((call, future))
+            if not self._expected:
+                self.answer_waiting()
+            return future
+
+    def answer_waiting(self) -> None:
+        """Answer the calls that wait for others of their message."""
+        with self._lock:
+            waiting, self._waiting, self._expected = self._waiting, [], set()
+            self._answer(waiting)
+
+    def close(self) -> None:
+        """End the turn: an agent that was left behind changes nothing any more."""
+        with self._lock:
+            self._over = True
+            self._refuse_unknown()
+
+    def _answer(self, waiting: Sequence[tuple[JsonObject, Future[Step]]]) -> None:
+        answered = answer_batch(self.world, self.world.read_calls([call for call, _ in waiting]))
         self.races += answered.race
         for (_, future), step in zip(waiting, answered.steps, strict=True):
             future.set_result(step)
 
+    def _refuse_unknown(self) -> None:
+        """Record calls of tools that are neither the world's nor the agent's own."""
+        unknown, self._unknown = [call for call in self._unknown if call["name"] not in self.own], []
+        for call in self.world.read_calls(unknown):
+            self.world.call(call)
+
 
 class _Listener(AsyncCallbackHandler):
-    """Sees the calls of each message of the agent's model: how many the tools get, and those of unknown tools."""
+    """Sees the calls of each message of the agent's models, what they cost, and which tools run."""
 
-    def __init__(self, desk: _Desk) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
+    async def on_tool_start(self, serialized: dict[str, Any] | None, input_str: str, **kwargs: Any) -> None:
+        """Note that a tool runs."""
+        self._desk.started(str((serialized or {}).get("name", "")))
+
     async def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
-        """Note the number of calls, and answer those that no tool gets: the agent's own graph refuses them."""
+        """Note the calls of a message."""
         messages = [getattr(each, "message", None) for one in response.generations for each in one]
         calls = [call for each in messages for call in getattr(each, "tool_calls", ())]
-        toolkit = self._desk.world.toolkit
-        unknown = [call for call in calls if toolkit.resolve(call["name"]) not in toolkit]
-        for call in self._desk.world.read_calls(unknown):
-            self._desk.world.call(call)
-        self._desk.expected = max(len(calls) - len(unknown), 1)
+        self._desk.expect(calls, add_all(map(count, messages)))

@@ -52,6 +52,8 @@ def show_step(world: World, step: Step) -> tuple[ToolCall, ToolMessage]:
     name = face.name if face else own["name"].removeprefix(HIDDEN)
     call = ToolCall(type="tool_call", id=own["id"], name=name, args=own["args"])
     message = build_message(call, step)
+    if message.status != "error":  # what a tool returned is data
+        return call, message
     text = show_text(world.toolkit, text_of(message)) if face else text_of(message).replace(HIDDEN, "")
     return call, message.model_copy(update={"content": text})
 

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from typing_extensions import TypedDict
 
 from ..models.formatting import text_of
+from ..state import JsonObject
 
 Party: TypeAlias = Literal["system", "user", "agent", "tools"]
 
@@ -43,9 +44,28 @@ def read_envelope(message: AnyMessage) -> Envelope:
     return {"sender": sender, "recipient": recipient, "visible_to": [sender, recipient], "steps": None}
 
 
+def read_calls(message: AnyMessage) -> list[JsonObject]:
+    """Return a message's calls; one whose arguments are no JSON object has them as text, to be refused."""
+    if not isinstance(message, AIMessage):
+        return []
+    broken = [
+        {"name": each["name"] or "", "args": each["args"], "id": each["id"]} for each in message.invalid_tool_calls
+    ]
+    return [*map(dict, message.tool_calls), *broken]
+
+
+def name_calls(message: AIMessage, number: int) -> AIMessage:
+    """Return a message whose calls all have an id."""
+    update = {
+        key: [{**each, "id": each["id"] or f"{key}_{number}_{at}"} for at, each in enumerate(getattr(message, key))]
+        for key in ("tool_calls", "invalid_tool_calls")
+    }
+    return message.model_copy(update=update)
+
+
 def _guess(message: AnyMessage) -> tuple[Party, Party]:
     if isinstance(message, AIMessage):
-        return "agent", "tools" if message.tool_calls else "user"
+        return "agent", "tools" if read_calls(message) else "user"
     if isinstance(message, ToolMessage):
         return "tools", "agent"
     return ("system" if isinstance(message, SystemMessage) else "user"), "agent"

@@ -10,6 +10,7 @@ from ..models.ask import AnyAsk, Ask, Reply, Where
 from ..models.formatting import format_conversation
 from ..models.node import NodeScope
 from ..models.roles import AuditReply
+from ..models.usage import add_usage
 from .channels import ConversationState
 from .messages import read_envelope, select_view
 from .trajectory import build_trajectory
@@ -36,10 +37,11 @@ def score(
         "failed_calls": failed,
         "races": state.get("races", 0),
         "leaks": find_leaks(state, spec.must_not_say),
-        "usage": state.get("usage", {}),
+        "usage": add_usage(state.get("usage", {}), world["usage"]),
     }
     if scope.has_model("auditor"):
         (reply,) = yield [ask_audit(state, spec)]
+        result["usage"] = add_usage(result["usage"], {"auditor": reply.usage})
         if isinstance(reply.value, AuditReply):
             result["audit"] = reply.value.model_dump()
     return {"score": result}

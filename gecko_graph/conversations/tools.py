@@ -6,14 +6,14 @@ from collections.abc import Generator
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AnyMessage
 
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.node import NodeScope
 from ..world import World
 from .batch import answer_batch, show_step
 from .channels import ConversationState, record_calls
-from .messages import address
+from .messages import address, read_calls
 
 
 def tools(
@@ -22,15 +22,14 @@ def tools(
     """Answer the calls: a bad one by what is wrong with it, several at once in the order that shows a race."""
     here = world.resume(state["world"])
     first = len(here.log)
-    last = state["messages"][-1]
-    wanted = last.tool_calls if isinstance(last, AIMessage) else []
+    wanted = read_calls(state["messages"][-1])
     calls = here.read_calls(wanted)
     (reply,) = yield [Work(function=partial(answer_batch, here, calls), timeout_s=timeout_s)]
     if reply.failure is not None:
         return {"end": "tools_failed", "reason": f"the tools failed: {reply.failure}"}
-    answered = reply.value
+    ids = {step["call"]["id"]: call["id"] for call, step in zip(wanted, reply.value.steps, strict=True)}
     messages: list[AnyMessage] = []
-    for number, (call, step) in enumerate(zip(wanted, answered.steps, strict=True), first + 1):
-        answer = show_step(here, step)[1].model_copy(update={"tool_call_id": call["id"]})
+    for number, step in enumerate(here.log[first:], first + 1):
+        answer = show_step(here, step)[1].model_copy(update={"tool_call_id": ids[step["call"]["id"]]})
         messages.append(address(answer, "tools", "agent", steps=number))
-    return {"messages": messages, "world": record_calls(here, first), "races": int(answered.race)}
+    return {"messages": messages, "world": record_calls(here, first), "races": int(reply.value.race)}

@@ -11,7 +11,7 @@ from ..milestones.tables import MESSAGE, Snapshot, Table, find_table
 from ..models.formatting import text_of
 from ..state import JsonObject, Step
 from ..task_state.patch import booked_patch, fold_patches
-from .messages import read_envelope
+from .messages import read_calls, read_envelope
 
 
 def build_trajectory(messages: Sequence[AnyMessage], world: JsonObject, tables: Sequence[str]) -> list[Snapshot]:
@@ -33,7 +33,7 @@ class _Fold:
         self._tables = {name: find_table(self._state, name) for name in tables}
 
     def snapshots(self, messages: Sequence[AnyMessage]) -> Iterator[Snapshot]:
-        for message in messages:
+        for number, message in enumerate(messages):
             envelope = read_envelope(message)
             if envelope["sender"] == "system":
                 continue
@@ -45,15 +45,20 @@ class _Fold:
                 "calls": [_read_step(step) for step in steps if _is_done(step)]
                 if isinstance(message, ToolMessage)
                 else [],
-                "attempts": self._find_attempts(message) if isinstance(message, AIMessage) else [],
+                "attempts": self._find_attempts(message, messages[number + 1 :])
+                if isinstance(message, AIMessage)
+                else [],
             }
             yield {**self._tables, MESSAGE: [row]}
 
-    def _find_attempts(self, message: AIMessage) -> list[JsonObject]:
+    def _find_attempts(self, message: AIMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
         """Return the calls that a message makes, under the tools' own names where they were answered."""
-        made = message.tool_calls
-        answered = self._log[self._done : self._done + len(made)]
-        return [_read_call(step["call"]) for step in answered] + [_read_call(call) for call in made[len(answered) :]]
+        made = read_calls(message)
+        if not made:
+            return []
+        over = next((read_envelope(each)["steps"] for each in later if not isinstance(each, ToolMessage)), None)
+        answered = self._log[self._done : over]
+        return list(map(_read_call, [step["call"] for step in answered] or made))
 
     def _go_to(self, steps: int | None) -> list[Step]:
         """Go on to the state after so many calls; returns the calls."""

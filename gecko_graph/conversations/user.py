@@ -15,7 +15,7 @@ from ..models.node import NodeScope
 from ..models.prompts import Prompts
 from ..state import VERSION, JsonObject, Step
 from .channels import ConversationState
-from .messages import address, swap_sides
+from .messages import address, read_envelope, swap_sides
 from .users import LONGEST_LINE, UserEntry, find_line
 
 END_TOOL: JsonObject = {
@@ -40,7 +40,7 @@ def user(
     Raises:
         ModelError: There is no script, and the role has no model.
     """
-    if not state.get("messages") and spec.opening:
+    if spec.opening and not has_begun(state):
         return _say(state, spec, spec.opening)
     if spec.script:
         return _follow(state, spec)
@@ -83,11 +83,16 @@ def _follow(state: ConversationState, spec: UserEntry) -> dict[str, Any]:
 
 def _say(state: ConversationState, spec: UserEntry, text: str) -> dict[str, Any]:
     """Return the message; the state's clock has moved on before it, but for the first."""
-    ticks = move_clock(state["world"], spec.minutes_a_turn) if state.get("messages") else []
+    ticks = move_clock(state["world"], spec.minutes_a_turn) if has_begun(state) else []
     steps = len(state["world"]["log"]) + len(ticks)
     message = address(HumanMessage(text), "user", "agent", steps=steps)
     moved = {"world": {"records": ticks, "usage": state["world"]["usage"]}} if ticks else {}
     return {"messages": [message], **moved}
+
+
+def has_begun(state: ConversationState) -> bool:
+    """Return whether anyone has said something; a system prompt does not count."""
+    return any(read_envelope(each)["sender"] != "system" for each in state.get("messages", ()))
 
 
 def move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:

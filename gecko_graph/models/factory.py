@@ -33,6 +33,8 @@ _PROVIDERS = "anthropic cohere deepseek fireworks google_genai google_vertexai g
 _PACKAGES = {name: f"langchain-{name.replace('_', '-')}" for name in _PROVIDERS.split()}
 _PACKAGES |= {"azure_openai": "langchain-openai", "bedrock_converse": "langchain-aws", "together": "langchain-together"}
 
+PROVIDERS = ("openai", *_PACKAGES)
+
 ModelLike = str | BaseChatModel
 
 Listener: TypeAlias = Callable[[ModelAsk, Dialogue], Dialogue]
@@ -175,13 +177,12 @@ def _openai(name: str, base_url: str | None, timeout_s: float, temperature: floa
 
 
 def _other(provider: str, name: str, given: Mapping[str, Any]) -> BaseChatModel:
-    known = ("openai", *_PACKAGES)
     unknown = (
-        f"unknown provider {provider!r}{did_you_mean(provider, known)}; known: {', '.join(known)}; a model of another "
-        "one is given as a chat model, in Python"
+        f"unknown provider {provider!r}{did_you_mean(provider, PROVIDERS)}; known: {', '.join(PROVIDERS)}; a model of "
+        "another one is given as a chat model, in Python"
     )
     if find_spec("langchain") is None:
-        if provider not in known:
+        if provider not in PROVIDERS:
             raise ModelError(unknown)
         raise ModelError(f"provider {provider!r} needs two more packages: pip install langchain {_PACKAGES[provider]}")
     init_chat_model = import_module("langchain.chat_models").init_chat_model

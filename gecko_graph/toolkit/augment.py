@@ -44,7 +44,10 @@ class DisguisedToolkit(Toolkit):
     def as_openai(self) -> list[JsonObject]:
         """Return OpenAI function dicts of the faces."""
         faces = (self.faces[name] for name in self.names)
-        shown = ({"name": each.name, "description": each.description, "parameters": each.parameters} for each in faces)
+        shown = (
+            {"name": each.name, "description": self.show(each.description), "parameters": each.parameters}
+            for each in faces
+        )
         return [{"type": "function", "function": each} for each in shown]
 
     def resolve(self, provider_name: str) -> str:

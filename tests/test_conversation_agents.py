@@ -1,0 +1,192 @@
+"""Agents of a conversation that do what they should not: fail, loop, interrupt, mutate, keep tools of their own."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.language_models import FakeMessagesListChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+from gecko_graph import create_conversation
+from gecko_graph.conversations.messages import read_envelope
+from gecko_graph.testing import recorded, scripted
+from gecko_graph.toolkit.augment import augment
+from tests.test_conversation import ANSWER, GOOD, SCENARIO, WEATHER, WIFI, converse, factory, scenario, senders
+
+pytest.importorskip("scipy")
+__all__ = ["scenario"]
+
+NOTE = {"call": "note", "args": {"text": "x"}}
+
+
+def with_script(*lines, **more):
+    return {**SCENARIO["user"], "script": list(lines), **more}
+
+
+class Repeating(FakeMessagesListChatModel):
+    """Returns the same message objects again and again."""
+
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+
+def test_messages_with_the_same_id_stay_apart(scenario):
+    agent = Repeating(responses=[AIMessage("Hm?"), AIMessage("What?")])
+    output = converse(agent, scenario(user=with_script("a", "b", "c")))
+    assert [each.text for each in output["messages"][1::2]] == ["Hm?", "What?", "Hm?", "What?"]
+
+
+@pytest.mark.parametrize("made", [scripted, lambda *replies: factory(scripted(*replies))])
+def test_the_same_words_after_calls_that_worked_are_no_failure(scenario, made):
+    output = converse(made(*[NOTE, {"say": "Done."}] * 5), scenario(user=with_script("a", "b", "c", "d")))
+    assert (output["score"]["end"], output["score"]["calls"]) == ("ended", 5)
+
+
+def test_what_an_agent_did_before_it_failed_is_scored(scenario):
+    def agent(tools):
+        async def fail(values):
+            await next(each for each in tools if each.name == "note").ainvoke({"text": "x"})
+            raise RuntimeError("out of order")
+
+        return RunnableLambda(fail)
+
+    output = converse(agent, scenario())
+    assert senders(output) == ["user", "agent", "tools"]
+    assert output["score"]["minefields"][0]["similarity"] == 1.0
+
+
+def test_a_system_prompt_does_not_open_the_conversation(scenario):
+    output = converse(scripted(*GOOD), scenario(), values={"messages": [SystemMessage("Be brief.")]})
+    assert senders(output)[:3] == ["system", "user", "agent"]
+    assert output["score"]["similarity"] == 1.0
+    assert output["world"]["state"]["now"] == "2026-11-22T10:01"
+
+
+def test_an_agent_that_loops_in_itself_ends_at_the_limit(scenario):
+    output = converse(factory(scripted(*[WEATHER] * 500)), scenario())
+    assert (output["score"]["end"], output["score"]["calls"]) == ("max_messages", 29)
+
+
+def test_an_interrupt_of_the_agent_is_its_failure_and_loses_nothing(scenario):
+    def agent(tools):
+        async def act(state):
+            await next(each for each in tools if each.name == "set_wifi").ainvoke({"on": True})
+
+        graph = StateGraph(MessagesState)
+        graph.add_node("act", act)
+        graph.add_node("ask", lambda state: {"messages": [AIMessage(interrupt("May I?"))]})
+        graph.add_edge(START, "act")
+        graph.add_edge("act", "ask")
+        graph.add_edge("ask", END)
+        return graph.compile()
+
+    output = converse(agent, scenario(), checkpointer=InMemorySaver())
+    assert "leave out its interrupts" in output["score"]["reason"]
+    assert output["score"]["milestones"][0]["similarity"] == 1.0
+
+
+def test_an_agent_cannot_change_the_conversation_by_its_input(scenario):
+    def spoil(values):
+        for each in values["messages"]:
+            each.content = "spoiled"
+            each.additional_kwargs.clear()
+        return AIMessage("It is sunny in Rome.")
+
+    output = converse(lambda tools: RunnableLambda(spoil), scenario())
+    assert output["messages"][0].text == "How is the weather in Rome?"
+
+
+@pytest.mark.parametrize(
+    ("made", "end", "text"),
+    [
+        (AIMessage("half \ud800"), "ended", "half ?"),
+        (AIMessage("x" * 3_000_000), "agent_failed", "How is the weather in Rome?"),
+        ({"messages": []}, "ended", ""),
+        ("words", "agent_failed", "How is the weather in Rome?"),
+    ],
+)
+def test_what_an_agent_returns_is_data(scenario, made, end, text):
+    output = converse(lambda tools: RunnableLambda(lambda values: made), scenario())
+    assert (output["score"]["end"], output["messages"][-1].text) == (end, text)
+
+
+def test_a_tool_of_the_agents_own_is_no_call_of_an_unknown_tool(scenario):
+    @tool
+    def think(text: str) -> str:
+        """Think."""
+        return "thought"
+
+    def agent(tools):
+        from langchain.agents import create_agent
+
+        return create_agent(scripted({"call": "think", "args": {"text": "a"}}, *GOOD), [*tools, think])
+
+    output = converse(agent, scenario())
+    assert (output["score"]["similarity"], output["score"]["calls"], output["score"]["failed_calls"]) == (1.0, 3, 1)
+    assert [each["snapshot"] for each in output["score"]["milestones"]] == [8, 10, 11]
+
+
+def test_an_agent_may_leave_its_calls_to_the_conversation(scenario):
+    def call(values):
+        number = sum(isinstance(each, AIMessage) for each in values["messages"])
+        calls = [{"name": one["call"], "args": one["args"], "id": str(number)} for one in (WIFI, WEATHER)]
+        return AIMessage("", tool_calls=calls[number : number + 1]) if number < 2 else AIMessage(ANSWER["say"])
+
+    output = converse(lambda tools: RunnableLambda(call), scenario())
+    assert (output["score"]["similarity"], output["score"]["calls"]) == (1.0, 2)
+
+
+def test_calls_in_a_blocking_agent_race_too(scenario):
+    def agent(tools):
+        inner = factory(scripted({"calls": [WIFI, WEATHER]}, ANSWER))(tools)
+        return RunnableLambda(lambda values: inner.invoke(values))
+
+    assert converse(agent, scenario())["score"]["races"] == 1
+
+
+def test_arguments_that_cannot_be_read_are_refused_by_the_tools(scenario):
+    broken = {"name": "weather", "args": "{", "id": None, "error": "no JSON", "type": "invalid_tool_call"}
+    agent = Repeating(responses=[AIMessage("", invalid_tool_calls=[broken]), AIMessage("Sorry.")])
+    output = converse(agent, scenario(user=with_script({"end": True})))
+    (answer,) = [each for each in output["messages"] if isinstance(each, ToolMessage)]
+    assert "arguments" in answer.text
+    assert answer.tool_call_id == output["messages"][1].invalid_tool_calls[0]["id"]
+    assert (output["score"]["calls"], output["score"]["failed_calls"]) == (1, 1)
+
+
+def test_what_the_agent_and_the_tools_cost_is_counted(scenario):
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    agent = factory(Repeating(responses=[AIMessage("Hm.", usage_metadata=usage)]))
+    judge = recorded(auditor=[{"reason": "", "invented": False, "broke_instructions": False}])
+    spent = converse(agent, scenario(user=with_script({"end": True})), models={"auditor": judge})["score"]["usage"]
+    assert (spent["planner"]["calls"], spent["planner"]["input_tokens"], spent["auditor"]["calls"]) == (1, 5, 1)
+
+
+def test_models_by_name_are_asked_at_the_given_address(scenario, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    graph = create_conversation(scripted(), scenario=scenario(), model="openai:x", base_url="http://localhost:1/v1")
+    assert graph is not None
+
+
+def test_disguised_names_change_errors_and_descriptions_but_no_data(scenario):
+    one = scenario()
+    tools = augment(one.tools, ["set_wifi", "weather"], "tool_names_scrambled")
+    shown = {each["function"]["name"]: each["function"]["description"] for each in tools.as_openai()}
+    assert list(shown) == list(shown.values())
+    weather = tools.faces["weather"].name
+    agent = scripted({"call": tools.faces["note"].name, "args": {"text": "the weather"}}, {"say": "So."})
+    output = converse(agent, one, toolkit=tools)
+    assert output["world"]["state"]["notes"] == [{"text": "the weather"}]
+    assert weather not in "".join(each.text for each in output["messages"])
+
+
+def test_parallel_calls_are_answered_in_the_order_of_the_log(scenario):
+    output = converse(scripted({"calls": [WIFI, WEATHER]}, ANSWER), scenario(user=with_script({"end": True})))
+    answers = [each for each in output["messages"] if isinstance(each, ToolMessage)]
+    assert [each.name for each in answers] == [step["call"]["name"] for step in output["world"]["log"]]
+    assert [read_envelope(each)["steps"] for each in answers] == [1, 2]
+    assert isinstance(output["messages"][0], HumanMessage)
