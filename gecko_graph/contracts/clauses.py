@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from ..errors import EvaluationFailed, PatchConflict
@@ -58,7 +59,7 @@ class Path:
             _check_tokens(data, place)
             self.root = data[0] if data and isinstance(data[0], str) and "{{" not in data[0] else None
             if place.report is not None:
-                _check_place(data, place, place.report, is_new=is_new)
+                _check_place(data, place, is_new=is_new)
         else:
             raise place.error(f"expected a list of tokens or one expression, got {type(data).__name__}")
         self._tokens = Template.load(data, place)
@@ -80,12 +81,12 @@ def _check_tokens(tokens: list[Any] | tuple[Any, ...], place: Location) -> None:
             raise place.at(number).error(f"expected a token as a text or a whole number, got {type(token).__name__}")
 
 
-def _check_place(tokens: Sequence[Any], place: Location, report: Any, *, is_new: bool) -> None:
+def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> None:
     """Report a path that leads to no place of the state; the last key of a new value may be new to an example."""
-    shape = place.names["state"]
+    shape, silent = place.names["state"], replace(place, report=lambda _: None)
     for number, token in enumerate(tokens):
         is_literal = type(token) is int or (isinstance(token, str) and not is_template(token))
-        kinds = None if is_literal or isinstance(token, list | tuple) else place.infer_data(token).kinds
+        kinds = None if is_literal else Template.load(token, silent).shape.kinds
         if not is_literal and (kinds is None or "a list" in kinds):
             return  # perhaps several tokens
         is_index = not is_literal or str(token) == "-" or str(token).isdecimal()
@@ -93,7 +94,7 @@ def _check_place(tokens: Sequence[Any], place: Location, report: Any, *, is_new:
         if found is None:
             hint = did_you_mean(str(token), shape.keys)
             if hint or not (is_new and shape.is_example and number == len(tokens) - 1):
-                report(place.at(number).error(f"the path leads nowhere: unknown key {token!r}{hint}"))
+                place.at(number).tell(f"the path leads nowhere: unknown key {token!r}{hint}")
             return
         shape = found
 

@@ -100,7 +100,7 @@ def load_lets(own: Any, shared: Mapping[str, Any], whole: Location) -> tuple[dic
 
 
 def _infer_let(value: Any, place: Location, names: Mapping[str, Any], parameters: tuple[str, ...]) -> Shape:
-    return replace(place, names={**names, **dict.fromkeys(parameters, ANY)}).infer_data(value)
+    return Template.load(value, replace(place, names={**names, **dict.fromkeys(parameters, ANY)})).shape
 
 
 def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: Mapping[str, Any]) -> Template:

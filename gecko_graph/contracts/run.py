@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import EvaluationFailed, NotKnown
@@ -75,9 +74,7 @@ class Parts:
         self.effects = load_effects(data.get("effects", []), whole.part("effects"))
         self.returns = Template.load(data.get("returns"), whole.part("returns"))
         self.answers = "effects" in data or "returns" in data
-        is_known = self.answers and whole.report is not None
-        result = replace(whole, report=None).infer_data(data.get("returns")) if is_known else ANY
-        after = whole.with_names(result=result)
+        after = whole.with_names(result=self.returns.shape if self.answers else ANY)
         self.ensures = [
             Clause(item, place, part="ensures")
             for item, place in load_list(data.get("ensures", []), after.part("ensures"))

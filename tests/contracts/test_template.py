@@ -92,7 +92,7 @@ def test_values_that_are_refused_at_load(data, why):
         ({"a": {"b": "{{ state.no }}"}}, "here.a.b: state.no is undefined"),
         (["{{ state.no }}"], "here[0]: state.no is undefined"),
         ({"cases": [{"when": "false", "value": 1}]}, "when none is true"),
-        ({"{{ state.names }}": 1}, "a key must be a text"),
+        ({"{{ state.names }}": 1}, "a key needs a text, not a list"),
         ({"for_each": "state.text", "value": 1}, "for_each needs a list, not a text"),
         ({"for_each": "state", "value": 1}, "use `| keys`, `| values` or `| items`"),
         ({"for_each": "state.no", "value": 1}, "state.no is undefined"),

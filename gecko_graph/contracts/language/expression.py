@@ -18,6 +18,7 @@ from .compiler import compile_parts, compile_tree
 from .functions import FUNCTIONS
 from .quantifiers import QUANTIFIERS
 from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
+from .shapes import ANY
 from .syntax import Code, SyntaxFault, did_you_mean, parse_expression, parse_text
 
 __all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "shorten"]
@@ -47,7 +48,7 @@ def _compile_text(source: str) -> Code:
 class Expression:
     """One checked expression, or one text with `{{ }}` filled in. Made by `compile` and `compile_text`."""
 
-    __slots__ = ("_run", "names", "source", "state_keys", "where", "whole")
+    __slots__ = ("_run", "names", "shape", "source", "state_keys", "where", "whole")
 
     def __init__(self, source: str, code: Code, where: str) -> None:
         self.source = source
@@ -56,6 +57,8 @@ class Expression:
         self.state_keys = code.state_keys
         self.whole = code.whole
         self._run = code.run
+        self.shape = ANY
+        """What is known of its value, where it is examined."""
 
     @classmethod
     def compile(cls, source: str, *, names: Collection[str], where: str) -> Expression:

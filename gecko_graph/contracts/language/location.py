@@ -8,12 +8,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from ...documents import find_line
 from ...errors import ContractError
-from ...state import Json
 from .expression import Expression, shorten
-from .inference import LIST, TEXT, Inference, Names
-from .sandbox import kind
-from .shapes import ANY, Plain, Shape, either
-from .syntax import did_you_mean, is_template, parse_expression, parse_text
+from .inference import TEXT, Inference, Names
+from .shapes import Shape
+from .syntax import did_you_mean, parse_expression, parse_text
 
 Step = str | int
 
@@ -111,41 +109,17 @@ class Location:
             raise self.error(str(error).removeprefix(": ")) from None
         expression.where = self.where
         if self.report is not None:
-            self.infer(source, is_text=is_text)
+            expression.shape = self._infer(source, is_text)
         return expression
 
-    def infer(self, source: str, *, is_text: bool = False) -> Shape:
-        """Return what is known of an expression's value, or of a text's; reports what can never be evaluated."""
-        reader = Inference(self.names, lambda why: self._tell(f"{why}, in `{shorten(source)}`"))
-        parts = parse_text(source) if is_text else [parse_expression(source)]
-        shapes = [reader.shape(part) for part in parts if not isinstance(part, str)]
-        return shapes[0] if len(parts) == 1 and shapes else TEXT
-
-    def _tell(self, why: str) -> None:
+    def tell(self, why: str) -> None:
+        """Report what can never be evaluated here."""
         if self.report is not None:
             self.report(self.error(why))
 
-    def infer_data(self, data: Json) -> Shape:
-        """Return what is known of a value with `{{ }}`, `for_each` or `cases`; reports as `infer`."""
-        if isinstance(data, str):
-            return self.infer(data, is_text=True) if is_template(data) else TEXT
-        if isinstance(data, list | tuple):
-            for item in data:
-                self.infer_data(item)
-            return LIST
-        if not isinstance(data, Mapping):
-            return Plain(kind(data))
-        if "for_each" in data:
-            return self._infer_loop(data)
-        if "cases" in data:
-            for case in data["cases"]:
-                self.infer(str(case.get("when", "true")))
-            return either([self.infer_data(case["value"]) for case in data["cases"] if "value" in case])
-        return Plain("an object", members=None if any(map(is_template, data)) else {
-            key: self.infer_data(member) for key, member in data.items()
-        })  # fmt: skip
-
-    def _infer_loop(self, data: Mapping[str, Any]) -> Shape:
-        inner = self.with_names(**{data.get("as", "item"): self.infer(data["for_each"]).member(None) or ANY})
-        inner.infer(str(data.get("when", "true")))
-        return Plain("a list", inner=inner.infer_data(data["value"]))
+    def _infer(self, source: str, is_text: bool) -> Shape:
+        """Return what is known of an expression's value, or of a text's; reports what can never be evaluated."""
+        reader = Inference(self.names, lambda why: self.tell(f"{why}, in `{shorten(source)}`"))
+        parts = parse_text(source) if is_text else [parse_expression(source)]
+        shapes = [reader.shape(part) for part in parts if not isinstance(part, str)]
+        return shapes[0] if len(parts) == 1 and shapes else TEXT

@@ -14,18 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Self
 
 from ...errors import EvaluationFailed, NotKnown
 from ...state import Json
+from .closures import constant
 from .expression import Expression, shorten
+from .inference import LIST, TEXT
 from .location import Location
-from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, copy_json, given, text
-from .shapes import ANY
+from .operators import key_of
+from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_text, copy_json, given, kind, text
+from .shapes import ANY, Plain, Shape, either
 from .syntax import is_template
 
 Raw = Callable[[Scope], Any]
+Loaded = tuple[Raw, Shape]
 
 ITEM = "item"
 
@@ -33,18 +36,20 @@ ITEM = "item"
 class Template:
     """A JSON value with expressions to fill in; made by `load`."""
 
-    __slots__ = ("_raw", "expressions", "where")
+    __slots__ = ("_raw", "expressions", "shape", "where")
 
-    def __init__(self, raw: Raw, expressions: tuple[Expression, ...], where: str) -> None:
+    def __init__(self, raw: Raw, expressions: tuple[Expression, ...], where: str, shape: Shape = ANY) -> None:
         self._raw = raw
         self.expressions = expressions
         self.where = where
+        self.shape = shape
 
     @classmethod
     def load(cls, data: Json, place: Location) -> Self:
         """Check a value and everything in it. Raises ContractError."""
         loader = _Loader()
-        return cls(loader.value(data, place, 0), tuple(loader.expressions), place.where)
+        raw, shape = loader.value(data, place, 0)
+        return cls(raw, tuple(loader.expressions), place.where, shape)
 
     def raw(self, scope: Scope) -> Any:
         """Return the value inside the sandbox; it may be `Missing` as a whole. Raises EvaluationFailed."""
@@ -69,8 +74,7 @@ class Loop:
     def __init__(self, data: Mapping[str, Any], place: Location) -> None:
         self.name = _loop_name(data.get("as", ITEM), place)
         self._source = place.at("for_each").compile(data["for_each"])
-        items = replace(place, report=None).infer(data["for_each"]) if place.report else ANY
-        self.inner = place.with_names(**{self.name: items.member(None) or ANY})
+        self.inner = place.with_names(**{self.name: self._source.shape.member(None) or ANY})
         self._when = self.inner.at("when").compile(data["when"]) if "when" in data else None
         self.expressions = [self._source, *([self._when] if self._when else [])]
 
@@ -113,7 +117,8 @@ class _Loader:
     def __init__(self) -> None:
         self.expressions: list[Expression] = []
 
-    def value(self, data: Any, place: Location, depth: int) -> Raw:
+    def value(self, data: Any, place: Location, depth: int) -> Loaded:
+        """Return the closure of a value, and what is known of it."""
         if depth > MAX_DEPTH:
             raise place.error(f"nested more than {MAX_DEPTH} levels deep")
         if isinstance(data, str):
@@ -123,55 +128,57 @@ class _Loader:
         if isinstance(data, list | tuple):
             return self._list(data, place, depth)
         if data is None or isinstance(data, bool | int | float):
-            return lambda _: data
+            return constant(data), Plain(kind(data))
         raise place.error(f"{type(data).__name__} is not a JSON value")
 
-    def _text(self, data: str, place: Location) -> Raw:
+    def _text(self, data: str, place: Location) -> Loaded:
         if not is_template(data):
-            return lambda _: data
-        return self._keep(place.compile_text(data)).raw
+            return constant(data), TEXT
+        expression = self._keep(place.compile_text(data))
+        return expression.raw, expression.shape
 
     def _keep(self, expression: Expression) -> Expression:
         self.expressions.append(expression)
         return expression
 
-    def _mapping(self, data: Mapping[str, Any], place: Location, depth: int) -> Raw:
+    def _mapping(self, data: Mapping[str, Any], place: Location, depth: int) -> Loaded:
         if "for_each" in data:
             return self._for_each(data, place, depth)
         if "cases" in data:
             return self._cases(data, place, depth)
-        members = [
-            (self._key(key, place), self.value(member, place.at(str(key)), depth + 1), place.at(str(key)))
-            for key, member in data.items()
-        ]
+        members, shapes = [], {}
+        for key, member in data.items():
+            there = place.at(str(key))
+            if not isinstance(key, str):
+                raise place.error(f"the key {key!r} is not a text")
+            raw_key, _ = self._text(key, there)
+            value, shapes[key] = self.value(member, there, depth + 1)
+            members.append((raw_key, value, there))
 
         def raw(scope: Scope) -> Any:
             scope.take_items(2 * len(members) + 1)
-            return {_text_key(key(scope)): _member(member(scope), there) for key, member, there in members}
+            return {
+                a_text(key_of(key(scope)), "a key"): _member(member(scope), there) for key, member, there in members
+            }
 
-        return raw
+        return raw, Plain("an object", members=None if any(map(is_template, data)) else shapes)
 
-    def _key(self, key: Any, place: Location) -> Raw:
-        if not isinstance(key, str):
-            raise place.error(f"the key {key!r} is not a text")
-        return self._text(key, place.at(key))
-
-    def _list(self, data: list[Any] | tuple[Any, ...], place: Location, depth: int) -> Raw:
+    def _list(self, data: list[Any] | tuple[Any, ...], place: Location, depth: int) -> Loaded:
         places = [place.at(number) for number in range(len(data))]
-        members = [(self.value(member, there, depth + 1), there) for member, there in zip(data, places, strict=True)]
+        members = [(self.value(member, there, depth + 1)[0], there) for member, there in zip(data, places, strict=True)]
 
         def raw(scope: Scope) -> Any:
             scope.take_items(len(members) + 1)
             return [_member(member(scope), there) for member, there in members]
 
-        return raw
+        return raw, LIST
 
-    def _for_each(self, data: Mapping[str, Any], place: Location, depth: int) -> Raw:
+    def _for_each(self, data: Mapping[str, Any], place: Location, depth: int) -> Loaded:
         place.check_fields(data, ("for_each", "value"), ("as", "when"))
         loop = Loop(data, place)
         self.expressions.extend(loop.expressions)
         at_value = loop.inner.at("value")
-        value = self.value(data["value"], at_value, depth + 1)
+        value, shape = self.value(data["value"], at_value, depth + 1)
 
         def raw(scope: Scope) -> Any:
             found = []
@@ -181,9 +188,9 @@ class _Loader:
             scope.take_items(len(found))
             return found
 
-        return raw
+        return raw, Plain("a list", inner=shape)
 
-    def _cases(self, data: Mapping[str, Any], place: Location, depth: int) -> Raw:
+    def _cases(self, data: Mapping[str, Any], place: Location, depth: int) -> Loaded:
         cases = place.check_fields(data, ("cases",))["cases"]
         at_cases = place.at("cases")
         if not isinstance(cases, list | tuple) or not cases:
@@ -194,21 +201,21 @@ class _Loader:
         missing = Missing("the value of `cases` when none is true")
 
         def raw(scope: Scope) -> Any:
-            for when, value in loaded:
+            for when, value, _ in loaded:
                 if when is None or when.test(scope):
                     return value(scope)
             return missing
 
-        return raw
+        return raw, either([shape for _, _, shape in loaded if shape is not None])
 
-    def _case(self, case: Any, place: Location, last: bool, depth: int) -> tuple[Expression | None, Raw]:
+    def _case(self, case: Any, place: Location, last: bool, depth: int) -> tuple[Expression | None, Raw, Shape | None]:
         gives = "pass" if isinstance(case, Mapping) and "pass" in case else "value"
         place.check_fields(case, (gives,), ("when",))
         if "when" not in case and not last:
             raise place.error("`when` is missing: only the last case may leave it out")
         when = self._keep(place.at("when").compile(case["when"])) if "when" in case else None
-        inner = self.value(case[gives], place.at(gives), depth + 1)
-        return when, inner if gives == "value" else _raise_not_known(inner)
+        inner, shape = self.value(case[gives], place.at(gives), depth + 1)
+        return (when, inner, shape) if gives == "value" else (when, _raise_not_known(inner), None)
 
 
 def _raise_not_known(reason: Raw) -> Raw:
@@ -216,14 +223,6 @@ def _raise_not_known(reason: Raw) -> Raw:
         raise NotKnown(text(scope, given(reason(scope))))
 
     return raw
-
-
-def _text_key(key: Any) -> str:
-    if isinstance(key, str):
-        return key
-    if type(key) is int:
-        return str(key)
-    raise Fault("a key must be a text")
 
 
 def _member(value: Any, place: Location) -> Any:
