@@ -1,12 +1,19 @@
-"""The phone's cases with their agents, for tests."""
+"""The phone's cases with their agents, for tests; `gecko-graph test ... --agent tests.phone:good` takes its agents."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from gecko_graph import Scenario, create_conversation
+from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+
+from gecko_graph import Scenario, Toolkit, create_conversation, create_gecko_agent
 from gecko_graph.documents import read_document
+from gecko_graph.testing import recorded, scripted
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "phone"
 CASES = sorted(file.name.removesuffix(".gecko.yaml") for file in (FOLDER / "cases").glob("*.gecko.yaml"))
@@ -33,3 +40,113 @@ def lost(found):
 
 def stepped_on(found):
     return [each["id"] for each in found["minefields"] if each["similarity"]]
+
+
+def rename(replies, names):
+    """The replies with the names that the agent sees."""
+    calls = [{**each, "calls": rename(each["calls"], names)} if "calls" in each else each for each in replies]
+    return [{**each, "call": names[each["call"]]} if "call" in each else each for each in calls]
+
+
+# agents that know a case by its opening ----------------------------------------------------------------
+
+
+@cache
+def openings():
+    files = {name: FOLDER / "cases" / f"{name}.gecko.yaml" for name in CASES}
+    return {read_document(file)["user"]["opening"]: name for name, file in files.items()}
+
+
+def case_of(opening):
+    return openings()[opening]
+
+
+def good(tools):
+    """A `create_agent` that does well in every case."""
+    return _agent(tools, lambda name: agents(name)["good"])
+
+
+def hasty(tools):
+    """A `create_agent` whose planner does its second bad try, and leaves it at that."""
+    return _agent(tools, lambda name: agents(name)["bad"][1]["does"])
+
+
+def _agent(tools, choose):
+    from langchain.agents import create_agent
+
+    def run(values):
+        return create_agent(scripted(*choose(case_of(values["messages"][0].text))), tools)
+
+    return RunnableLambda(run)
+
+
+def rehearsing(tools):
+    """The same planner in an agent that rehearses: a judge sees that the first try is not enough, and it tries again.
+
+    It is given the state that the phone is in, and how its tools answer: contracts, examples, schemas.
+    """
+
+    def run(values):
+        name = case_of(values["messages"][0].text)
+        case, own = load(name), Toolkit.from_tools(tools)
+        known = [replace(each, real=own[each.name].real) for each in case.tools if each.name in own]
+        verdicts = [{"items": [{"id": "item-1", "status": word}]} for word in ("failed", "success")]
+        models = {
+            "planner": recorded(planner=[agents(name)["bad"][1]["does"], agents(name)["good"]]),
+            "checklist": recorded(checklist=[{"items": [{"description": case.user.goal}]}]),
+            "judge": recorded(judge=verdicts),
+        }
+        graph = create_gecko_agent(own.replace(*known), models=models, review="none", checkpointer=InMemorySaver())
+        thread = {"configurable": {"thread_id": name}}
+        return RunnableLambda(lambda given: {**given, "task_state": case.state}) | graph.with_config(thread)
+
+    return RunnableLambda(run)
+
+
+# a server that does well ------------------------------------------------------------------------------
+
+
+class Server(ThreadingHTTPServer):
+    """Speaks as OpenAI's does; what a good agent replies is found by the opening and the number of its replies."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked = []
+        self.url = f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def log_message(self, *words):
+        """Say nothing."""
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append(body)
+        messages = body["messages"]
+        replies = agents(case_of(next(each["content"] for each in messages if each["role"] == "user")))["good"]
+        number = sum(each["role"] == "assistant" for each in messages)
+        choice = {"index": 0, "finish_reason": "stop", "message": write_reply(replies[number], number)}
+        usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+        head = {"id": "1", "object": "chat.completion", "created": 0, "model": body["model"]}
+        content = json.dumps({**head, "choices": [choice], "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def write_reply(reply, number):
+    calls = reply.get("calls", [reply] if "call" in reply else [])
+    written = [
+        {
+            "id": f"call_{number}_{place}",
+            "type": "function",
+            "function": {"name": each["call"], "arguments": json.dumps(each["args"])},
+        }
+        for place, each in enumerate(calls)
+    ]
+    message = {"role": "assistant", "content": reply.get("say")}
+    return {**message, "tool_calls": written} if written else message

@@ -7,7 +7,8 @@ import copy
 from dataclasses import replace
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoError, Scenario, Toolkit, World, create_conversation
@@ -191,6 +192,8 @@ def test_calls_of_one_message_that_depend_on_each_other_race(scenario):
         answers = {each.name: each.text for each in output["messages"] if isinstance(each, ToolMessage)}
         assert answers["weather"] == "no connection: wifi is off"
         assert output["score"]["races"] == 1
+    score = converse(scripted(both, WEATHER, ANSWER), scenario())["score"]
+    assert [each["snapshot"] for each in score["milestones"]] == [3, 5, 6], "the answers stand as they happened"
     apart = {"calls": [{"call": "note", "args": {"text": "a"}}, WIFI]}
     assert converse(scripted(apart, ANSWER), scenario())["score"]["races"] == 0
 
@@ -221,8 +224,6 @@ def test_an_unknown_tool_is_a_recorded_step(scenario):
 
 
 def _Broken():
-    from langchain_core.runnables import RunnableLambda
-
     def fail(values):
         raise RuntimeError("it broke")
 
@@ -291,18 +292,26 @@ def test_a_conversation_is_no_rehearsal(scenario):
 
 
 def test_a_rehearsing_agent_is_an_agent(scenario):
-    """It plans on copies of what it sees, and its calls are those of its plan."""
+    """It plans on copies of what it sees, its calls are those of its plan, and what its helpers write is no call."""
     from gecko_graph import create_gecko_agent
 
-    plan = [[{"call": "set_wifi", "args": {"on": True}}, {"call": "weather", "args": {"city": "Rome"}}, ANSWER]]
+    plan = [[WIFI, WEATHER, ANSWER]]
+    helpers = {
+        "checklist": recorded(checklist=[{"items": [{"description": "the weather is known"}]}]),
+        "judge": recorded(judge=[{"items": [{"id": "item-1", "status": "success"}]}]),
+    }
 
     def agent(tools):
         toolkit = Toolkit.from_tools(tools, contracts=CONTRACTS["contracts"])
-        return create_gecko_agent(toolkit, models={"planner": recorded(planner=plan)}, review="none")
+        models = {"planner": recorded(planner=plan), **helpers}
+        graph = create_gecko_agent(toolkit, models=models, review="none", checkpointer=InMemorySaver())
+        thread = {"configurable": {"thread_id": "1"}}
+        return RunnableLambda(lambda values: {**values, "task_state": scenario().state}) | graph.with_config(thread)
 
     user = {**SCENARIO["user"], "script": [{"end": True}]}
     output = converse(agent, scenario(user=user))
-    assert isinstance(output["messages"][-1], AIMessage), output["score"]
+    assert [step["call"]["name"] for step in output["world"]["log"]] == ["set_wifi", "weather"]
+    assert output["score"]["similarity"] == 1.0
 
 
 @pytest.mark.parametrize(

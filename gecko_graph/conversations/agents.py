@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models import BaseChatModel
@@ -129,6 +129,7 @@ class WorldTool(BaseTool):
     """A tool that acts on a conversation's world: all that a call holds reaches it, what is wrong is its answer."""
 
     desk: Any
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Answer a call, and remember its id."""
@@ -140,7 +141,7 @@ class WorldTool(BaseTool):
         CALL_ID.set(input.get("id") if isinstance(input, dict) and input.get("type") == "tool_call" else None)
         return await super().ainvoke(input, config, **kwargs)
 
-    def _run(self, /, **args: Any) -> str:
+    def _run(self, /, **args: Any) -> tuple[Any, JsonObject]:
         future = self._submit(args)
         try:
             return self._read(future.result(TOGETHER_S))
@@ -148,7 +149,7 @@ class WorldTool(BaseTool):
             self.desk.answer_waiting()
             return self._read(future.result())
 
-    async def _arun(self, /, **args: Any) -> str:
+    async def _arun(self, /, **args: Any) -> tuple[Any, JsonObject]:
         future = asyncio.wrap_future(self._submit(args))
         if not (await asyncio.wait({future}, timeout=TOGETHER_S))[0]:
             self.desk.answer_waiting()
@@ -158,11 +159,11 @@ class WorldTool(BaseTool):
         desk: Desk = self.desk
         return desk.submit({"name": self.name, "args": args, "id": CALL_ID.get()})
 
-    def _read(self, step: Step) -> str:
+    def _read(self, step: Step) -> tuple[Any, JsonObject]:
         _, message = show_step(self.desk.world, step)
         if message.status == "error":
             raise ToolException(text_of(message))
-        return text_of(message)
+        return text_of(message), {"structured_content": step["outcome"]["result"]}
 
 
 class TurnOver(GeckoError):
@@ -236,8 +237,8 @@ class Desk:
             self._expected = {call["id"] for call, is_known in zip(calls, known, strict=True) if is_known}
             self.asked.append(spent)
 
-    def started(self, name: str) -> None:
-        """Note that a tool runs; one that is not the world's is the agent's own."""
+    def note_tool(self, name: str) -> None:
+        """Note a tool that runs or is offered to a model; one that is not the world's is the agent's own."""
         if self.world.toolkit.resolve(name) not in self.world.toolkit:
             self.own.add(name)
 
@@ -287,9 +288,15 @@ class _Listener(AsyncCallbackHandler):
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
+    async def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
+        """Note the tools that a model is offered: those of a structured reply among them."""
+        for tool in kwargs.get("invocation_params", {}).get("tools") or ():
+            if isinstance(tool, dict):
+                self._desk.note_tool(str((tool.get("function") or tool).get("name", "")))
+
     async def on_tool_start(self, serialized: dict[str, Any] | None, input_str: str, **kwargs: Any) -> None:
         """Note that a tool runs."""
-        self._desk.started(str((serialized or {}).get("name", "")))
+        self._desk.note_tool(str((serialized or {}).get("name", "")))
 
     async def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
         """Note the calls of a message."""

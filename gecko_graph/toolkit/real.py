@@ -110,8 +110,9 @@ def status_of(message: ToolMessage) -> Any:
 def message_value(message: ToolMessage) -> Any:
     """Return what an MCP server sent as `structured_content`, else the content, else the artifact."""
     content, artifact = message.content, message.artifact
-    if message.status != "error" and isinstance(artifact, Mapping) and artifact.get("structured_content") is not None:
-        return artifact["structured_content"]
+    known = artifact if isinstance(artifact, Mapping) and "structured_content" in artifact else {}
+    if message.status != "error" and (known.get("structured_content") is not None or (known and content == "null")):
+        return known["structured_content"]
     if not content and artifact is not None:
         return artifact
     blocks = [block_value(block) for block in content] if isinstance(content, list) else [content]

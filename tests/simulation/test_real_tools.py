@@ -114,6 +114,8 @@ IMAGE = {"type": "image", "base64": "aa", "mime_type": "image/png", "id": "lc_77
         ([block("[" * 100_000)], None, "[" * 100_000),
         ([block("seen"), IMAGE], None, ["seen", {"type": "image", "base64": "aa", "mime_type": "image/png"}]),
         ("seen", [1, 2], "seen"),
+        ("null", {"structured_content": None}, None),
+        ("null", [1, 2], "null"),
         ("", [1, 2], [1, 2]),
         ([], None, []),
     ],
