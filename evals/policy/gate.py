@@ -46,6 +46,10 @@ class Gate:
         bare = Toolkit.from_tools(tools)
         return cls(bare.with_contracts(CONTRACTS), bare.with_contracts(without_rules(read_document(CONTRACTS))))
 
+    def check(self, call: JsonObject, state: JsonObject, calls: Sequence[JsonObject]) -> Rejection | None:
+        """Return why the policy refuses a call; one that cannot be evaluated is refused too."""
+        return self.policy.check(call, state, calls=calls, unclear="refuse")
+
 
 def without_rules(part: Any) -> Any:
     """Return contracts in which every clause of the kinds `policy` and `sense` holds."""
@@ -86,7 +90,7 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, state: JsonObject) ->
         if real.name in WRITES:
             before = world.state
             started = time.process_time()
-            refused = gate.policy.check(call, before, calls=calls)
+            refused = gate.check(call, before, calls)
             made["ms"].append((time.process_time() - started) * 1e3)
             if real.succeeded:
                 made["writes"].append({**_written(call, refused), "right": _take(call, wanted)})
@@ -107,7 +111,7 @@ def judge_ground_truth(row: Mapping[str, Any], gate: Gate, state: JsonObject) ->
     world, calls, writes = World(gate.real, state=state), list[JsonObject](), []
     for call in ground_truth_calls(row):
         if call["name"] in WRITES:
-            writes.append(_written(call, gate.policy.check(call, world.state, calls=calls)))
+            writes.append(_written(call, gate.check(call, world.state, calls)))
         outcome = world.call(call).get("outcome", {"status": "error", "result": None})
         calls.append({**call, "status": outcome["status"], "result": outcome["result"]})
     return {"writes": writes}
@@ -124,7 +128,8 @@ def ground_truth_calls(row: Mapping[str, Any]) -> Iterator[JsonObject]:
 
 def _written(call: JsonObject, refused: Rejection | None) -> JsonObject:
     broken = refused.get("violations", []) if refused else []
-    clauses = [str(each["clause"]) for each in broken] or (["schema"] if refused else [])
+    others = [] if refused is None else ["schema" if "complaints" in refused else "unclear"]
+    clauses = [str(each["clause"]) for each in broken] or others
     kinds = sorted({str(each["kind"]) for each in broken})
     return {"tool": call["name"], "clauses": clauses, "kinds": kinds, "text": _text(call)}
 

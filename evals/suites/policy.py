@@ -236,7 +236,7 @@ def expected(talks: Sequence[Record], truths: Sequence[Record], made: Sequence[R
     """Yield what must hold: no lawful write is refused, violations are caught, contracts and real tools agree."""
     right = [(one.facts["task"], write) for one in talks for write in one.values["writes"] if write["right"]]
     lawful = all(_is_known(task, write, {**BREACHES, **AS_MADE}) for task, write in right)
-    yield Expectation("no right write is refused that the written policy allows", lawful)
+    yield Expectation("right writes are refused only where they are known to break the written policy", lawful)
     truth = [(one.facts["task"], write) for one in truths for write in one.values["writes"]]
     yield Expectation(
         "no write of a ground truth is refused that the written policy allows",

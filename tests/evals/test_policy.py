@@ -93,7 +93,29 @@ def test_a_part_of_the_conversations(shared_data, run, capsys, tmp_path):
     assert stopped["37:0"] == [("send_certificate", ["changed-first"], False)]
     assert [clauses for _, clauses, _ in stopped["4:3"]] == [["right-bags"]] * 2
     assert all(not one.get("differing") and one.get("errors") == one.get("errors_same") for one in values.values())
-    assert "holds: no right write is refused that the written policy allows" in capsys.readouterr().out
+    assert (
+        "holds: right writes are refused only where they are known to break the written policy"
+        in capsys.readouterr().out
+    )
+
+
+def test_other_conversations(shared_data, run, capsys, tmp_path, read_jsonl):
+    row = next(row for row in read_jsonl("tau_airline_gpt4o.jsonl.gz") if row["task_id"] == 34)
+    file = tmp_path / "others.jsonl"
+    file.write_text(json.dumps({**row, "task_id": 340}) + "\n", encoding="utf-8")
+    assert run(Policy, "--conversations", file, "--data", shared_data, "--only", "340:*") == 1
+    out = capsys.readouterr().out
+    assert "holds: right writes are refused only" not in out
+    assert "340:0, reward 1, right: cancel_reservation(XEHM4B): cancellable" in out
+
+
+def test_what_cannot_be_evaluated_is_refused():
+    gate = Gate(TOOLS.with_contracts(CONTRACTS), TOOLS)
+    looked_up = {"name": "get_reservation_details", "args": {"reservation_id": "X"}, "status": "ok", "result": {}}
+    bare = {"reservations": {"X": {"cabin": "economy"}}}
+    refused = gate.check({"name": "cancel_reservation", "args": {"reservation_id": "X"}}, bare, [looked_up])
+    assert refused is not None
+    assert "cannot be checked" in str(refused["error"])
 
 
 @pytest.mark.parametrize(
