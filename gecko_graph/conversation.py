@@ -113,7 +113,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         turn = partial(theirs, timeout_s=timeout_s, checkpointed=bool(checkpointer))
         builder.add_node("agent", node(turn))
     builder.add_node("tools", node(partial(answer_calls, world=world, timeout_s=timeout_s)))
-    builder.add_node("score", node(partial(score, goal=goal, tables=tables, spec=spec)))
+    builder.add_node("score", node(partial(score, goal=goal, tables=tables, toolkit=tools, spec=spec)))
 
     def after(state: ConversationState) -> Next:
         return find_next(state, most=spec.max_messages)
@@ -127,7 +127,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
 
 def find_tables(goal: Goal, state: JsonObject) -> list[str]:
     """Return the tables that a goal looks at, and those of the state at the start."""
-    return find_names(state, [each.table for one in (*goal.milestones, *goal.minefields) for each in one.constraints])
+    return find_names(state, goal.tables)
 
 
 def check_tools(toolkit: Toolkit | None, scenario: Scenario | None) -> Toolkit:

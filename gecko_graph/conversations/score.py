@@ -11,6 +11,7 @@ from ..models.formatting import format_conversation
 from ..models.node import NodeScope
 from ..models.roles import AuditReply
 from ..models.usage import add_usage
+from ..toolkit import Toolkit
 from .channels import ConversationState
 from .messages import read_envelope, select_view
 from .trajectory import build_trajectory
@@ -21,11 +22,11 @@ CONVERSATION_CHARS = 40_000
 
 
 def score(
-    state: ConversationState, scope: NodeScope, *, goal: Goal, tables: list[str], spec: UserEntry
+    state: ConversationState, scope: NodeScope, *, goal: Goal, tables: list[str], toolkit: Toolkit, spec: UserEntry
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Score the conversation by its milestones, and have the auditor look at the user where there is one."""
     messages, world = state.get("messages", []), state["world"]
-    found = goal.score(build_trajectory(messages, world, tables))
+    found = goal.score(build_trajectory(messages, world, tables, toolkit))
     calls = [step for step in world["log"] if step["call"]["name"] != CLOCK]
     failed = sum("outcome" not in step or step["outcome"]["status"] == "error" for step in calls)
     result: Any = {

@@ -2,35 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from ..milestones.tables import MESSAGE, Snapshot, Table, find_table
+from ..milestones.tables import MESSAGE, REST, SEEN, Snapshot, Table, find_table
 from ..models.formatting import text_of
-from ..state import JsonObject, Step
+from ..provenance import Sources, trace
+from ..state import Json, JsonObject, Step
 from ..task_state.patch import booked_patch, fold_patches
+from ..toolkit import Toolkit
+from .answered import find_computed, find_statements
 from .messages import read_calls, read_envelope
 
 
-def build_trajectory(messages: Sequence[AnyMessage], world: JsonObject, tables: Sequence[str]) -> list[Snapshot]:
+def build_trajectory(
+    messages: Sequence[AnyMessage], world: JsonObject, tables: Sequence[str], toolkit: Toolkit
+) -> list[Snapshot]:
     """Return the snapshots, from the user's first message on.
 
     Args:
         messages: All messages, with their envelopes.
         world: The world's snapshot at the end: states in between follow from its log.
         tables: Names of the tables that are looked at.
+        toolkit: The tools.
     """
-    return list(_Fold(world, tables).snapshots(messages))
+    grounded = find_grounded(messages, world["log"], toolkit) if SEEN in tables else None
+    return list(_Fold(world, tables, grounded).snapshots(messages))
+
+
+def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: Toolkit) -> set[str]:
+    """Return the ids of the calls whose results count: those of reads with a made-up argument do not.
+
+    Nor do those that rest on such results. A guess that failed taints nothing, and what a write changes is looked at.
+    """
+    said = [message for message in messages if read_envelope(message)["sender"] == "user"]
+    steps = [step for step in log if step["call"]["name"] in toolkit and "outcome" in step]
+    reads = {step["call"]["id"] for step in steps if _is_done(step) and not step["outcome"]["patch"]}
+    doubtful: set[str] = set()
+    while True:
+        known = [_forget(step, doubtful) for step in steps]
+        _, made_up = trace(known, Sources(conversation=said, state={}), lambda name: toolkit[name].parameters)
+        if (found := {each["call"] for each in made_up} & reads) <= doubtful:
+            return {step["call"]["id"] for step in log} - doubtful
+        doubtful |= found
+
+
+def _forget(step: Step, doubtful: Collection[str]) -> Step:
+    """Return a step without its arguments where it failed, and without its result where that is in doubt."""
+    call, outcome = step["call"], step["outcome"]
+    if not _is_done(step):
+        return {**step, "call": {**call, "args": {}}}
+    return {**step, "outcome": {**outcome, "result": None}} if call["id"] in doubtful else step
 
 
 class _Fold:
-    def __init__(self, world: JsonObject, tables: Sequence[str]) -> None:
+    def __init__(self, world: JsonObject, tables: Sequence[str], grounded: Collection[str] | None) -> None:
         self._log: list[Step] = world["log"]
         self._state: JsonObject = world["start"]
-        self._names, self._done = tables, 0
-        self._tables = {name: find_table(self._state, name) for name in tables}
+        self._names, self._done = [name for name in tables if name != SEEN], 0
+        self._tables = {name: find_table(self._state, name) for name in self._names}
+        self._grounded, self._seen, self._guessed = grounded, list[Json](), list[Json]()
 
     def snapshots(self, messages: Sequence[AnyMessage]) -> Iterator[Snapshot]:
         for number, message in enumerate(messages):
@@ -49,6 +82,15 @@ class _Fold:
                 if isinstance(message, AIMessage)
                 else [],
             }
+            if self._grounded is not None:
+                said = [row["content"]] if envelope["sender"] == "user" else []
+                ran = [step for step in steps if "outcome" in step]
+                real = [step for step in ran if step["call"]["id"] in self._grounded]
+                self._seen = [*self._seen, *said, *(step["outcome"]["result"] for step in real)]
+                self._guessed = [*self._guessed, *(step["call"]["name"] for step in ran if step not in real)]
+                figures = find_statements(row["content"]) if envelope["recipient"] == "user" else ""
+                unseen = [*self._guessed, *find_computed(figures, self._seen)]
+                self._tables[SEEN] = [{"texts": self._seen, "unseen": unseen}]
             yield {**self._tables, MESSAGE: [row]}
 
     def _find_attempts(self, message: AIMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
@@ -67,12 +109,12 @@ class _Fold:
         patches = [patch for step in new if "outcome" in step and (patch := booked_patch(step["outcome"]))]
         if patches:
             before, self._state = self._state, fold_patches(self._state, patches)
-            self._tables = {name: self._same_or_new(name, before) for name in self._names}
+            self._tables |= {name: self._same_or_new(name, before) for name in self._names}
         return new
 
     def _same_or_new(self, name: str, before: JsonObject) -> Table:
         root = name.partition(".")[0]
-        unchanged = before.get(root) is self._state.get(root) and root in before
+        unchanged = before.get(root) is self._state.get(root) and root in before and not name.startswith(REST)
         return self._tables[name] if unchanged else find_table(self._state, name)
 
 

@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 from typing_extensions import TypedDict
 
 from ..state import JsonObject
-from .similarity import Measures, Tolerance, compare_tables, find_added, find_changed, is_same
+from .similarity import Measures, Tolerance, compare_tables, find_added, find_changed, is_same, subtract
 from .tables import MESSAGE, Snapshot, Table
 
-Kind: TypeAlias = Literal["snapshot", "addition", "removal", "update", "guardrail"]
+Kind: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks", "guardrail"]
 
 START = "start"
 """The reference of a constraint that compares with the conversation's first snapshot."""
@@ -38,6 +38,7 @@ class Constraint:
     Args:
         table: `message`, or a path in the task state.
         kind: The table's rows, or what was added, removed or changed since the reference; a guardrail: nothing was.
+            `includes` and `lacks`: the rows are among those that are new or changed, gone or changed.
         rows: The rows that are wanted; only their columns are compared.
         measures: Name of the measure by column, `exact` where there is none.
         tolerance: How far numbers may be off, by column and name.
@@ -67,8 +68,9 @@ class Constraint:
         found = self._select(table, before, reference=reference)
         if found is None:
             return 0.0
+        among = self.kind in ("includes", "lacks")
         compared = (
-            compare_tables(found, rows, self.measures, self.tolerance, reference=reference)
+            compare_tables(found, rows, self.measures, self.tolerance, reference=reference, among=among)
             for rows in self._filled(then)
         )
         return max(compared, default=0.0)
@@ -81,6 +83,10 @@ class Constraint:
                 return find_added(before, table, reference=reference)
             case "update":
                 return find_changed(table, before, reference=reference)
+            case "includes":
+                return subtract(table, before)
+            case "lacks":
+                return subtract(before, table)
         return table
 
     def _filled(self, then: Snapshot | None) -> Sequence[Sequence[JsonObject]]:
@@ -114,12 +120,14 @@ class Milestone:
         constraints: What the snapshot must show; the similarity is their geometric mean.
         after: Ids of the milestones that must be reached before.
         linked: False where the public code does not look at it: no edge names it.
+        last: It is compared with the last snapshot, which another one may share.
     """
 
     id: str
     constraints: tuple[Constraint, ...]
     after: tuple[str, ...] = ()
     linked: bool = True
+    last: bool = False
 
     @property
     def references(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -13,11 +14,12 @@ from ..state import Json, JsonObject
 from .constraints import START, Constraint, Fill, Milestone
 from .goal import Goal
 from .measures import MEASURES
-from .tables import MESSAGE, find_names, find_table
+from .tables import MESSAGE, SEEN, find_names, find_table
 
-Changed: TypeAlias = Literal["snapshot", "addition", "removal", "update"]
+Changed: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks"]
 
-COLUMNS = ("sender", "recipient", "content")
+KINDS: tuple[Changed, ...] = ("snapshot", "addition", "removal", "update", "includes", "lacks")
+COLUMNS = ("sender", "recipient", "content", "mentions", "seen", "unseen")
 ALIKE = {"content": "rouge_l", "calls": "call", "attempts": "call"}
 """Measures of a message's columns, where a milestone names no other; all other columns are `exact`."""
 
@@ -36,6 +38,9 @@ class MessageEntry(_Part):
     recipient: str | None = None
     content: str | None = None
     measure: str | None = None
+    mentions: list[Json] | None = Field(None, min_length=1)
+    seen: list[Json] | None = Field(None, min_length=1)
+    unseen: list[str] | None = None
 
 
 class CallEntry(_Part):
@@ -53,14 +58,15 @@ class TableEntry(_Part):
     addition: list[JsonObject] | None = None
     removal: list[JsonObject] | None = None
     update: list[JsonObject] | None = None
+    includes: list[JsonObject] | None = None
+    lacks: list[JsonObject] | None = None
     since: str | None = None
     measures: dict[str, str] = Field(default_factory=dict)
     tolerance: dict[str, float] = Field(default_factory=dict)
 
     def changed(self) -> list[tuple[Changed, list[JsonObject]]]:
         """Return the kinds of change that are written, with their rows."""
-        kinds: tuple[Changed, ...] = ("snapshot", "addition", "removal", "update")
-        return [(kind, rows) for kind in kinds if (rows := getattr(self, kind)) is not None]
+        return [(kind, rows) for kind in KINDS if (rows := getattr(self, kind)) is not None]
 
 
 class SourceEntry(_Part):
@@ -87,6 +93,7 @@ class MilestoneEntry(_Part):
     source: SourceEntry | None = Field(None, alias="from")
     tolerance: dict[str, float] = Field(default_factory=dict)
     unchanged: list[str] | None = None
+    last: bool = False
 
 
 def name_entries(entries: Sequence[MilestoneEntry]) -> list[tuple[str, MilestoneEntry, list[str]]]:
@@ -107,7 +114,7 @@ def find_problems(entries: Sequence[MilestoneEntry], state: JsonObject, *, part:
         place = f"{part}[{number}]"
         if ids.count(id_) > 1:
             yield f"{place}: id: {id_!r} stands twice"
-        if not (entry.message or entry.call or entry.state):
+        if not (entry.message or entry.call or entry.state or (entry.last and entry.unchanged)):
             yield f"{place}: expected one of message, call, state"
         for key, wanted in _find_references(entry, after):
             if wanted not in (*ids, START):
@@ -142,7 +149,7 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
 
 def _find_table_mistakes(table: TableEntry, state: JsonObject) -> Iterator[str]:
     if len(table.changed()) != 1:
-        yield "expected exactly one of snapshot, addition, removal, update"
+        yield f"expected exactly one of {', '.join(KINDS)}"
     if table.at.partition(".")[0] not in state:
         yield f"at: the state has no {table.at.partition('.')[0]!r}{did_you_mean(table.at, state)}"
         return
@@ -179,7 +186,10 @@ def _build_all(
     entries: Sequence[MilestoneEntry], state: JsonObject, column: str, *, guarded: bool = True
 ) -> tuple[Milestone, ...]:
     named = name_entries(entries)
-    built = [Milestone(id_, tuple(_build(entry, column)), tuple(after)) for id_, entry, after in named]
+    built = [
+        Milestone(id_, tuple(_build(entry, column)), () if entry.last else tuple(after), last=entry.last)
+        for id_, entry, after in named
+    ]
     if not guarded:
         return tuple(built)
     tables = find_names(state, [table.at for entry in entries for table in entry.state])
@@ -197,6 +207,12 @@ def _build(entry: MilestoneEntry, column: str) -> Iterator[Constraint]:
             MESSAGE, rows=(row,), measures=measures, tolerance={column: entry.tolerance} if names else {},
             reference=source, fill=fill,
         )  # fmt: skip
+    if entry.message and entry.message.mentions:
+        yield Constraint(MESSAGE, rows=({"content": entry.message.mentions},), measures={"content": "mentions"})
+    if entry.message and entry.message.seen:
+        yield Constraint(SEEN, rows=({"texts": entry.message.seen},), measures={"texts": "mentions"})
+    if entry.message and entry.message.unseen is not None:
+        yield Constraint(SEEN, rows=({"unseen": entry.message.unseen},))
     for table in entry.state:
         for kind, rows in table.changed():
             measures = table.measures | {name: "close" for name in table.tolerance}
@@ -208,7 +224,7 @@ def _build(entry: MilestoneEntry, column: str) -> Iterator[Constraint]:
 def _build_row(entry: MilestoneEntry, column: str) -> tuple[JsonObject, dict[str, str]]:
     row: JsonObject = {}
     if entry.message:
-        row = entry.message.model_dump(exclude_none=True, exclude={"measure"})
+        row = entry.message.model_dump(exclude_none=True, exclude={"measure", "mentions", "seen", "unseen"})
     if entry.call:
         row[column] = [{"name": call.name, "args": call.args} for call in entry.call]
     chosen = {"content": entry.message.measure} if entry.message and entry.message.measure else {}
@@ -249,7 +265,7 @@ def _guard(one: Milestone, all_: Sequence[Milestone], tables: Sequence[str], lis
         for table in (tables if listed is None else listed)
         if listed is not None or not _may_change(table, one, before, all_)
     ]
-    return Milestone(one.id, (*one.constraints, *guards), one.after)
+    return replace(one, constraints=(*one.constraints, *guards))
 
 
 def _may_change(table: str, one: Milestone, before: str, all_: Sequence[Milestone]) -> bool:

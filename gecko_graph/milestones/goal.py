@@ -42,6 +42,12 @@ class Goal:
     milestones: tuple[Milestone, ...] = ()
     minefields: tuple[Milestone, ...] = ()
 
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables that it looks at."""
+        both = (*self.milestones, *self.minefields)
+        return list(dict.fromkeys(each.table for one in both for each in one.constraints))
+
     def score(self, trajectory: Sequence[Snapshot], *, reference: bool = False) -> Score:
         """Score a conversation (equations 1 and 2).
 
@@ -54,7 +60,7 @@ class Goal:
             reference: Compute as ToolSandbox's public code does: milestones may share a snapshot, those that no edge
                 names are not matched, only guardrails that are written hold, and any similarity is a minefield's.
         """
-        find = match_publicly if reference else match
+        find = match_publicly if reference else _match
         reached, exact = find(self.milestones, trajectory)
         stepped, sure = find(self.minefields, trajectory)
         least = 0.0 if reference else FAINT
@@ -69,6 +75,18 @@ class Goal:
             "minefields": stepped,
         }
         return score if exact and sure else {**score, "inexact": True}
+
+
+def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> tuple[list[Reached], bool]:
+    """Match milestones, and compare those of the end with the last snapshot."""
+    reached, exact = match([each for each in milestones if not each.last], trajectory)
+    found = {each["id"]: each for each in reached}
+    for each in milestones:
+        if each.last:
+            at = len(trajectory) - 1
+            similarity = each.compare(trajectory, at, {}, reference=False) if trajectory else 0.0
+            found[each.id] = {"id": each.id, "similarity": similarity, "snapshot": at if trajectory else None}
+    return [found[each.id] for each in milestones], exact
 
 
 def _mean(similarities: Sequence[float], empty: float | None) -> float | None:

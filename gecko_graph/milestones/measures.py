@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
 from ..errors import GeckoError
+from ..spellings import atoms_of, canonical, forms_of
 from ..state import Json, JsonObject
 
 Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]
 """From a cell, its target and tolerances by name, the similarity."""
 
+ALIKE = 0.6
+"""ROUGE-L from which two texts may say the same."""
+LEAST_DIGITS = 7
+"""A number with so many digits is found however they are grouped, as in telephone numbers."""
+
 INSTALL = "pip install 'gecko-graph[milestones]'"
+
+_NO_DIGIT = re.compile(r"\D")
 
 
 def exact(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
@@ -51,6 +60,51 @@ def _rouge() -> Any:
     except ImportError:
         raise GeckoError(f"the measure rouge_l needs rouge-score: {INSTALL}") from None
     return RougeScorer(["rougeL"], use_stemmer=True)
+
+
+def paraphrase(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
+    """Return 1.0 for much the same text with all names and figures of the target, else as `rouge_l`."""
+    if not isinstance(cell, str) or not isinstance(target, str):
+        return exact(cell, target, tolerance)
+    similarity = rouge_l(cell, target, tolerance)
+    names = [word for word in target.split()[1:] if not word.islower()]
+    figures = [atom.wholes for atom in atoms_of(target) if atom.is_specific]
+    forms = {*forms_of(cell)}
+    kept = all(not forms.isdisjoint(each) for each in figures) and mentions(cell, names, {}) == 1.0
+    return 1.0 if similarity >= ALIKE and kept else similarity
+
+
+def mentions(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
+    """Return the share of the target's values that stand in a text, or anywhere in a value, however they are written.
+
+    `1,240.50` is 1240.5, `May 15, 2024` is `2024-05-15`, and a number may be rounded to a whole one or to three places.
+    """
+    wanted = target if isinstance(target, list) else [target]
+    parts = [*_scalars(cell)]
+    forms = {form for part in parts for form in forms_of(part)}
+    digits = " ".join(_NO_DIGIT.sub("", str(part)) for part in parts)
+    found = sum(_is_mentioned(value, forms, digits) for value in wanted)
+    return found / len(wanted) if wanted else 1.0
+
+
+def _scalars(value: Json) -> Iterator[Json]:
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(item)
+    else:
+        yield value
+
+
+def _is_mentioned(value: Json, forms: Collection[str], digits: str) -> bool:
+    if isinstance(value, float):
+        written = {canonical(value), *(canonical(f"{value:.{places}f}") for places in range(abs(value) < 1, 4))}
+        return any(each in forms or each.lstrip("-") in forms for each in written)
+    if not isinstance(value, str):
+        return canonical(value).lstrip("-") in forms
+    figures = "" if any(map(str.isalpha, value)) else _NO_DIGIT.sub("", value)
+    if len(figures) >= LEAST_DIGITS and figures in digits:
+        return True
+    return all(any(form in forms for form in atom.wholes) for atom in atoms_of(value))
 
 
 def call(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
@@ -101,6 +155,8 @@ MEASURES: Mapping[str, Measure] = {
     "contains": contains,
     "rouge_l": rouge_l,
     "call": call,
+    "paraphrase": paraphrase,
+    "mentions": mentions,
     "any": any_value,
 }
 """The measures by their names in a scenario."""

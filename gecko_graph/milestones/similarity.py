@@ -19,7 +19,13 @@ Tolerance = Mapping[str, Mapping[str, float]]
 
 
 def compare_tables(
-    table: Table, rows: Sequence[JsonObject], measures: Measures, tolerance: Tolerance, *, reference: bool
+    table: Table,
+    rows: Sequence[JsonObject],
+    measures: Measures,
+    tolerance: Tolerance,
+    *,
+    reference: bool,
+    among: bool = False,
 ) -> float:
     """Return the similarity of a table with the same number of rows: the geometric mean of the best assignment.
 
@@ -29,9 +35,12 @@ def compare_tables(
         measures: Name of the measure by column.
         tolerance: Tolerances by column and name.
         reference: Compute as ToolSandbox's public code does.
+        among: The table may have more rows.
     """
-    if len(table) != len(rows) or not rows:
-        return float(not rows and not table and not reference)
+    if len(table) != len(rows) and not (among and len(table) > len(rows) > 0):
+        return 0.0
+    if not rows:
+        return float(not table and not reference)
     costs = [[_cost(row, wanted, measures, tolerance, reference=reference) for wanted in rows] for row in table]
     return math.exp(-_least_mean(costs))
 
@@ -53,8 +62,8 @@ def _cost(row: JsonObject, wanted: JsonObject, measures: Measures, tolerance: To
 
 
 def _least_mean(costs: list[list[float]]) -> float:
-    if len(costs) == 1:
-        return costs[0][0]
+    if len(costs) == 1 or len(costs[0]) == 1:
+        return min(row[0] for row in costs)
     try:
         from scipy.optimize import linear_sum_assignment
     except ImportError:
@@ -63,7 +72,7 @@ def _least_mean(costs: list[list[float]]) -> float:
         chosen = zip(*linear_sum_assignment(costs), strict=True)
     except ValueError:  # no assignment without an impossible pair
         return math.inf
-    return math.fsum(costs[row][column] for row, column in chosen) / len(costs)
+    return math.fsum(costs[row][column] for row, column in chosen) / len(costs[0])
 
 
 def find_added(table: Table, before: Table, *, reference: bool) -> Table | None:
@@ -79,15 +88,15 @@ def find_added(table: Table, before: Table, *, reference: bool) -> Table | None:
         return [row for row in table if _row_key(row) not in old]
     if old - now:
         return None
-    return _without(table, old)
+    return subtract(table, before)
 
 
 def find_changed(table: Table, before: Table, *, reference: bool) -> Table | None:
     """Return the rows that differ from before; None where the number of rows changed."""
     if len(table) != len(before):
         return None
-    old = Counter(map(_row_key, before))
-    return [row for row in table if _row_key(row) not in old] if reference else _without(table, old)
+    old = set(map(_row_key, before))
+    return [row for row in table if _row_key(row) not in old] if reference else subtract(table, before)
 
 
 def is_same(table: Table, before: Table, *, reference: bool) -> bool:
@@ -97,8 +106,9 @@ def is_same(table: Table, before: Table, *, reference: bool) -> bool:
     return table is before or Counter(map(_row_key, table)) == Counter(map(_row_key, before))
 
 
-def _without(table: Table, old: Counter[bytes]) -> list[JsonObject]:
-    left = Counter(old)
+def subtract(table: Table, other: Table) -> list[JsonObject]:
+    """Return the rows of a table that another does not have, as often as it has them."""
+    left = Counter(map(_row_key, other))
     rows = []
     for row in table:
         left[_row_key(row)] -= 1

@@ -12,6 +12,12 @@ Snapshot: TypeAlias = Mapping[str, Table]
 """Rows by table; the table `message` has one row: `sender`, `recipient`, `content`, `calls`."""
 
 MESSAGE = "message"
+SEEN = "(seen)"
+"""What the agent has read so far, one row: `texts` holds the user's messages, and all results but those of reads with
+made-up arguments; `unseen` these reads, and the figures of the agent's message that are not in the texts."""
+
+REST = "* except "
+"""Begins the name of a table that holds the task state without the paths that follow, joined by `, `."""
 CLOCK = "now"
 """A root key that moves by itself: no guardrail is on it."""
 
@@ -20,13 +26,29 @@ def find_table(state: Json, path: str) -> Table:
     """Return the table at a path of keys joined by dots, as rows.
 
     A list of objects is a table, an object of objects one whose rows have their key as `key`; another object is a table
-    of one row. Other values stand in the column `value`. Where nothing is, the table is empty.
+    of one row. Other values stand in the column `value`. Where nothing is, the table is empty. `* except a, b.c` is the
+    whole state without these paths.
     """
+    if path.startswith(REST):
+        left_out = [each.split(".") for each in path.removeprefix(REST).split(", ")]
+        return _as_rows(_leave_out(state, left_out))
     for key in path.split("."):
         if not isinstance(state, dict) or key not in state:
             return []
         state = state[key]
     return _as_rows(state)
+
+
+def _leave_out(value: Json, paths: Sequence[Sequence[str]]) -> Json:
+    """Return a value without what stands at these paths; what they do not lead through is shared."""
+    if not isinstance(value, dict):
+        return value
+    below = {key: [path[1:] for path in paths if path[0] == key] for key in {path[0] for path in paths}}
+    return {
+        key: _leave_out(item, below[key]) if key in below else item
+        for key, item in value.items()
+        if key not in below or all(below[key])
+    }
 
 
 def _as_rows(value: Json) -> Table:

@@ -1,0 +1,1 @@
+"""Milestones derived from one conversation, judged on others: `python -m evals milestones`."""

@@ -1,0 +1,286 @@
+"""Milestones without an author: what another good conversation must come to, from one that has succeeded.
+
+The calls are made again, which shows what counts: without one of them those that it enables fail, and with other drawn
+values the columns differ that no milestone can name. A milestone is made for each write whose values stand at the end
+or that such a write needs; for each answer that takes values from results; and for the end, where exactly these rows
+have changed and nothing else. How it came about stays open.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+
+from ..errors import GeckoError
+from ..milestones.format import MilestoneEntry, build_goal
+from ..milestones.goal import Goal, Score
+from ..milestones.measures import mentions
+from ..milestones.tables import REST, find_names, find_table
+from ..models.formatting import text_of
+from ..provenance import is_planned, scalars
+from ..simulation.ladder import INVENTING
+from ..state import Json, JsonObject, Step
+from ..task_state.digest import clone
+from ..task_state.patch import booked_patch
+from ..toolkit import Toolkit
+from ..trust import is_supposed
+from .answered import find_computed, find_statements, find_taken
+from .changed import UNWATCHED, TableChange, attribute, compare_table, find_tables
+from .messages import read_envelope
+from .rerun import Rerun, find_differences
+from .trajectory import build_trajectory, find_grounded
+from .user import CLOCK
+
+SUCCESS = 1.0 - 1e-9
+"""A conversation has succeeded where a derived goal scores it so: each milestone says what must be, not how much."""
+
+
+def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal:
+    """Derive milestones from one successful conversation.
+
+    Args:
+        toolkit: Its tools; those that write need contracts, or functions.
+        conversation: What `create_conversation` has returned: `messages` and `world`.
+
+    Returns:
+        A goal that scores this conversation, and others that come to the same, 1.0.
+
+    Raises:
+        GeckoError: A call does not work when it is made again, as where a model has answered it.
+    """
+    written = describe_milestones(toolkit, conversation)
+    return build_goal([MilestoneEntry.model_validate(each) for each in written], [], conversation["world"]["start"])
+
+
+def describe_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObject]:
+    """Derive milestones as `derive_milestones` does, in the form that a scenario's file has."""
+    return clone(_Derivation(toolkit, conversation).describe())
+
+
+def score_conversation(goal: Goal, toolkit: Toolkit, conversation: Mapping[str, Any]) -> Score:
+    """Score a conversation that has ended by a goal of another one's."""
+    world = conversation["world"]
+    tables = find_names(world["start"], goal.tables)
+    return goal.score(build_trajectory(conversation["messages"], world, tables, toolkit))
+
+
+class _Derivation:
+    def __init__(self, toolkit: Toolkit, conversation: Mapping[str, Any]) -> None:
+        world = conversation["world"]
+        self._messages: Sequence[AnyMessage] = conversation["messages"]
+        self._start: JsonObject = world["start"]
+        self._log: list[Step] = world["log"]
+        self._same = Rerun(toolkit, self._start, self._log).run()
+        made_up = (step for step in self._log if "outcome" in step and step["outcome"]["patch"])
+        made_up = (step for step in made_up if is_supposed(step["outcome"], INVENTING))
+        if failed := self._same.find_failed() or next(made_up, None):
+            name = failed["call"]["name"]
+            raise GeckoError(f"milestones: {name} comes to something else when it is called again; give it a contract")
+        self._other = self._vary(toolkit)
+        self._drawn = Rerun(toolkit, self._start, self._log, seed=1).run()
+        self._grounded = find_grounded(self._messages, self._log, toolkit)
+        self._end: JsonObject = self._same.states[-1]
+        self._changers = [
+            number
+            for number, step in enumerate(self._same.steps, 1)
+            if is_planned(step) and booked_patch(step["outcome"]) and step["call"]["name"] != CLOCK
+        ]
+
+    def _vary(self, toolkit: Toolkit) -> Rerun:
+        """Return the calls made again with other drawn values, at a later time where that works as well."""
+        for minutes in (1, 0):
+            other = Rerun(toolkit, self._start, self._log, seed=1, minutes=minutes).run()
+            if other.find_failed() is None:
+                return other
+        return self._same
+
+    def describe(self) -> list[JsonObject]:
+        """Return the milestones: writes, answers, the end."""
+        enabled, free = self._find_enabled()
+        again = self._other.states[0], self._other.states[-1]
+        tables = find_tables(self._start, self._end, free)
+        changes = [compare_table(at, self._start, self._end, again) for at in tables]
+        writes = self._find_writes(changes)
+        ids = self._name(sorted(writes))
+        made: list[JsonObject] = [
+            {
+                "id": ids[number],
+                "after": [ids[other] for other in sorted(writes) if number in enabled.get(other, ())],
+                "state": writes[number],
+                "unchanged": [],
+            }
+            for number in sorted(writes)
+        ]
+        for count, (entry, numbers) in enumerate(self._find_answers(set(writes)), 1):
+            before = [ids[other] for other in sorted(writes) if enabled.get(other, set()) & numbers]
+            made.append({"id": f"answer_{count}", "after": before, **entry, "unchanged": []})
+        if "mentions" not in made[-1].get("message", {"mentions": []}):
+            made[-1]["after"] = [each["id"] for each in made[:-1]]
+        return [*made, self._describe_end(changes, free)]
+
+    def _find_enabled(self) -> tuple[dict[int, set[int]], set[str]]:
+        """Return by each write the calls that fail without it, and the tables that only say where others write."""
+        enabled: dict[int, set[int]] = {}
+        free: set[str] = set()
+        for number in self._changers:
+            later = self._same.steps[number:]
+            without = self._same.without(number - 1)
+            pairs = list(enumerate(zip(later, without, strict=True), number + 1))
+            enabled[number] = {at for at, (one, other) in pairs if is_planned(one) and not is_planned(other)}
+            if any(_is_elsewhere(one, other) for _, (one, other) in pairs):
+                free |= set(self._find_pointers(number))
+        kept = {number for number in self._changers if not set(self._find_changed(number)) <= free}
+        return {number: enabled[number] for number in kept}, free
+
+    def _find_changed(self, number: int) -> list[str]:
+        return find_tables(self._same.states[number - 1], self._same.states[number])
+
+    def _find_pointers(self, number: int) -> Iterator[str]:
+        """Yield the tables that a step has changed, if all of them are plain values or lists of them."""
+        tables = self._find_changed(number)
+        rows = [
+            row
+            for at in tables
+            for state in self._same.states[number - 1 : number + 1]
+            for row in find_table(state, at)
+        ]
+        if all(set(row) == {"value"} and not isinstance(row["value"], dict | list) for row in rows):
+            yield from tables
+
+    def _find_writes(self, changes: Sequence[TableChange]) -> dict[int, list[JsonObject]]:
+        """Return by the number of a step what stands at the end because of it, as a milestone's state."""
+        writes: dict[int, list[JsonObject]] = {}
+        for change in changes:
+            measures = self._choose_measures(change)
+            for number, rows in attribute(self._start, self._same.steps, change).items():
+                entry = {"at": change.at, "includes": rows, "measures": _used(measures, rows)}
+                writes.setdefault(number, []).append(entry)
+            for number in self._changers if change.describe()[0] == "removal" else ():
+                before, after = (find_table(self._same.states[at], change.at) for at in (number - 1, number))
+                if gone := [row for row in change.gone if row in before and row not in after]:
+                    writes.setdefault(number, []).append({"at": change.at, "lacks": gone})
+        return writes
+
+    def _choose_measures(self, change: TableChange) -> dict[str, str]:
+        """Return `paraphrase` for columns with a text of the agent's own words."""
+        quoted = {str(value) for _, value in scalars([self._start, [_result(step) for step in self._log]])}
+        said = " ".join(text_of(message) for message in self._messages if read_envelope(message)["sender"] == "user")
+        texts = {
+            column
+            for _, row in change.new
+            for column, value in row.items()
+            if isinstance(value, str) and " " in value.strip() and value not in quoted and not _is_quoted(value, said)
+        }
+        return dict.fromkeys(sorted(texts), "paraphrase")
+
+    def _find_answers(self, writes: set[int]) -> Iterator[tuple[JsonObject, set[int]]]:
+        """Yield what the answers need, and the calls that gave it.
+
+        A turn whose answer takes nothing and that writes nothing needs its last call; the last answer always stands.
+        """
+        known: list[Json] = [self._log[number - 1]["call"]["args"] for number in sorted(writes)]
+        told: list[Json] = []
+        begun, read, last = 0, dict(self._find_results()), None
+        for message in self._messages:
+            until = read_envelope(message)["steps"]
+            until = len(self._log) if until is None else until
+            if read_envelope(message)["sender"] == "user":
+                known, begun = [*known, text_of(message)], until
+            elif _is_answer(message):
+                last = self._describe_answer(message, [*known, *told], read, set(range(1, until + 1)))
+                new = self._describe_answer(message, known, read, set(range(begun + 1, until + 1)))
+                wanted = {key: _unite(last[0].get(key, []), new[0].get(key, [])) for key in ("mentions", "seen")}
+                told += wanted["mentions"]
+                numbers = last[1] | new[1]
+                last = {key: values for key, values in wanted.items() if values}, numbers
+                calls = [number for number in sorted(read) if begun < number <= until]
+                if last[0]:
+                    yield {"message": {"sender": "agent", "recipient": "user", **last[0]}}, numbers
+                elif calls and not writes & set(range(begun + 1, until + 1)):
+                    yield {"call": self._describe_call(calls[-1])}, {calls[-1]}
+        if last and not last[0]:
+            unseen: JsonObject = {} if writes else {"unseen": []}
+            yield {"message": {"sender": "agent", "recipient": "user", **unseen}}, set()
+
+    def _describe_answer(
+        self, message: AnyMessage, known: Sequence[Json], read: Mapping[int, Json], numbers: set[int]
+    ) -> tuple[JsonObject, set[int]]:
+        """Return the values that an answer takes from the results of some calls, and which of these have them."""
+        text, results = find_statements(text_of(message)), {at: read[at] for at in read.keys() & numbers}
+        taken = find_taken(text, list(results.values()), known)
+        everything: list[Json] = [*known, *taken, *(_result(self._log[at - 1]) for at in numbers)]
+        computed = find_computed(text, everything) if results else []
+        real = [result for at, result in results.items() if self._log[at - 1]["call"]["id"] in self._grounded]
+        seen = [value for value in taken if mentions(real, value, {}) == 1.0]
+        used = {at for at, result in results.items() if find_taken(text, [result], known)}
+        return {"mentions": [*taken, *computed], "seen": seen}, used
+
+    def _describe_call(self, number: int) -> JsonObject:
+        """Return a call as a milestone has it, without arguments that are drawn."""
+        one, other = (rerun.steps[number - 1]["call"] for rerun in (self._same, self._drawn))
+        args = {key: value for key, value in one["args"].items() if value == other["args"].get(key)}
+        return {"name": one["name"], "args": args}
+
+    def _find_results(self) -> Iterator[tuple[int, Json]]:
+        """Yield the results of reads, by the numbers of their steps, without what is drawn."""
+        for number, (step, other) in enumerate(zip(self._same.steps, self._drawn.steps, strict=True), 1):
+            if is_planned(step) and number not in self._changers and step["call"]["name"] != CLOCK:
+                drawn = {place for place, _, _ in find_differences(_result(step), _result(other))}
+                yield number, [value for place, value in scalars(_result(step)) if place not in drawn]
+
+    def _name(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return ids by the numbers of steps: the tool's name, numbered where it is used again."""
+        used: Counter[str] = Counter()
+        ids = {}
+        for number in numbers:
+            tool = self._log[number - 1]["call"]["name"]
+            used[tool] += 1
+            ids[number] = tool if used[tool] == 1 else f"{tool}_{used[tool]}"
+        return ids
+
+    def _describe_end(self, changes: Sequence[TableChange], free: set[str]) -> JsonObject:
+        """Return the milestone of the end: these rows, and nothing else."""
+        state = []
+        for change in changes:
+            kind, rows = change.describe()
+            state.append({"at": change.at, kind: rows, "measures": _used(self._choose_measures(change), rows)})
+        rest = REST + ", ".join([*(change.at for change in changes), *sorted(free), *UNWATCHED])
+        return {"id": "end", "after": [], "last": True, "state": state, "unchanged": [rest]}
+
+
+def _is_elsewhere(one: Step, other: Step) -> bool:
+    """Return whether a call has written below other places than before, both times with success."""
+    if not (is_planned(one) and is_planned(other)):
+        return False
+    before, after = (
+        {
+            tuple(part for part in each["path"].split("/")[:-1] if not part.isdigit())
+            for each in booked_patch(step["outcome"])
+        }
+        for step in (one, other)
+    )
+    return bool(before) and bool(after) and before != after
+
+
+def _result(step: Step) -> Json:
+    return step["outcome"]["result"] if "outcome" in step else None
+
+
+def _is_answer(message: AnyMessage) -> bool:
+    envelope = read_envelope(message)
+    return (envelope["sender"], envelope["recipient"]) == ("agent", "user") and bool(text_of(message).strip())
+
+
+def _unite(one: Sequence[Json], other: Sequence[Json]) -> list[Json]:
+    return [*one, *(value for value in other if value not in one)]
+
+
+def _is_quoted(value: str, said: str) -> bool:
+    return any(f"{mark}{value}{end}" in said for mark, end in ("''", '""', "``", "\u201c\u201d", "\u2018\u2019"))
+
+
+def _used(measures: Mapping[str, str], rows: Sequence[JsonObject]) -> dict[str, str]:
+    return {column: measure for column, measure in measures.items() if any(column in row for row in rows)}
