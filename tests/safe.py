@@ -6,14 +6,17 @@ that share nothing with it. Patches are applied by the package jsonpatch.
 
 from __future__ import annotations
 
+import ast
 import copy
 import operator
+from functools import lru_cache
 from typing import Any
 
 import jsonpatch
 from hypothesis import strategies as st
 
 from gecko_graph import Toolkit
+from gecko_graph.errors import ContractError
 
 KEYS = ("a", "b", "c", "d")  # d is absent at first
 ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -140,17 +143,40 @@ def contracts(draw: Any) -> dict[str, Any]:
     return tool
 
 
+NOTHING: dict[str, Any] = {"requires": [], "ensures": [], "effects": None, "fine": False}
+
+
 @st.composite
 def worlds(draw: Any) -> dict[str, Any]:
-    """A start state, its tools, and invariants that hold in it."""
+    """A start state, its tools, and invariants that hold in it; what cannot be loaded at all is left out."""
     start = draw(states)
-    wanted = draw(st.lists(conditions("state"), max_size=2))
-    return {
-        "start": {**start, "runtime_state": {}},
-        "tools": draw(st.lists(contracts(), min_size=2, max_size=4)),
-        "invariants": [each for each in wanted if holds([each], state=start)],
-        "typed": draw(st.booleans()),
-    }
+    wanted = [each for each in draw(st.lists(conditions("state"), max_size=2)) if holds([each], state=start)]
+    world = {"start": {**start, "runtime_state": {}}, "tools": [], "invariants": [], "typed": draw(st.booleans())}
+    for tool in draw(st.lists(contracts(), min_size=2, max_size=4)):
+        bare = {**tool, "requires": [], "ensures": []}
+        bare = bare if loads({**world, "tools": [bare]}) else {**bare, "effects": None}
+        for part in ("requires", "ensures"):
+            for each in tool[part]:
+                more = {**bare, part: [*bare[part], each]}
+                bare = more if loads({**world, "tools": [more]}) else bare
+        world["tools"].append(bare)
+    world["invariants"] = [each for each in wanted if loads({**world, "tools": [], "invariants": [each]})]
+    return world
+
+
+@lru_cache(maxsize=20_000)
+def _loads(text: str) -> bool:
+    world = ast.literal_eval(text)
+    try:
+        toolkit_of({**world, "tools": world["tools"] or [NOTHING]})
+    except ContractError:
+        return False
+    return True
+
+
+def loads(world: dict[str, Any]) -> bool:
+    """Whether the package takes the contracts: a clash of types that is there in every state is refused at load."""
+    return _loads(repr({**world, "start": {}}))
 
 
 def contract_of(tool: dict[str, Any]) -> dict[str, Any]:

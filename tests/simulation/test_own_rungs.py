@@ -230,7 +230,7 @@ def test_a_refused_result_leaves_no_fact_and_no_trace():
     contracts = {"rate": {"ensures": [{"check": "result < 5", "error": "no rate is that high"}]}}
     tools = Toolkit.from_tools([rate], effects={"rate": "read"}, contracts=contracts)
     read = {"call": "rate", "args": {"currency": "EUR"}}
-    replies = [{"status": "ok", "result": number} for number in (7741, 1.25)]
+    replies = [{"status": "ok", "result": number} for number in (774_186_555, 1.25)]
     gecko = desk.gecko(
         tools=tools, turns=[{"planner": [[read, read, read, {"say": "Read."}]], "simulator": replies}],
         context=GeckoContext(max_retries=0), checkpointer=InMemorySaver(),
@@ -241,4 +241,4 @@ def test_a_refused_result_leaves_no_fact_and_no_trace():
     assert results == ["not done: no rate is that high", 1.25, 1.25]
     values = gecko.get_state(thread).values
     assert [fact["result"] for fact in values["facts"].values()] == [1.25]
-    assert "7741" not in str({key: value for key, value in values.items()})
+    assert "774186555" not in str({key: value for key, value in values.items()})
