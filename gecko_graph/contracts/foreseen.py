@@ -18,43 +18,24 @@ def foresee(data: Json) -> list[Partial]:
     """Return the known part of a checked value, one for each of its `cases`."""
     if isinstance(data, Mapping) and "cases" in data and "for_each" not in data:
         return [known for case in data["cases"] if "value" in case for known in foresee(case["value"])]
-    reader = _Reader()
-    value = reader.read(data, ())
-    return [Partial(value, frozenset(reader.unknown), frozenset(reader.open))]
+    unknown: list[Tokens] = []
+    partly: list[Tokens] = []
+    value = _read(data, (), unknown, partly)
+    return [Partial(value, frozenset(unknown), frozenset(partly))]
 
 
-class _Reader:
-    def __init__(self) -> None:
-        self.unknown: list[Tokens] = []
-        self.open: list[Tokens] = []
-
-    def read(self, data: Any, path: Tokens) -> Json:
-        """Return the value at a path, for `Partial`."""
-        if isinstance(data, str):
-            return self._text(data, path)
-        if isinstance(data, Mapping):
-            return self._mapping(data, path)
-        if isinstance(data, list | tuple):
-            return [self.read(item, (*path, index)) for index, item in enumerate(data)]
+def _read(data: Any, path: Tokens, unknown: list[Tokens], partly: list[Tokens]) -> Json:
+    """Return the value at a path, for `Partial`."""
+    kind: Json = None
+    if isinstance(data, str) and is_template(data):
+        kind = None if len(parse_text(data)) == 1 else ""
+    elif isinstance(data, Mapping) and ("for_each" in data or "cases" in data or any(map(is_template, data))):
+        kind = [] if "for_each" in data else None if "cases" in data else {}
+    elif isinstance(data, Mapping):
+        return {key: _read(member, (*path, key), unknown, partly) for key, member in data.items()}
+    elif isinstance(data, list | tuple):
+        return [_read(item, (*path, index), unknown, partly) for index, item in enumerate(data)]
+    else:
         return data
-
-    def _text(self, source: str, path: Tokens) -> Json:
-        if not is_template(source):
-            return source
-        if len(parse_text(source)) == 1:
-            self.unknown.append(path)
-            return None
-        self.open.append(path)
-        return ""
-
-    def _mapping(self, data: Mapping[str, Any], path: Tokens) -> Json:
-        if "for_each" in data:
-            self.open.append(path)
-            return []
-        if "cases" in data:
-            self.unknown.append(path)
-            return None
-        if any(map(is_template, data)):
-            self.open.append(path)
-            return {}
-        return {key: self.read(member, (*path, key)) for key, member in data.items()}
+    (unknown if kind is None else partly).append(path)
+    return kind

@@ -6,16 +6,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from weakref import ref
 
 from jinja2 import nodes
 
-from ..errors import ContractError
 from .language.expression import Expression, Scope
 from .language.functions import FUNCTIONS, TAKEN
 from .language.location import Location
 from .language.quantifiers import QUANTIFIERS
+from .language.sandbox import bound
 from .language.shapes import ANY, Shape
 from .language.syntax import SyntaxFault, parse_expression
 from .language.template import ITEM, Template
@@ -30,8 +31,6 @@ MAX_CHAIN = 60
 Lets = Mapping[str, Template]
 """The lets by name; one with parameters as `name/2`, with their number."""
 
-_ABSENT = object()
-
 
 class Function(Template):
     """A let with parameters: like every let it sees the state before the call, and nothing of the place of its use."""
@@ -42,18 +41,13 @@ class Function(Template):
 
     def __call__(self, scope: Scope, values: Sequence[Any]) -> Any:
         """Return the let's value for these arguments; it may be Missing. Raises EvaluationFailed."""
-        names: Any = scope.lets
-        outer, hidden = scope.values, [(name, names.get(name, _ABSENT)) for name in self.parameters]
-        scope.values = names
-        names.update(zip(self.parameters, values, strict=True))
+        outer, scope.values = scope.values, scope.lets
         try:
-            return self.raw(scope)
+            with bound(scope.lets, *self.parameters):
+                scope.lets.update(zip(self.parameters, values, strict=True))
+                return self.raw(scope)
         finally:
             scope.values = outer
-            for name, value in hidden:
-                names[name] = value
-                if value is _ABSENT:
-                    del names[name]
 
 
 def read_head(name: Any) -> tuple[Any, tuple[str, ...]]:
@@ -145,25 +139,17 @@ def _find_references(lets: Lets, name: str) -> Iterator[str]:
 
 
 def _check_cycles(lets: Lets, places: Mapping[str, Location]) -> None:
+    uses = {name: list(_find_references(lets, name)) for name in lets}
     depths: dict[str, int] = {}
-    for start in lets:
-        try:
-            _depth(lets, start, (), depths)
-        except ContractError as error:
-            raise places[start].error(str(error)) from None
-
-
-def _depth(lets: Lets, name: str, path: tuple[str, ...], depths: dict[str, int]) -> int:
-    """Return the length of the longest chain from this let; `depths` has those already computed."""
-    if name in path:
-        cycle = " -> ".join((*path[path.index(name) :], name))
-        raise ContractError(f"lets use one another in a cycle: {cycle}")
-    if name not in depths:
-        below = (_depth(lets, other, (*path, name), depths) for other in _find_references(lets, name))
-        depths[name] = 1 + max(below, default=0) if len(path) < MAX_CHAIN else MAX_CHAIN + 1
-    if depths[name] > MAX_CHAIN:
-        raise ContractError(f"a chain of more than {MAX_CHAIN} lets")
-    return depths[name]
+    try:
+        order = [*TopologicalSorter(uses).static_order()]
+    except CycleError as error:
+        cycle = error.args[1][::-1]
+        raise places[cycle[0]].error(f"lets use one another in a cycle: {' -> '.join(cycle)}") from None
+    for name in order:
+        depths[name] = 1 + max((depths[other] for other in uses[name]), default=0)
+        if depths[name] > MAX_CHAIN:
+            raise places[name].error(f"a chain of more than {MAX_CHAIN} lets")
 
 
 class Names(dict[str, Any]):

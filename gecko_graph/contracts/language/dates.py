@@ -1,13 +1,4 @@
-"""Dates, times and durations of the contract language: texts in, texts and numbers out.
-
-| function | value |
-| --- | --- |
-| `date(x)` | the date in a text as `2024-05-15` |
-| `time(x[, clock])` | `2024-05-15T15:00:00`; `clock` is the time of that day: `'06:00:00+1'` is on the next |
-| `between(a, b[, unit])` | from a to b in `years months weeks days hours minutes seconds` |
-| `shift(x, days=1, hours=-2, ...)` | a later or earlier time; a date stays one if no smaller unit is given |
-| `weekday(x)` | `Monday` |
-| `duration(text[, unit])` | `PT1H30M`, `1:30`, `1h 30m` or `90 minutes` as a number, in seconds or that unit |
+"""Dates, times and durations of the contract language: texts in, texts and numbers out; see docs/contracts.md.
 
 A date without a time is its midnight. No time zone is guessed: only `Z`, `UTC`, `GMT` and offsets are read, and a time
 with an offset cannot be compared with one without.

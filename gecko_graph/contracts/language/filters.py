@@ -1,18 +1,4 @@
-r"""The filters of the contract language: Jinja2's names and meanings where it has them, but counted and strict.
-
-| filter | value |
-| --- | --- |
-| `default(value[, boolean])` | another value for what is undefined (with `boolean` also for what is not true) |
-| `length` `list` | of a list, a text or an object's keys |
-| `first` `last` | of a list or a text; undefined where it is empty |
-| `sort` `unique` `min` `max` | `attribute=`, `case_sensitive=`, `reverse=`; **letter case is ignored** by default |
-| `sum` `abs` `round` `int` `float` | numbers; `'abc' \| int` raises unless a default is given |
-| `fixed(places)` | a number as text with so many decimals: `1.50` |
-| `join` `string` `tojson` `replace` `lower` `upper` `lines` `bytes` | texts; `bytes` is the length in UTF-8 |
-| `keys` `values` `items` `interleave` | `items` gives objects `key`, `value`; `interleave(x)` puts x between items |
-| `map` `select` `reject` `selectattr` `rejectattr` | as in Jinja2, with literal filter and test names (see `syntax`) |
-| `money` | rounded to cents, see `functions` |
-"""
+"""The filters of the contract language: Jinja2's names and meanings where it has them, but counted and strict."""
 
 from __future__ import annotations
 

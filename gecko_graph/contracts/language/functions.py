@@ -1,18 +1,4 @@
-"""The functions and text methods of the contract language.
-
-| function | value |
-| --- | --- |
-| `at(document, path[, default])` | what is at a path: a list of keys and indexes, lists in it spliced in |
-| `walk(document)` | everything below, in document order, as objects `path`, `key`, `value` |
-| `zip(list, ...)` | lists of the first items, the second items, ..., as many as the shortest has |
-| `object(pairs)` | an object of a list of keys with values: `[["a", 1], ["b", 2]]` |
-| `index(list, value)` | where a value is first found in a list or a text; undefined where it is not |
-| `range([start,] stop[, step])` | whole numbers |
-| `new_id([prefix, shape])` | an identifier from the seed and the call: the same in every run, a new one each time |
-| `random_int(low, high)` `random_float(low, high[, places])` | a number in a range, made as `new_id` is |
-| `trusted(path)` | whether nothing at a path of the state is only supposed by a model; a path is a list, as for `at` |
-| `money(number)` | rounded to cents by decimal rules, so that 1.005 is 1.01 and 0.1 + 0.2 is 0.3 |
-"""
+"""The functions and text methods of the contract language; docs/contracts.md lists them."""
 
 from __future__ import annotations
 

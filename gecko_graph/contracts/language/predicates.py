@@ -1,8 +1,4 @@
-"""The tests of the contract language, used after `is`: Jinja2's, and three for texts.
-
-`defined undefined` · `none boolean true false integer float number string mapping sequence iterable` ·
-`eq ne lt le gt ge` and their signs · `in containing startingwith endingwith` · `odd even divisibleby` · `lower upper`.
-"""
+"""The tests of the contract language, used after `is`: Jinja2's, and three for texts."""
 
 from __future__ import annotations
 

@@ -1,60 +1,46 @@
-"""Functions that evaluate an expression for each item of a list, under a name.
-
-| function | value |
-| --- | --- |
-| `all(x in list, condition)` | whether the condition holds for each item; true for an empty list |
-| `any(x in list, condition)` | whether it holds for at least one |
-| `count(x in list, condition)` | for how many it holds |
-| `each(x in list, value[, condition])` | the values, of the items for which the condition holds |
-"""
+"""Functions that evaluate an expression for each item of a list, under a name: `all(x in list, condition)`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from jinja2 import nodes
 
-from .sandbox import Scope, a_list, given
+from .sandbox import Scope, a_list, bound, given
 from .syntax import NAMES, Mentions, Run, SyntaxFault, check_name, no_spread
 
-Loop = Callable[[Scope, Callable[[Scope], bool]], bool]
-"""Runs a function once an item, until it returns True, and returns whether it did."""
-
-_ABSENT = object()
+Rounds = Callable[[Scope], Iterator[None]]
+"""Gives the name to each item in turn."""
 
 
-def _all(loop: Loop, condition: Run, _: Run | None) -> Run:
-    return lambda scope: not loop(scope, lambda inner: not given(condition(inner)))
+def _all(rounds: Rounds, condition: Run, _: Run | None) -> Run:
+    return lambda scope: all(given(condition(scope)) for _ in rounds(scope))
 
 
-def _any(loop: Loop, condition: Run, _: Run | None) -> Run:
-    return lambda scope: loop(scope, lambda inner: bool(given(condition(inner))))
+def _any(rounds: Rounds, condition: Run, _: Run | None) -> Run:
+    return lambda scope: any(given(condition(scope)) for _ in rounds(scope))
 
 
-def _each(loop: Loop, value: Run, condition: Run | None) -> Run:
+def _each(rounds: Rounds, value: Run, condition: Run | None) -> Run:
     def run(scope: Scope) -> Any:
         found: list[Any] = []
-
-        def visit(inner: Scope) -> bool:
-            if condition is None or given(condition(inner)):
-                inner.take_items(1)
-                found.append(given(value(inner)))
-            return False
-
-        loop(scope, visit)
+        for _ in rounds(scope):
+            if condition is None or given(condition(scope)):
+                scope.take_items(1)
+                found.append(given(value(scope)))
         scope.take_items(len(found))
         return found
 
     return run
 
 
-def _count(loop: Loop, condition: Run, _: Run | None) -> Run:
-    found = _each(loop, lambda scope: None, condition)
+def _count(rounds: Rounds, condition: Run, _: Run | None) -> Run:
+    found = _each(rounds, lambda _: None, condition)
     return lambda scope: len(found(scope))
 
 
-QUANTIFIERS: dict[str, Callable[[Loop, Run, Run | None], Run]] = {
+QUANTIFIERS: dict[str, Callable[[Rounds, Run, Run | None], Run]] = {
     "all": _all,
     "any": _any,
     "count": _count,
@@ -74,7 +60,7 @@ def compile_quantifier(name: str, node: nodes.Call, build: Callable[[nodes.Node]
     parts = [build(part) for part in node.args[1:]]
     mentions.names = outer | (mentions.names - {variable})
     mentions.bound.add(variable)
-    return QUANTIFIERS[name](_loop(name, variable, source), parts[0], parts[1] if len(parts) > 1 else None)
+    return QUANTIFIERS[name](_rounds(name, variable, source), parts[0], parts[1] if len(parts) > 1 else None)
 
 
 def _read_items(name: str, node: nodes.Node) -> tuple[str, nodes.Node]:
@@ -87,20 +73,13 @@ def _read_items(name: str, node: nodes.Node) -> tuple[str, nodes.Node]:
     raise SyntaxFault(f"{name}: expected a name and a list first, as in {name}(x in state.orders, x.paid)")
 
 
-def _loop(name: str, variable: str, source: Run) -> Loop:
-    def loop(scope: Scope, visit: Callable[[Scope], bool]) -> bool:
+def _rounds(name: str, variable: str, source: Run) -> Rounds:
+    def rounds(scope: Scope) -> Iterator[None]:
         items, values = a_list(source(scope), name), scope.values
-        outer = values.get(variable, _ABSENT)
-        try:
+        with bound(values, variable):
             for item in items:
                 scope.tick()
                 values[variable] = item
-                if visit(scope):
-                    return True
-            return False
-        finally:
-            values.pop(variable, None)
-            if outer is not _ABSENT:
-                values[variable] = outer
+                yield
 
-    return loop
+    return rounds

@@ -9,7 +9,8 @@ per item.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter, thread_time
 from typing import Any, NoReturn
@@ -138,6 +139,18 @@ class Scope:
         count = self._made.get(self.place, 0)
         self._made[self.place] = count + 1
         return f"{self.place} {count}"
+
+
+@contextmanager
+def bound(values: dict[str, Any], *names: str) -> Iterator[None]:
+    """Give names to other values for a while: afterwards they mean what they meant before."""
+    outer = {name: values[name] for name in names if name in values}
+    try:
+        yield
+    finally:
+        for name in names:
+            values.pop(name, None)
+        values.update(outer)
 
 
 class Missing:

@@ -13,7 +13,6 @@ An object with the key `for_each` or `cases` is always one of these forms; `{{ {
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Self
 
 from ...errors import EvaluationFailed, NotKnown
@@ -23,7 +22,7 @@ from .expression import Expression, shorten
 from .inference import LIST, TEXT
 from .location import Location
 from .operators import key_of
-from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_text, copy_json, given, kind, text
+from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_text, bound, copy_json, given, kind, text
 from .shapes import ANY, Plain, Shape, either
 from .syntax import is_template
 
@@ -84,7 +83,7 @@ class Loop:
             items = a_list(self._source.raw(scope), "for_each")
         except Fault as fault:
             raise self._source.failed(str(fault)) from None
-        with _restore_name(scope.values, self.name):
+        with bound(scope.values, self.name):
             for item in items:
                 scope.values[self.name] = item
                 if self._when is None or self._when.test(scope):
@@ -97,18 +96,6 @@ def _loop_name(name: Any, place: Location) -> str:
     if name in place.names and name not in (ITEM, "calls"):
         raise place.at("as").error(f"the name {name!r} is already taken")
     return name
-
-
-@contextmanager
-def _restore_name(values: dict[str, Any], name: str) -> Iterator[None]:
-    outer = values.get(name, _restore_name)
-    try:
-        yield
-    finally:
-        if outer is _restore_name:
-            values.pop(name, None)
-        else:
-            values[name] = outer
 
 
 class _Loader:
