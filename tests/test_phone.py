@@ -26,9 +26,10 @@ DECLINED = {"say": "I am sorry, I cannot help with that."}
 # the cases ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("route", ["good", "also"])
 @pytest.mark.parametrize("name", CASES)
-def test_a_good_agent_scores_one(name):
-    score = converse(scripted(*agents(name)["good"]), load(name))["score"]
+def test_a_good_agent_scores_one_by_more_than_one_route(name, route):
+    score = converse(scripted(*agents(name)[route]), load(name))["score"]
     assert (score["similarity"], score["end"], score["leaks"], score["races"]) == (1.0, "ended", [], 0)
 
 

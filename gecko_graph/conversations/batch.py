@@ -14,7 +14,7 @@ from langchain_core.messages import ToolCall, ToolMessage
 
 from ..middleware.messages import build_message
 from ..models.formatting import text_of
-from ..state import JsonObject, Step
+from ..state import Json, JsonObject, Step
 from ..task_state.digest import digest
 from ..toolkit.augment import HIDDEN, find_faces, show_text
 from ..world import World
@@ -40,7 +40,7 @@ def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
     order, race = list(range(len(calls))), False
     if len(calls) > 1 and not world.has_models:
         tried = list(_try_orders(world, calls))
-        race = len({outcome for _, _, outcome in tried}) > 1
+        race = _differ([outcome for _, _, outcome in tried])
         order = max(tried, key=lambda one: one[1])[0]
     steps = {at: world.call(calls[at]) for at in order}
     return Answered([steps[at] for at in range(len(calls))], race)
@@ -58,13 +58,26 @@ def show_step(world: World, step: Step) -> tuple[ToolCall, ToolMessage]:
     return call, message.model_copy(update={"content": text})
 
 
-def _try_orders(world: World, calls: Sequence[JsonObject]) -> Iterator[tuple[list[int], int, str]]:
+def _try_orders(world: World, calls: Sequence[JsonObject]) -> Iterator[tuple[list[int], int, JsonObject]]:
     """Yield orders with the number of calls that fail, and what they come to."""
     for order in islice(permutations(range(len(calls))), MOST_ORDERS):
         fork = world.fork()
         steps = {at: fork.call(calls[at]) for at in order}
-        words = [_word(steps[at]) for at in range(len(calls))]
-        yield list(order), sum(word != "ok" for word in words), digest([words, fork.state])
+        words = {str(at): _word(steps[at]) for at in order}
+        yield list(order), sum(word != "ok" for word in words.values()), {"words": words, "state": fork.state}
+
+
+def _differ(outcomes: Sequence[JsonObject]) -> bool:
+    """Return whether outcomes differ in more than the order of rows."""
+    if len({digest(each) for each in outcomes}) == 1:
+        return False
+    return len({digest(_sort_lists(each)) for each in outcomes}) > 1
+
+
+def _sort_lists(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _sort_lists(each) for key, each in value.items()}
+    return sorted(map(_sort_lists, value), key=digest) if isinstance(value, list) else value
 
 
 def _word(step: Step) -> str:
