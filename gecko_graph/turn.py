@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import cache, partial
 from itertools import count
 from typing import Any
 
@@ -88,9 +87,9 @@ def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject,
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
     """Return which budget of the turn an attempt has spent; attempts that run at once share the tokens equally."""
-    tokens = total(state.get("usage", {}))
-    used = tokens["input_tokens"] + tokens["output_tokens"]
     if context.token_budget is not None:
+        tokens = total(state.get("usage", {}))
+        used = tokens["input_tokens"] + tokens["output_tokens"]
         share = (context.token_budget - state.get("spent_tokens", 0)) // state.get("width", 1)
         if used >= share:
             left = f"{max(share, 0)} that were left of {context.token_budget}"
@@ -144,7 +143,14 @@ def read_item(raw: Any, number: int) -> ChecklistItem:
 
 def untrusted_of(state: AttemptState) -> Untrusted:
     """Return the function that finds what is only supposed of an attempt's state; it looks once."""
-    return cache(partial(find_untrusted, state["before"], state.get("supposed") or [], state.get("steps") or []))
+    found: list[Sequence[str]] = []
+
+    def look() -> Sequence[str]:
+        if not found:
+            found.append(find_untrusted(state["before"], state.get("supposed") or [], state.get("steps") or []))
+        return found[0]
+
+    return look
 
 
 def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:

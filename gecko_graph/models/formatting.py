@@ -103,7 +103,9 @@ def share_budget(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
 
 def format_steps(steps: Sequence[Step], *, budget: int) -> str:
     """Return an attempt's calls with their outcomes, one line each; equal calls refused in a row are one."""
-    return share_budget(lambda share: [_format_run(*run, share) for run in _runs(steps)], budget=budget) or "(no calls)"
+    runs = [(f"{first}. ", line_of(step), _same_up_to(first, last)) for first, last, step in _runs(steps)]
+    lines = share_budget(lambda share: [f"{number}{line(share)}{same}" for number, line, same in runs], budget=budget)
+    return lines or "(no calls)"
 
 
 def _runs(steps: Sequence[Step]) -> list[tuple[int, int, Step]]:
@@ -121,18 +123,22 @@ def _refused(step: Step) -> tuple[Any, ...]:
     return call["name"], call["args"], call.get("malformed"), step.get("complaints")
 
 
-def _format_run(first: int, last: int, step: Step, share: int) -> str:
-    return f"{first}. {format_step(step, share=share)}" + (f" (the same up to call {last})" if last > first else "")
+def _same_up_to(first: int, last: int) -> str:
+    return f" (the same up to call {last})" if last > first else ""
 
 
-def format_step(step: Step, *, share: int = RESULT_CHARS) -> str:
-    """Return a call and its outcome, each value within `share` characters: `mkdir({"name": "a"}) -> ok: null`."""
-    text = format_call(step["call"], share=share)
+def line_of(step: Step) -> Callable[[int], str]:
+    """Return the function from a share to a call and its outcome, `mkdir({"name": "a"}) -> ok: null`.
+
+    Each value is written as JSON once, and has at most so many characters.
+    """
+    call = step["call"]
+    name, args = cut(one_line(call["name"]), budget=NAME_CHARS), _encode(call.get("malformed", call["args"]))
     if "complaints" in step:
         complaints = "; ".join(format_complaint(complaint) for complaint in step["complaints"])
-        return f"{text} -> refused: {cut(complaints, budget=2 * share)}"
-    outcome = step["outcome"]
-    return f"{text} -> {outcome['status']}: {format_json(outcome['result'], budget=share)}"
+        return lambda share: f"{name}({cut(args, budget=share)}) -> refused: {cut(complaints, budget=2 * share)}"
+    status, result = step["outcome"]["status"], _encode(step["outcome"]["result"])
+    return lambda share: f"{name}({cut(args, budget=share)}) -> {status}: {cut(result, budget=share)}"
 
 
 def format_call(call: Call, *, share: int = RESULT_CHARS) -> str:

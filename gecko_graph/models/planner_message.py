@@ -13,6 +13,9 @@ from langchain_core.messages.tool import invalid_tool_call
 from .json_text import MAX_REPLY_CHARS
 from .structured import find_storage_problem
 
+_PLAIN_CALLS = {(str, dict, str), (str, dict, type(None))}
+"""Types of a call's name, arguments and id."""
+
 
 def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
     """Return the message as it can be stored, or why it cannot be used.
@@ -34,6 +37,8 @@ def sanitize_message(message: AIMessage) -> AIMessage:
     A call whose arguments cannot be kept (an integer over 64 bits, half a surrogate pair, NaN) becomes an invalid
     call, for the validator to refuse.
     """
+    if _is_storable(message):
+        return message
     calls = [_named(call) for call in message.tool_calls or ()]
     wrong = [_unusable(call.get("args")) for call in calls]
     broken = [_broken(call, why) for call, why in zip(calls, wrong, strict=True) if why]
@@ -49,6 +54,17 @@ def sanitize_message(message: AIMessage) -> AIMessage:
     }
     changes = {key: value for key, value in storable.items() if value != getattr(message, key)}
     return message.model_copy(update=changes) if changes else message
+
+
+def _is_storable(message: AIMessage) -> bool:
+    """Return whether a message is known to have no fault, by one look at all of it: most have none."""
+    kept = [message.additional_kwargs, message.response_metadata, message.usage_metadata or {}]
+    if message.invalid_tool_calls or type(message.content) is not str or any(type(each) is not dict for each in kept):
+        return False
+    calls = message.tool_calls
+    kinds = {(type(call.get("name")), type(call.get("args")), type(call.get("id", 0))) for call in calls}
+    whole = [message.content, message.id, message.name, calls, *kept]
+    return kinds <= _PLAIN_CALLS and find_storage_problem(whole) is None
 
 
 def _size(message: AIMessage) -> int:

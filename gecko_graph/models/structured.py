@@ -128,10 +128,13 @@ def _unwrap(value: Json, reply: type[BaseModel]) -> Json:
     return {name: [value]} if items.get("properties", {}).keys() & value.keys() else value
 
 
+_encode = json.JSONEncoder(allow_nan=False).encode  # json.dumps makes an encoder each time
+
+
 def find_storage_problem(value: Json) -> str | None:
     """Return why no checkpoint can store a value: an integer over 64 bits, half a surrogate pair, NaN; else None."""
     try:
-        json.dumps(value, allow_nan=False)
+        _encode(value)
         ormsgpack.packb(value)
     except (TypeError, ValueError, RecursionError) as error:
         return " ".join(str(error).split())[:200]

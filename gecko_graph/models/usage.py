@@ -93,7 +93,8 @@ def price_of(model_name: str, *, prices: Mapping[str, Price] = PRICES) -> Price 
 
 def add_usage(a: Usage, b: Usage) -> Usage:
     """Sum by role. Commutative and associative; `{}` adds nothing; a cost of None makes the sum None."""
-    return {role: _add(a.get(role) or no_usage(), b.get(role) or no_usage()) for role in sorted(a.keys() | b.keys())}
+    both = {**a, **b, **{role: _add(a[role], b[role]) for role in a.keys() & b.keys()}}
+    return dict(sorted(both.items())) if len(both) > 1 else both
 
 
 def total(usage: Usage) -> RoleUsage:

@@ -155,7 +155,7 @@ class _Sources:
         outcomes = [step["outcome"] for step in state.get("steps", [])[-MAX_RESULTS:] if "outcome" in step]
         results = [outcome["result"] for outcome in reversed(outcomes) if outcome["status"] == "ok"]
         results += [text_of(each) for each in messages if type(each) is ToolMessage and each.status != "error"]
-        self._results = [leaf for each in results for leaf in leaves_of(each)]
+        self._results = [leaf for each in results if each is not None for leaf in leaves_of(each)]
         self._words = [state["task"], *(text_of(each) for each in messages if type(each) is not ToolMessage)]
 
     def find_question(self, checked: _Checked) -> _Question | None:

@@ -55,8 +55,8 @@ def commit(
             raise PatchConflict("the change replaces the task state with a value that is not an object")
     except (PatchConflict, StateError) as conflict:
         return Commit(state, refuse(outcome, f"the change does not apply: {conflict}", "state_update"))
-    here = replace(request, state=state)
     is_later = bool(patch) and state is not request.state
+    here = replace(request, state=state) if is_later else request
     if is_later and (late := gate(here)[1]) is not None:
         why = f"after the calls before it in its message: {format_json(late.result)}"
         return Commit(state, {**refuse(outcome, why, "state_dependency"), **late.more})  # type: ignore[typeddict-item]

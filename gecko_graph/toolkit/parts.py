@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from ..contracts.contract import Contract, Invariant
 from ..contracts.language.location import Location, Origin
 from ..contracts.language.shapes import ANY, of_schema
-from ..documents import read_document
 from ..errors import ToolkitError
 from ..schemas.subschemas import rebuild
 from ..schemas.well_formed import check_schema
@@ -33,6 +32,8 @@ class Parts(NamedTuple):
 
 def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: Mount | None) -> Parts:
     """Return tools with the contracts of a file, and what else it holds. Raises ToolkitError, ContractError."""
+    from ..documents import read_document  # here, because it imports yaml
+
     where = "contracts" if isinstance(source, Mapping) else str(source)
     document = source if isinstance(source, Mapping) else read_document(source)
     fields = ("contracts", "at", "let", "requires", "invariants", "state")

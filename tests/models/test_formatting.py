@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
+from gecko_graph.models import formatting
 from gecko_graph.models.formatting import (
+    RESULT_CHARS,
     clip_texts,
     cut,
     format_change,
@@ -17,10 +20,10 @@ from gecko_graph.models.formatting import (
     format_conversation,
     format_json,
     format_policy,
-    format_step,
     format_steps,
     format_tool_lines,
     join_lines,
+    line_of,
 )
 
 TEXTS = st.text(max_size=400)
@@ -83,21 +86,22 @@ def test_json_is_one_line_within_its_budget(value):
 
 def test_a_step_says_call_and_result():
     assert (
-        format_step(step("add_tray", {"name": "a"}, {"added": "a"})) == 'add_tray({"name": "a"}) -> ok: {"added": "a"}'
+        line_of(step("add_tray", {"name": "a"}, {"added": "a"}))(RESULT_CHARS)
+        == 'add_tray({"name": "a"}) -> ok: {"added": "a"}'
     )
-    assert format_step(step(result="no tray", status="error")) == 'look({}) -> error: "no tray"'
+    assert line_of(step(result="no tray", status="error"))(RESULT_CHARS) == 'look({}) -> error: "no tray"'
 
 
 def test_a_refused_step_says_its_complaints():
     complaint = {"tool": "put", "path": "$.tray", "expected": "text", "got": "7", "source": "rule"}
     refused = {"v": 1, "call": {"id": "1", "name": "put", "args": {"tray": 7}}, "complaints": [complaint]}
-    assert format_step(refused) == 'put({"tray": 7}) -> refused: put $.tray: expected text, got 7'
+    assert line_of(refused)(RESULT_CHARS) == 'put({"tray": 7}) -> refused: put $.tray: expected text, got 7'
 
 
 def test_what_a_model_wrote_instead_of_arguments_or_a_name_is_cut():
     call = {"id": "1", "name": "fly\nnow" * 9_000, "args": {}, "malformed": "{" * 100_000}
     complaint = {"tool": call["name"], "path": "$", "expected": "JSON", "got": "x", "source": "rule"}
-    told = format_step({"v": 1, "call": call, "complaints": [complaint] * 20})
+    told = line_of({"v": 1, "call": call, "complaints": [complaint] * 20})(RESULT_CHARS)
     assert len(told) < 3_000
     assert "\n" not in told
     assert len(format_complaint(complaint)) <= 600
@@ -110,6 +114,12 @@ def test_long_results_are_cut_before_any_call_is_left_out(count, budget):
     assert len(told) <= budget
     for number in range(count):
         assert f"{number + 1}. tool_{number}(" in told
+
+
+def test_values_are_written_as_json_once_however_often_they_are_cut():
+    with mock.patch.object(formatting, "_encode", wraps=formatting._encode) as encode:
+        format_steps([step(result="x" * 5_000) for _ in range(20)], budget=2_000)
+    assert encode.call_count == 40  # arguments and results
 
 
 def test_of_more_calls_than_fit_the_last_are_told():

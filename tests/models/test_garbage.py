@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, create_gecko
+from gecko_graph.models import planner_message
 from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import PlannerAsk, Where
 from gecko_graph.models.factory import Models
@@ -101,6 +103,8 @@ def test_no_error_makes_a_run_raise():
 def test_a_mended_message_stays_as_it_is_and_can_be_written(said):
     kept = sanitize_message(said)
     assert sanitize_message(kept) is kept
+    with mock.patch.object(planner_message, "_is_storable", return_value=False):
+        assert sanitize_message(said) == kept  # the quick look finds no other faults than the thorough one
     told = {"content": kept.content, "calls": kept.tool_calls, "broken": kept.invalid_tool_calls, "id": kept.id}
     json.dumps(told, ensure_ascii=False, default=str).encode("utf-8")
     assert all(isinstance(part["name"], str) for part in (*kept.tool_calls, *kept.invalid_tool_calls))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
-from ...documents import find_line
 from ...errors import ContractError
 from .expression import Expression, shorten
 from .inference import TEXT, Inference, Names
@@ -29,6 +28,8 @@ class Origin(NamedTuple):
 
     def find_line(self, path: tuple[Step, ...]) -> int | None:
         """Return the line of a part of the contract; None where there is no such file."""
+        from ...documents import find_line  # here, because it imports yaml
+
         if not path or not str(path[0]).startswith("x-contract-"):
             return find_line(self.file, (*self.tokens, *path))
         root = str(path[0]).removeprefix("x-contract-") if self.tokens[:1] == ("contracts",) else path[0]
@@ -56,7 +57,7 @@ class Location:
     def at(self, step: Step) -> Location:
         """Return the location one step deeper."""
         where = f"{self.where}[{step}]" if isinstance(step, int) else f"{self.where}.{step}"
-        return replace(self, where=where, path=(*self.path, step))
+        return Location(where, self.names, (*self.path, step), self.origin, self.report)
 
     def part(self, *steps: Step) -> Location:
         """Return the location of a part of a whole contract."""
