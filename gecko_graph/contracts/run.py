@@ -146,7 +146,8 @@ class ContractRun:
 
     def trust(self, untrusted: Untrusted) -> ContractRun:
         """Have `trusted` look among the places that are only supposed, and return the run."""
-        self._scope.trusts = lambda path: not is_doubtful([*self._parts.at, *path], untrusted())
+        at = self._parts.at  # not `self`: that would be a cycle, which waits for the garbage collector
+        self._scope.trusts = lambda path: not is_doubtful([*at, *path], untrusted())
         return self
 
     def refusal(self) -> Refusal | None:

@@ -6,6 +6,11 @@ import subprocess
 import sys
 
 
+def test_yaml_is_imported_for_documents_only():
+    code = "import sys; from gecko_graph import World, create_gecko; sys.exit('yaml' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_langchain_is_imported_for_its_middleware_only():
     code = (
         "import sys; sys.modules['langchain'] = None\n"
