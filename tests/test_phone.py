@@ -43,6 +43,13 @@ def test_a_bad_agent_loses_what_it_should(name, number):
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_each_milestone_is_lost_and_each_minefield_stepped_on_by_a_bad_agent(name):
+    bad, goal = agents(name)["bad"], load(name).goal
+    assert {id_ for each in bad for id_ in each["loses"]} == {each.id for each in goal.milestones}
+    assert {id_ for each in bad for id_ in each.get("steps_on", [])} == {each.id for each in goal.minefields}
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_doing_nothing_is_worth_nothing(name):
     assert converse(scripted(), load(name))["score"]["similarity"] == 0.0
     assert converse(scripted(*[DECLINED] * 5), load(name))["score"]["similarity"] < 0.5
