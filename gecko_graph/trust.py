@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from .errors import PatchConflict, StateError
+from .schemas.well_formed import RUNTIME
 from .simulation.ladder import INVENTING
-from .simulation.state_rules import RUNTIME
 from .state import JsonObject, Outcome, Rehearsal, Step
 from .task_state.digest import clone, digest
 from .task_state.patch import find, pointer, tokens

@@ -14,6 +14,7 @@ from .language.expression import Expression, Scope
 from .language.functions import splice
 from .language.location import Location
 from .language.sandbox import Fault
+from .language.shapes import ANY, Shape
 from .language.syntax import did_you_mean, is_template
 from .language.template import Loop, Template
 
@@ -45,10 +46,11 @@ def load_list(data: Any, place: Location) -> list[tuple[Any, Location]]:
 class Path:
     """A path: a list of tokens, nested lists spliced in, or one expression that gives such a list."""
 
-    __slots__ = ("_tokens", "expressions", "root")
+    __slots__ = ("_tokens", "expressions", "root", "shape")
 
     def __init__(self, data: Any, place: Location, *, is_new: bool = False) -> None:
         self.root: str | None = None
+        self.shape: Shape = ANY
         if isinstance(data, str):
             whole = place.compile_text(data)
             if not whole.whole:
@@ -59,7 +61,7 @@ class Path:
             _check_tokens(data, place)
             self.root = data[0] if data and isinstance(data[0], str) and "{{" not in data[0] else None
             if place.report is not None:
-                _check_place(data, place, is_new=is_new)
+                self.shape = _check_place(data, place, is_new=is_new)
         else:
             raise place.error(f"expected a list of tokens or one expression, got {type(data).__name__}")
         self._tokens = Template.load(data, place)
@@ -81,22 +83,27 @@ def _check_tokens(tokens: list[Any] | tuple[Any, ...], place: Location) -> None:
             raise place.at(number).error(f"expected a token as a text or a whole number, got {type(token).__name__}")
 
 
-def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> None:
-    """Report a path that leads to no place of the state; the last key of a new value may be new to an example."""
-    shape, silent = place.names["state"], replace(place, report=lambda _: None)
+def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> Shape:
+    """Return what is known of the value at a path; report one that leads to no place of the state.
+
+    The last key of a new value may be new to an example.
+    """
+    shape: Shape = place.names["state"]
+    silent = replace(place, report=lambda _: None)
     for number, token in enumerate(tokens):
         is_literal = type(token) is int or (isinstance(token, str) and not is_template(token))
         kinds = None if is_literal else Template.load(token, silent).shape.kinds
         if not is_literal and (kinds is None or "a list" in kinds):
-            return  # perhaps several tokens
+            return ANY  # perhaps several tokens
         is_index = not is_literal or str(token) == "-" or str(token).isdecimal()
         found = shape.member(None if is_index else token)
         if found is None:
             hint = did_you_mean(str(token), shape.keys)
             if hint or not (is_new and shape.is_example and number == len(tokens) - 1):
                 place.at(number).tell(f"the path leads nowhere: unknown key {token!r}{hint}")
-            return
+            return ANY
         shape = found
+    return shape
 
 
 class Change:
@@ -138,6 +145,10 @@ class Effect:
         is_new = self._op in ("add", "move", "copy")
         self._path = Path(data["path"], inner.at("path"), is_new=is_new) if "path" in needed else None
         self._value = Template.load(data["value"], inner.at("value")) if "value" in needed else None
+        wanted, given = self._path.shape if self._path else ANY, self._value.shape if self._value else ANY
+        if wanted.kinds and given.kinds and not wanted.is_example and not wanted.kinds & given.kinds:
+            expected, got = (" or ".join(sorted(kinds)) for kinds in (wanted.kinds, given.kinds))
+            inner.at("value").tell(f"expected {expected}, as the schema of the task state has it, got {got}")
         self.expressions = tuple(self._all_expressions())
         self.roots = {path.root for path in (self._from, self._path) if path and path.root is not None}
         self.roots.update(*(effect.roots for effect in self._do))

@@ -101,9 +101,7 @@ class Contract:
             ContractError: An argument, a key or a place that cannot be there, or operands of the wrong types.
         """
         closed = {"additionalProperties": False} if isinstance(parameters.get("properties"), dict) else {}
-        here = state
-        for key in self._parts.at:
-            here = here.member(key) or ANY
+        here = _shape_below(state, self._parts.at)
         text, call = Plain("a text"), {"name": Plain("a text"), "args": ANY}
         seen = Plain("an object", members={**call, "status": text, "result": ANY})
         names = {"args": of_schema({**closed, **parameters}), "before": here, "state": here, "now": text}
@@ -202,6 +200,12 @@ def _defaults(parameters: JsonObject) -> JsonObject:
     return {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
 
 
+def _shape_below(shape: Shape, at: Sequence[str]) -> Shape:
+    for key in at:
+        shape = shape.member(key) or ANY
+    return shape
+
+
 def _refuse_identity() -> NoReturn:
     raise Fault("it depends on the call")
 
@@ -239,6 +243,7 @@ class Invariant:
         lets: Mapping[str, Any] | None = None,
         where: str,
         origin: Origin | None = None,
+        state: Shape = ANY,
     ) -> Invariant:
         """Check an invariant.
 
@@ -247,6 +252,7 @@ class Invariant:
             lets: The document's `x-contract-let`; one that needs more than the state cannot be used here.
             where: Document and place, for messages.
             origin: The file and the place in it, for the line in messages.
+            state: What is known of the task state.
 
         Raises:
             ContractError: Names document, place, line and reason.
@@ -255,6 +261,8 @@ class Invariant:
         place.check_fields(data, ("check", "error"), ("when", "id", "kind", "at", "let"))
         shared = dict(data.get("let", lets) or {})
         at = read_mount(data.get("at"), place.at("at"))
+        here = _shape_below(state, at)
+        place = replace(place, names={"state": here, "before": here}, report=raise_error)
         own = {key: data[key] for key in data if key not in ("at", "let")}
         loaded, _ = load_lets({}, shared, replace(place, names=dict.fromkeys(BASE, ANY)))
         clause = Clause(own, place.with_names(**dict.fromkeys(loaded, ANY)), part="invariant")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..milestones.similarity import subtract
 from ..milestones.tables import CLOCK, Table, find_table
-from ..simulation.state_rules import RUNTIME
+from ..schemas.well_formed import RUNTIME
 from ..state import Json, JsonObject, Step
 from ..task_state.changes import net_changes
 from ..task_state.difference import json_equal

@@ -29,7 +29,8 @@ from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
 from ..retrieval.search import ToolSearch
-from ..simulation.state_rules import RUNTIME, StateRules
+from ..schemas.well_formed import RUNTIME
+from ..simulation.state_rules import StateRules
 from ..simulation.trial import try_contracts
 from ..state import ChecklistItem, JsonObject, SupposedState
 from ..task_state.digest import check_json, clone, digest

@@ -16,6 +16,9 @@ from .pattern import compile_pattern
 from .rules import Same
 from .subschemas import follow, mentions
 
+RUNTIME = "runtime_state"
+"""The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
+
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 
 
@@ -34,6 +37,14 @@ def check_schema(schema: Any, *, where: str) -> JsonObject:
     if fault := _find_fault(Same(schema)):
         raise ContractError(f"{where}{fault}")
     return schema
+
+
+def leave_room(schema: JsonObject) -> JsonObject:
+    """Return a schema of the task state; a closed one with room for the runtime variables."""
+    closed = {"additionalProperties", "unevaluatedProperties"} & schema.keys()
+    if not closed or RUNTIME in schema.get("properties", {}):
+        return schema
+    return {**schema, "properties": {**schema.get("properties", {}), RUNTIME: {"type": "object"}}}
 
 
 @lru_cache(maxsize=256)

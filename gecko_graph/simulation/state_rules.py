@@ -16,14 +16,13 @@ from ..errors import EvaluationFailed, StateError
 from ..schemas.change import check_change
 from ..schemas.findings import Finding, findings
 from ..schemas.rules import Same, check, rules_of
+from ..schemas.well_formed import RUNTIME, leave_room
 from ..state import Json, JsonObject, Violation
 from ..toolkit import Toolkit
 
 INVARIANT_SECONDS = 1.0
 """Processor time that the invariants of one call may take; what is left of them then is not checked, so it fails."""
 MOST_FAULTS = 5
-RUNTIME = "runtime_state"
-"""The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
 
 
 class StateRules(NamedTuple):
@@ -105,12 +104,7 @@ NO_RULES = StateRules()
 
 @lru_cache(maxsize=256)
 def _compile(key: Same) -> Validator:
-    """Return the rules of a schema; a closed one leaves room for the runtime variables."""
-    schema = key.schema
-    closed = {"additionalProperties", "unevaluatedProperties"} & schema.keys()
-    if closed and RUNTIME not in schema.get("properties", {}):
-        schema = {**schema, "properties": {**schema.get("properties", {}), RUNTIME: {"type": "object"}}}
-    return rules_of(schema)
+    return rules_of(leave_room(key.schema))
 
 
 def _found(errors: Iterator[ValidationError]) -> list[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..contracts.contract import Contract, Invariant
+from ..contracts.language.shapes import of_state
 from ..errors import ToolkitError
 from ..schemas.well_formed import check_schema
 from ..state import JsonObject
@@ -38,8 +39,12 @@ def read_parts(
         "stated": dict.fromkeys(stated, True),
         "examples": {name: read_examples(name, some) for name, some in named["examples"].items()},
     }
-    loaded = [Invariant.load(one, lets=lets, where=f"invariants[{index}]") for index, one in enumerate(invariants)]
     schema = None if state_schema is None else check_schema(state_schema, where="state_schema")
+    shape = of_state(schema)
+    loaded = [
+        Invariant.load(one, lets=lets, where=f"invariants[{index}]", state=shape)
+        for index, one in enumerate(invariants)
+    ]
     made = with_fields(plain, fields, state_schema=schema)
     for tool in made:
         if tool.name in named["simulate"]:

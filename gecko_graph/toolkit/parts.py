@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..contracts.contract import Contract, Invariant
 from ..contracts.language.location import Location, Origin
-from ..contracts.language.shapes import ANY, of_schema
+from ..contracts.language.shapes import of_state
 from ..errors import ToolkitError
 from ..schemas.subschemas import rebuild
 from ..schemas.well_formed import check_schema
@@ -63,6 +63,7 @@ def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: 
             lets=lets,
             where=f"{where}: invariants[{index}]",
             origin=Origin(where, ("invariants", index)),
+            state=of_state(known),
         )
         for index, one in enumerate(data.get("invariants", []))
     ]
@@ -121,7 +122,7 @@ def with_fields(
         for name in of:
             check_known(name, known, f"{where}{key}")
     for name, contract in fields["contract"].items():
-        contract.fit(known[name].parameters, state=ANY if state_schema is None else of_schema(state_schema))
+        contract.fit(known[name].parameters, state=of_state(state_schema))
     return [replace(tool, **{key: of[tool.name] for key, of in fields.items() if tool.name in of}) for tool in tools]
 
 

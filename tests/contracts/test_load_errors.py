@@ -136,7 +136,41 @@ def test_an_effect_at_a_place_that_cannot_be_is_refused(effect, place):
      ["{{ state.cwd }}", "x"], ["open", "anything", "x"], "{{ ['x'] + state.cwd }}"],
 )  # fmt: skip
 def test_an_effect_at_a_place_that_may_be_loads(path):
-    assert fitted({"effects": [{"op": "add", "path": path, "value": "new"}]})["pay"].contract is not None
+    anything = "{{ calls[0].result }}"
+    assert fitted({"effects": [{"op": "add", "path": path, "value": anything}]})["pay"].contract is not None
+
+
+STATE = {"type": "object", "additionalProperties": False, "properties": {"n": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("value", "loads"), [("one", False), ("{{ args.id }}", False), (2, True), ("{{ now }}", False)]
+)
+def test_an_effect_of_another_type_than_its_place_is_refused(value, loads):
+    contract = {"effects": [{"op": "add", "path": ["n"], "value": value}]}
+    if loads:
+        fitted(contract, STATE)
+        return
+    with pytest.raises(ContractError, match=r"effects\[0\].value: expected a number, as the schema .* got a text"):
+        fitted(contract, STATE)
+
+
+def test_an_invariant_over_what_the_state_cannot_have_is_refused(tmp_path):
+    wrong = {"check": "state.m > 1", "error": "x"}
+    with pytest.raises(ContractError, match="unknown key state.m; its keys are n"):
+        Toolkit.from_tools([TOOL], invariants=[wrong], state_schema=STATE)
+    file = tmp_path / "rules.yaml"
+    file.write_text(f"at: shop\nstate: {STATE}\ninvariants:\n  - {wrong}\n".replace("False", "false"))
+    with pytest.raises(ContractError, match=r"invariants\[0\].check: unknown key state.m.*line 4"):
+        Toolkit.from_tools([TOOL]).with_contracts(file)
+    document = Toolkit.from_tools([TOOL], state_schema=STATE).to_openapi() | {"x-contract-invariants": [wrong]}
+    with pytest.raises(ContractError, match=r"unknown key state.m"):
+        Toolkit.from_openapi(document)
+
+
+def test_a_closed_state_has_its_runtime_variables():
+    contract = {"requires": [{"check": "state.runtime_state.cwd is defined", "error": "x"}], "returns": 1}
+    assert fitted(contract, STATE)["pay"].contract is not None
 
 
 def test_the_result_that_a_contract_returns_is_known_to_its_ensures():

@@ -8,7 +8,8 @@ from typing import Any
 
 from typing_extensions import override
 
-from ...state import Json
+from ...schemas.well_formed import leave_room
+from ...state import Json, JsonObject
 from .sandbox import kind
 
 Key = str | int | None
@@ -121,6 +122,11 @@ class Schema(Shape):
         near = key is not None and get_close_matches(str(key), self._properties, n=1, cutoff=_NEAR)
         more = self._schema.get("additionalProperties", not near)
         yield from [True] if "patternProperties" in self._schema else [more] if more else []
+
+
+def of_state(schema: JsonObject | None) -> Shape:
+    """Return what is known of the task state by its schema."""
+    return ANY if schema is None else of_schema(leave_room(schema))
 
 
 def of_schema(schema: Any, root: Any = None) -> Shape:

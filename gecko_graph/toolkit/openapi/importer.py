@@ -30,7 +30,7 @@ from typing import Any, get_args
 
 from ...contracts.contract import Contract, Invariant
 from ...contracts.language.location import Origin
-from ...contracts.language.shapes import ANY, of_schema
+from ...contracts.language.shapes import of_state
 from ...errors import ToolkitError
 from ...schemas.subschemas import follow, walk
 from ...schemas.well_formed import check_schema
@@ -124,7 +124,7 @@ class _DocumentReader:
         self._arguments = ArgumentReader(documents, self._schemas, keys=self._servers.keys)
         self._lets = expect_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
         self._schema = self._state_schema()
-        self._state = ANY if self._schema is None else of_schema(self._schema)
+        self._state = of_state(self._schema)
         self._requires = expect_object(member(root, "x-contract-requires", {}), self._place / "x-contract-requires")
 
     def read(self) -> OpenApiTools:
@@ -235,6 +235,7 @@ class _DocumentReader:
                 lets=self._lets,
                 where=str(there),
                 origin=Origin(there.document, there.tokens),
+                state=self._state,
             )
             for one, there in list_items(member(self._root, "x-contract-invariants", []), here)
         )
