@@ -45,19 +45,20 @@ class StateRules(NamedTuple):
         if broken := self.broken(state, is_whole=is_whole):
             raise StateError(f"{what}: {'; '.join(broken)}. No run begins from such a state: mend it")
 
-    def broken(self, state: JsonObject, *, is_whole: bool = True) -> list[str]:
+    def broken(self, state: JsonObject, *, is_whole: bool = True, is_strict: bool = False) -> list[str]:
         """Return what a whole state breaks.
 
         Without a schema, or in a state that is not whole, an invariant that cannot be evaluated yet is left to the
-        first change.
+        first change, unless it is to be strict.
         """
         found = [one for one in self._find(state) if is_whole or not one.path.startswith(f"$.{RUNTIME}")]
         broken = [f"{fault} (x-state)" for fault in _lines(found)]
+        is_strict = is_strict or (is_whole and self.schema is not None)
         for invariant in self.invariants:
             try:
                 error = invariant.violation(state, state)
             except EvaluationFailed as failure:
-                error = str(failure) if is_whole and self.schema is not None else None
+                error = str(failure) if is_strict else None
             broken += [f"it breaks an invariant: {error}"] if error else []
         return broken[:MOST_FAULTS]
 

@@ -7,6 +7,8 @@ from itertools import islice
 from random import Random
 from typing import NamedTuple
 
+from jsonschema.protocols import Validator
+
 from ..contracts.contract import Contract
 from ..contracts.language.shapes import Example
 from ..contracts.run import ContractRun
@@ -35,13 +37,7 @@ def try_contracts(toolkit: Toolkit, state: JsonObject, *, seed: int) -> list[str
     """
     tried = ((tool.name, _try_contract(tool, tool.contract, state, seed)) for tool in toolkit if tool.contract)
     found = [f"{name}: {why}" for name, why in tried if why]
-    for invariant in toolkit.invariants:
-        try:
-            broken = invariant.violation(state, state)
-        except EvaluationFailed as failure:
-            broken = str(failure).rpartition("#/")[2]
-        found += [broken] if broken else []
-    return found
+    return found + StateRules(None, toolkit.invariants).broken(state, is_strict=True)
 
 
 class Examined(NamedTuple):
@@ -59,14 +55,8 @@ def examine_contracts(toolkit: Toolkit, state: JsonObject, *, seed: int = 0) -> 
     Every key that an expression or an effect names is looked up in the example, whatever the arguments; and each tool
     is called with arguments made up, given as examples and taken from the state: what fails with all of them is found.
     """
-    found = [f"the example: {fault}" for fault in StateRules(toolkit.state_schema).broken(state)]
+    found = [f"the example: {fault}" for fault in StateRules.of(toolkit).broken(state, is_strict=True)]
     unreached: list[str] = []
-    for invariant in toolkit.invariants:
-        try:
-            broken = invariant.violation(state, state)
-            found += [f"the example breaks an invariant: {broken}"] if broken else []
-        except EvaluationFailed as failure:
-            found.append(str(failure))
     for tool in toolkit:
         if tool.contract is not None:
             lines, refused = _examine(tool, tool.contract, state, seed)
@@ -123,14 +113,9 @@ def _find_common(runs: Sequence[Sequence[str]]) -> list[str]:
 
 def _make_arguments(tool: ToolSpec, state: JsonObject, seed: int) -> Iterator[JsonObject]:
     """Yield arguments that fit a tool's schema, made up, given as examples, and with what stands in the state."""
-    try:
-        made = make_value(tool.parameters, seed=seed, key=tool.name)
-    except RunFailure:
-        made = {}
-    least = {name: made[name] for name in tool.parameters.get("required", ()) if name in made}
+    least, made = _make(tool, seed) or ({}, {})
     yield from (least, made, *(example.args for example in tool.examples))
-    properties = tool.parameters.get("properties", {}).items()
-    rules = {name: rules_of(tool.parameters).evolve(schema=rule) for name, rule in properties}
+    rules = _rules(tool)
     values = list(islice(dict.fromkeys(_scalars(state)), MOST_VALUES))
     given = [*values, *([value] for value in values)]
     fitting = {name: [value for value in given if accepts(rules[name], value)] for name in rules}
@@ -151,14 +136,27 @@ def _scalars(value: Json) -> Iterator[str | int | float]:
         yield from _scalars(member)
 
 
-def _try_contract(tool: ToolSpec, contract: Contract, state: JsonObject, seed: int) -> str | None:
+def _make(tool: ToolSpec, seed: int) -> tuple[JsonObject, JsonObject] | None:
+    """Return made-up arguments, those that are required and all; None where none can be made."""
     try:
         made = make_value(tool.parameters, seed=seed, key=tool.name)
     except RunFailure:
         return None
-    least = {name: made[name] for name in tool.parameters.get("required", ()) if name in made}
-    plain = [_failure(tool, contract, args, state) for args in (least, made)]
-    keyed = [_failure(tool, contract, args, state) for args in _vary_keys(tool.parameters, made, state)]
+    return {name: made[name] for name in tool.parameters.get("required", ()) if name in made}, made
+
+
+def _rules(tool: ToolSpec) -> dict[str, Validator]:
+    """Return the rules of each argument."""
+    rules = rules_of(tool.parameters)
+    return {name: rules.evolve(schema=rule) for name, rule in tool.parameters.get("properties", {}).items()}
+
+
+def _try_contract(tool: ToolSpec, contract: Contract, state: JsonObject, seed: int) -> str | None:
+    if (arguments := _make(tool, seed)) is None:
+        return None
+    made = arguments[1]
+    plain = [_failure(tool, contract, args, state) for args in arguments]
+    keyed = [_failure(tool, contract, args, state) for args in _vary_keys(tool, made, state)]
     if all([*plain, *keyed]):
         return plain[0]
     return next(filter(None, keyed), None if any(plain) else _find_unnamed_list(tool, contract, made, state))
@@ -169,7 +167,7 @@ def _find_unnamed_list(tool: ToolSpec, contract: Contract, made: JsonObject, sta
     for name, part in list(state.items())[:MAX_KEYS]:
         if isinstance(part, list) and (key := _first_key(part)) is not None:
             named = {**state, name: {key: part[0]}}
-            for args in _vary_keys(tool.parameters, made, {name: part}):
+            for args in _vary_keys(tool, made, {name: part}):
                 run = _run(tool, contract, args, named)
                 allowed = run.refusal() is None and not run.unclear
                 if allowed and _run(tool, contract, args, state).refusal():
@@ -183,18 +181,13 @@ def _run(tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonObject
 
 
 def _failure(tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonObject) -> str | None:
-    run = _run(tool, contract, args, state)
-    try:
-        if run.refusal() is None and not run.unclear:
-            run.answer()
-    except EvaluationFailed as failure:
-        return str(failure).rpartition(f"{tool.name}): ")[2]
-    return run.unclear[0] if run.unclear else None
+    tried = _try_call(tool, contract, args, state)
+    return next(iter(tried.unclear or tried.failed or ()), None)
 
 
-def _vary_keys(parameters: JsonObject, made: JsonObject, state: JsonObject) -> Iterator[JsonObject]:
+def _vary_keys(tool: ToolSpec, made: JsonObject, state: JsonObject) -> Iterator[JsonObject]:
     """Yield the arguments with a key of the state wherever a schema takes it, once for each of the first parts."""
-    rules = {name: rules_of(parameters).evolve(schema=rule) for name, rule in parameters.get("properties", {}).items()}
+    rules = _rules(tool)
     for key in list(filter(None, map(_first_key, state.values())))[:MAX_KEYS]:
         yield made | {name: key for name in made if name in rules and accepts(rules[name], key)}
 

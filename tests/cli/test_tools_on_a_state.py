@@ -157,7 +157,7 @@ def test_optional_keys_that_the_example_lacks_are_no_mistake():
 def test_an_example_that_breaks_the_rules_is_named_and_what_was_never_run_too():
     contract = {"requires": [{"check": "false", "error": "x", "id": "never"}], "returns": 1}
     done = examined(contract, {"n": "x"}, invariants=[{"check": "state.m > 0", "error": "x"}])
-    assert done.found[0].startswith("invariants[0].check: state.m is undefined")
+    assert "invariants[0].check: state.m is undefined" in done.found[0]
     assert done.unreached == ["pay: refused by never"]
 
 
