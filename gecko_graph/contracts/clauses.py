@@ -52,8 +52,7 @@ class Path:
         self.root: str | None = None
         self.shape: Shape = ANY
         if isinstance(data, str):
-            whole = place.compile_text(data)
-            if not whole.whole:
+            if len(place.compile_text(data).code.parts) != 1 or not is_template(data):
                 raise place.error(
                     f'expected a list of tokens like [orders, "{{{{ args.id }}}}"], got the text {data!r}'
                 )

@@ -19,7 +19,7 @@ from .clauses import Clause
 from .foreseen import foresee
 from .language.expression import Missing, Scope
 from .language.location import Location, Origin, raise_error
-from .language.reads import StatePath, paths_in
+from .language.reads import StatePath
 from .language.sandbox import Fault
 from .language.shapes import ANY, Plain, Shape, of_schema
 from .lets import LazyLets, Lets, find_used_lets, load_lets, read_head
@@ -35,13 +35,11 @@ class Contract:
     Args:
         data: The contract as written, with the shared requirements that it uses.
         lets: The shared lets of its document, as written.
-        state_keys: Root keys of the state that its expressions and literal paths name.
         reads_calls: Whether its expressions name `calls`.
     """
 
     data: JsonObject
     lets: JsonObject
-    state_keys: frozenset[str] = field(compare=False)
     reads_calls: bool = field(compare=False)
     _parts: Parts = field(compare=False)
     _written: JsonObject = field(compare=False)
@@ -75,10 +73,8 @@ class Contract:
         parts, written = Parts(data, shared, place), dict(data)
         data = {**data, "requires": [item for item, _ in parts.required]} if parts.required else data
         expressions = list(parts.with_lets(parts.own_expressions()))
-        keys = frozenset(key for expression in expressions for key in expression.state_keys) | parts.roots
-        keys = frozenset(parts.at[:1]) or keys
         reads_calls = "calls" not in parts.lets and any("calls" in expression.names for expression in expressions)
-        return cls(dict(data), dict(lets or {}), keys, reads_calls, parts, written, shared, place)
+        return cls(dict(data), dict(lets or {}), reads_calls, parts, written, shared, place)
 
     def __repr__(self) -> str:
         return f"Contract({', '.join(self.data)})"
@@ -108,6 +104,11 @@ class Contract:
         names |= {"call": Plain("an object", members={**call, "id": text}), "calls": Plain("a list", inner=seen)}
         Parts(self._written, self._shared, replace(self._place, names=names, report=report))
         return self
+
+    @property
+    def state_keys(self) -> frozenset[str]:
+        """Root keys of the state that its expressions and literal paths name."""
+        return frozenset(self._parts.at[:1]) or self._parts.state_keys
 
     @property
     def where(self) -> str:
@@ -272,8 +273,8 @@ class Invariant:
             if beyond:
                 raise place.error(f"the let {name!r} uses {beyond[0]!r}, not available in an invariant")
         expressions = [*clause.expressions, *(each for let in needed.values() for each in let.expressions)]
-        paths = [paths_in(expression.source) for expression in expressions]
-        known = None if None in paths else frozenset[StatePath]().union(*filter(None, paths))
+        paths = frozenset[StatePath]().union(*(expression.code.paths for expression in expressions))
+        known = None if any("before" in expression.names for expression in expressions) else paths
         return cls(dict(data), clause, needed, at, known)
 
     def __repr__(self) -> str:

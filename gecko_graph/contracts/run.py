@@ -85,10 +85,11 @@ class Parts:
         """The requirements that need neither the arguments nor the call, also not through their lets."""
 
     @property
-    def roots(self) -> frozenset[str]:
-        """Root keys that literal paths name."""
+    def state_keys(self) -> frozenset[str]:
+        """Root keys of the state that its expressions and literal paths name."""
         effects = [*self.effects, *self.observes, *(effect for clause in self.requires for effect in clause.effects)]
-        return frozenset(root for effect in effects for root in effect.roots if root is not None)
+        paths = (path for expression in self.with_lets(self.own_expressions()) for path in expression.code.paths)
+        return frozenset(root for effect in effects for root in effect.roots) | {path[0] for path in paths if path}
 
     def own_expressions(self) -> list[Expression]:
         """Return the expressions of every part but the lets."""

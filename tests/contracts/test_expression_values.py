@@ -9,6 +9,7 @@ import jinja2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gecko_graph.contracts.contract import Invariant
 from gecko_graph.contracts.language.expression import Expression, Scope
 from gecko_graph.errors import ContractError
 
@@ -16,7 +17,7 @@ from gecko_graph.errors import ContractError
 def test_what_an_expression_mentions():
     source = "state.a.b ~ before['c'] ~ at(state, ['d', name]) ~ args.x ~ state[name] ~ at(state, name)"
     found = Expression.compile(source, names=("state", "before", "args", "name"), where="t")
-    assert found.state_keys == {"a", "c", "d"}
+    assert {path[0] for path in found.code.paths if path} == {"a", "c", "d"}
     assert found.names == {"state", "before", "args", "name"}
 
 
@@ -95,3 +96,9 @@ def test_any_source_is_an_expression_or_a_clear_refusal(source):
     for compile_source in (Expression.compile, Expression.compile_text):
         with contextlib.suppress(ContractError):
             compile_source(source, names=("a", "b"), where="f: t")
+
+
+def test_braces_in_a_text_literal_hide_nothing_that_an_invariant_reads():
+    check = "state.note != '{{ state.a }}' and state.n > 0"
+    invariant = Invariant.load({"check": check, "error": "none left"}, where="t")
+    assert invariant.is_touched({"note": "", "n": 1}, {"note": "", "n": 0})

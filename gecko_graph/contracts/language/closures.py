@@ -25,23 +25,22 @@ def identity(value: Any) -> Any:
 
 
 def apply_function(
-    function: Callable[..., Any], value: Run, arguments: tuple[Sequence[Run], dict[str, Run]], lenient: bool
+    function: Callable[..., Any], args: Sequence[Run], kwargs: dict[str, Run], *, is_lenient: bool
 ) -> Run:
-    """Return a closure that applies a filter, test or text method; only a lenient one accepts undefined values."""
-    args, kwargs = arguments
-    check = identity if lenient else given
+    """Return a closure that calls a function of the language; only a lenient one accepts undefined values."""
+    check = identity if is_lenient else given
 
     def run(scope: Scope) -> Any:
         scope.tick()
         values = [check(argument(scope)) for argument in args]
         named = {key: check(argument(scope)) for key, argument in kwargs.items()}
-        return function(scope, check(value(scope)), *values, **named)
+        return function(scope, *values, **named)
 
     def run_plain(scope: Scope) -> Any:
         scope.tick()
-        return function(scope, check(value(scope)))
+        return function(scope, check(args[0](scope)))
 
-    return run if args or kwargs else run_plain
+    return run_plain if len(args) == 1 and not kwargs else run
 
 
 def _and(build: Build, node: nodes.And) -> Run:

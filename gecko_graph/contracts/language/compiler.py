@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
 from jinja2 import nodes
 
-from . import filters, predicates
 from .closures import OPERATORS, apply_function, constant, identity
 from .filters import FILTERS, attribute_of, collect
 from .functions import FUNCTIONS, METHODS
 from .operators import key_of, member, number, part
 from .predicates import TESTS
-from .quantifiers import QUANTIFIERS, compile_quantifier
+from .quantifiers import QUANTIFIERS, find_rounds, read_items
+from .reads import StatePath, paths_in
 from .sandbox import Fault, Missing, Scope, a_text, given, join, text
 from .syntax import (
     MAX_DEPTH,
     MAX_NODES,
-    Code,
-    Mentions,
     Run,
     SyntaxFault,
     check_arguments,
@@ -34,41 +34,42 @@ from .syntax import (
 Step = Callable[[Scope], Callable[[Any], Any]]
 """A filter or test with its arguments: from a scope to a function on values."""
 
-Arguments = tuple[Sequence[Run], dict[str, Run]]
-
 LOOPS = ("map", "select", "reject", "selectattr", "rejectattr")
 ALL_FILTERS = (*FILTERS, *LOOPS)
 
-LENIENT = frozenset(
-    (*(FILTERS[name] for name in filters.TAKES_MISSING), *(TESTS[name] for name in predicates.TAKES_MISSING))
-)
-"""Filters and tests that accept undefined values."""
+LENIENT = frozenset((FUNCTIONS["at"], FILTERS["default"], TESTS["defined"], TESTS["undefined"]))
+"""What accepts undefined values."""
 
 
-def compile_tree(tree: nodes.Expr) -> Code:
-    """Return the closure of one expression. Raises SyntaxFault."""
-    compiler = _Compiler()
-    return compiler.finish(compiler.build(tree))
+@dataclass(frozen=True)
+class Code:
+    """A checked source: its closure, its parts, and the names in it; `bound` are those of items."""
+
+    run: Run
+    parts: Sequence[str | nodes.Expr]
+    names: frozenset[str]
+    bound: frozenset[str]
+
+    @cached_property
+    def paths(self) -> frozenset[StatePath]:
+        """The paths of the state that it reads."""
+        return paths_in(self.parts)
 
 
 def compile_parts(parts: Sequence[str | nodes.Expr]) -> Code:
     """Return the closure of a text: the value of a single expression, or the joined parts. Raises SyntaxFault."""
     compiler = _Compiler()
     runs = [constant(part) if isinstance(part, str) else compiler.build(part) for part in parts]
-    if len(runs) == 1:
-        return compiler.finish(runs[0], not isinstance(parts[0], str))
-    return compiler.finish(lambda scope: join(scope, [text(scope, run(scope)) for run in runs]), False)
+    run = runs[0] if len(runs) == 1 else lambda scope: join(scope, [text(scope, run(scope)) for run in runs])
+    return Code(run, parts, frozenset(compiler.names), frozenset(compiler.bound))
 
 
 class _Compiler:
     def __init__(self) -> None:
-        self.mentions = Mentions()
+        self.names: set[str] = set()
+        self.bound: set[str] = set()
         self._nodes = 0
         self._depth = 0
-
-    def finish(self, run: Run, whole: bool = True) -> Code:
-        found = self.mentions
-        return Code(run, frozenset(found.names), frozenset(found.state_keys), whole, frozenset(found.bound))
 
     def build(self, node: nodes.Node) -> Run:
         """Return the closure of a node, by its exact type. Raises SyntaxFault."""
@@ -90,7 +91,7 @@ class _Compiler:
 
     def name(self, node: nodes.Name) -> Run:
         name = check_name(node.name, "the name")
-        self.mentions.names.add(name)
+        self.names.add(name)
 
         def run(scope: Scope) -> Any:
             return scope.values[name]
@@ -128,7 +129,6 @@ class _Compiler:
 
     def attribute(self, node: nodes.Getattr) -> Run:
         key = check_name(node.attr, "the key")
-        self.mentions.key(node.node, key)
         return self._member(node, constant(key), key)
 
     def subscript(self, node: nodes.Getitem) -> Run:
@@ -136,7 +136,7 @@ class _Compiler:
             return self._slice(node, node.arg)
         fixed = node.arg.value if isinstance(node.arg, nodes.Const) else None
         if isinstance(fixed, str):
-            self.mentions.key(node.node, check_name(fixed, "the key"))
+            check_name(fixed, "the key")
         return self._member(node, self.build(node.arg), fixed)
 
     def _member(self, node: nodes.Getattr | nodes.Getitem, key: Run, fixed: Any) -> Run:
@@ -173,36 +173,43 @@ class _Compiler:
         if isinstance(node.node, nodes.Name):
             name = node.node.name
             if name in QUANTIFIERS:
-                return compile_quantifier(name, node, self.build, self.mentions)
-            return self._function(node, name) if name in FUNCTIONS else self._own_function(node, name)
+                return self._quantifier(name, node)
+            if name not in FUNCTIONS:
+                return self._own_function(node, name)
+            if name == "at":
+                _check_path(node.args[1:2])
+            return self._apply(name, FUNCTIONS[name], node)
         if isinstance(node.node, nodes.Getattr):
             name = check_name(node.node.attr, "the method")
-            return self._direct(name, METHODS[known(name, METHODS, "text method")], node.node.node, node)
+            return self._apply(name, METHODS[known(name, METHODS, "text method")], node, node.node.node)
         raise SyntaxFault("only functions and text methods can be called")
 
-    def _function(self, node: nodes.Call, name: str) -> Run:
-        function = FUNCTIONS[name]
-        args, kwargs = self._arguments(name, function, node, 1)
-        lenient = name == "at"
-        if lenient and len(node.args) > 1:
-            self._path(node.args[0], node.args[1])
+    def _apply(self, name: str, function: Callable[..., Any], node: Any, *subject: nodes.Node) -> Run:
+        """Return the closure of a function's call, a filter or a test on its subject."""
+        check_arguments(name, function, len(subject) + len(node.args), [keyword.key for keyword in node.kwargs])
+        args, kwargs = self._arguments(node, *subject)
+        return apply_function(function, args, kwargs, is_lenient=function in LENIENT)
 
-        def run(scope: Scope) -> Any:
-            values = [argument(scope) for argument in args]
-            named = {key: argument(scope) for key, argument in kwargs.items()}
-            if not lenient:
-                for value in (*values, *named.values()):
-                    given(value)
-            return function(scope, *values, **named)
+    def _arguments(self, node: Any, *subject: nodes.Node) -> tuple[list[Run], dict[str, Run]]:
+        named = {keyword.key: self.build(keyword.value) for keyword in node.kwargs}
+        return [self.build(argument) for argument in (*subject, *node.args)], named
 
-        return run
+    def _quantifier(self, name: str, node: nodes.Call) -> Run:
+        """Return the closure of a call of a quantifier; its name for an item is none outside."""
+        variable, items = read_items(name, node)
+        source = self.build(items)
+        outer, self.names = self.names, set()
+        parts = [self.build(part) for part in node.args[1:]]
+        self.names = outer | (self.names - {variable})
+        self.bound.add(variable)
+        return QUANTIFIERS[name](find_rounds(name, variable, source), parts[0], parts[1] if len(parts) > 1 else None)
 
     def _own_function(self, node: nodes.Call, name: str) -> Run:
         """Return the closure of a let with parameters, which stands among the names as `name/2`."""
         if node.kwargs:
             raise SyntaxFault(f"{name}: only the language's own functions take arguments by name")
         key = f"{check_name(name, 'the function')}/{len(node.args)}"
-        self.mentions.names.add(key)
+        self.names.add(key)
         args = [self.build(argument) for argument in node.args]
 
         def run(scope: Scope) -> Any:
@@ -212,20 +219,6 @@ class _Compiler:
 
         return run
 
-    def _path(self, document: nodes.Node, path: nodes.Node) -> None:
-        """Record the first key of a path of `at`. Raises SyntaxFault for a path that cannot be a list."""
-        if isinstance(path, nodes.Const | nodes.Concat | nodes.Compare | nodes.Not):
-            wrote = f" [{path.value!r}]" if isinstance(path, nodes.Const) else ""
-            raise SyntaxFault(f"at: a path is a list of keys and indexes: write{wrote or ' [...]'}")
-        if isinstance(path, nodes.List) and path.items:
-            begin = path.items[0]
-            self.mentions.key(document, begin.value if isinstance(begin, nodes.Const) else None)
-
-    def _arguments(self, name: str, function: Callable[..., Any], node: Any, before: int) -> Arguments:
-        check_arguments(name, function, len(node.args), [keyword.key for keyword in node.kwargs], before)
-        named = {keyword.key: self.build(keyword.value) for keyword in node.kwargs}
-        return [self.build(argument) for argument in node.args], named
-
     def filtered(self, node: nodes.Filter) -> Run:
         no_spread(node)
         if node.node is None:
@@ -233,18 +226,15 @@ class _Compiler:
         if node.name in LOOPS:
             step, value = self._filter_step(node.name, node), self.build(node.node)
             return lambda scope: step(scope)(value(scope))
-        return self._direct(node.name, FILTERS[known(node.name, ALL_FILTERS, "filter")], node.node, node)
+        return self._apply(node.name, FILTERS[known(node.name, ALL_FILTERS, "filter")], node, node.node)
 
     def tested(self, node: nodes.Test) -> Run:
         no_spread(node)
-        return self._direct(node.name, TESTS[known(node.name, TESTS, "test")], node.node, node)
-
-    def _direct(self, name: str, function: Callable[..., Any], subject: nodes.Node, node: Any) -> Run:
-        arguments = self._arguments(name, function, node, 2)
-        return apply_function(function, self.build(subject), arguments, function in LENIENT)
+        return self._apply(node.name, TESTS[known(node.name, TESTS, "test")], node, node.node)
 
     def _step(self, name: str, function: Callable[..., Any], node: Any) -> Step:
-        args, kwargs = self._arguments(name, function, node, 2)
+        check_arguments(name, function, 1 + len(node.args), [keyword.key for keyword in node.kwargs])
+        args, kwargs = self._arguments(node)
         check = identity if function in LENIENT else given
 
         def step(scope: Scope) -> Callable[[Any], Any]:
@@ -324,6 +314,14 @@ class _Compiler:
             return lambda values: collect(scope, values, name, keep)
 
         return loop
+
+
+def _check_path(paths: Sequence[nodes.Node]) -> None:
+    """Raise SyntaxFault for a path of `at` that cannot be a list."""
+    for path in paths:
+        if isinstance(path, nodes.Const | nodes.Concat | nodes.Compare | nodes.Not):
+            wrote = f" [{path.value!r}]" if isinstance(path, nodes.Const) else ""
+            raise SyntaxFault(f"at: a path is a list of keys and indexes: write{wrote or ' [...]'}")
 
 
 def _rest(node: Any, used: int) -> Any:

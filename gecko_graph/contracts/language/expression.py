@@ -14,12 +14,12 @@ from typing import Any
 
 from ...errors import ContractError, EvaluationFailed
 from ...state import Json
-from .compiler import compile_parts, compile_tree
+from .compiler import Code, compile_parts
 from .functions import FUNCTIONS
 from .quantifiers import QUANTIFIERS
 from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
 from .shapes import ANY
-from .syntax import Code, SyntaxFault, did_you_mean, parse_expression, parse_text
+from .syntax import SyntaxFault, did_you_mean, parse_expression, parse_text
 
 __all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "shorten"]
 
@@ -37,7 +37,7 @@ def shorten(source: str, limit: int = 120) -> str:
 
 @lru_cache(maxsize=8192)
 def _compile_bare(source: str) -> Code:
-    return compile_tree(parse_expression(source))
+    return compile_parts([parse_expression(source)])
 
 
 @lru_cache(maxsize=8192)
@@ -48,14 +48,13 @@ def _compile_text(source: str) -> Code:
 class Expression:
     """One checked expression, or one text with `{{ }}` filled in. Made by `compile` and `compile_text`."""
 
-    __slots__ = ("_run", "names", "shape", "source", "state_keys", "where", "whole")
+    __slots__ = ("_run", "code", "names", "shape", "source", "where")
 
     def __init__(self, source: str, code: Code, where: str) -> None:
         self.source = source
         self.where = where
+        self.code = code
         self.names = code.names
-        self.state_keys = code.state_keys
-        self.whole = code.whole
         self._run = code.run
         self.shape = ANY
         """What is known of its value, where it is examined."""

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 from ...errors import ContractError
 from .expression import Expression, shorten
 from .inference import TEXT, Inference, Names
-from .shapes import Shape
-from .syntax import did_you_mean, parse_expression, parse_text
+from .syntax import did_you_mean
 
 Step = str | int
 
@@ -97,30 +96,25 @@ class Location:
             source = str(source)
         if not isinstance(source, str):
             raise self.error(f"expected an expression as a text, got {type(source).__name__}; quote it")
-        return self._compiled(Expression.compile, source, is_text=False)
+        return self._compiled(Expression.compile, source)
 
     def compile_text(self, source: str) -> Expression:
         """Compile a text with `{{ }}`. Raises ContractError."""
-        return self._compiled(Expression.compile_text, source, is_text=True)
+        return self._compiled(Expression.compile_text, source)
 
-    def _compiled(self, build: Any, source: str, *, is_text: bool) -> Expression:
+    def _compiled(self, build: Callable[..., Expression], source: str) -> Expression:
         try:
-            expression: Expression = build(source, names=self.names, where="")
+            expression = build(source, names=self.names, where="")
         except ContractError as error:
             raise self.error(str(error).removeprefix(": ")) from None
         expression.where = self.where
         if self.report is not None:
-            expression.shape = self._infer(source, is_text)
+            reader = Inference(self.names, lambda why: self.tell(f"{why}, in `{shorten(source)}`"))
+            shapes = [TEXT if isinstance(part, str) else reader.shape(part) for part in expression.code.parts]
+            expression.shape = shapes[0] if len(shapes) == 1 else TEXT
         return expression
 
     def tell(self, why: str) -> None:
         """Report what can never be evaluated here."""
         if self.report is not None:
             self.report(self.error(why))
-
-    def _infer(self, source: str, is_text: bool) -> Shape:
-        """Return what is known of an expression's value, or of a text's; reports what can never be evaluated."""
-        reader = Inference(self.names, lambda why: self.tell(f"{why}, in `{shorten(source)}`"))
-        parts = parse_text(source) if is_text else [parse_expression(source)]
-        shapes = [reader.shape(part) for part in parts if not isinstance(part, str)]
-        return shapes[0] if len(parts) == 1 and shapes else TEXT

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from jinja2 import nodes
 
-from .syntax import SyntaxFault, is_template, parse_expression, parse_text
+from .syntax import parse_expression
 
 StatePath = tuple[str, ...]
 
@@ -37,16 +37,9 @@ def reads_of(source: str) -> Reads:
     return Reads(frozenset(_reads(tree)), "calls" in names, frozenset(texts))
 
 
-@lru_cache(maxsize=8192)
-def paths_in(source: str) -> frozenset[StatePath] | None:
-    """Return all paths of `state` that an expression, or a text with `{{ }}`, reads; None where it reads `before`."""
-    try:
-        trees = parse_text(source) if is_template(source) else [parse_expression(source)]
-    except SyntaxFault:
-        return None
-    found = [tree for tree in trees if isinstance(tree, nodes.Node)]
-    names = {name.name for tree in found for name in (tree, *tree.find_all(nodes.Name)) if isinstance(name, nodes.Name)}
-    return None if "before" in names else frozenset(path for tree in found for path, _ in _reads(tree))
+def paths_in(parts: Iterable[str | nodes.Expr]) -> frozenset[StatePath]:
+    """Return all paths of `state` and `before` that the parts of an expression or a text read."""
+    return frozenset(path for part in parts if not isinstance(part, str) for path, _ in _reads(part))
 
 
 def _reads(node: nodes.Node) -> Iterator[tuple[StatePath, str | None]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from ...schemas.subschemas import follow
 from ...schemas.well_formed import leave_room
 from ...state import Json, JsonObject
 from .sandbox import kind
@@ -140,20 +141,13 @@ def of_schema(schema: Any, root: Any = None) -> Shape:
         if not isinstance(one, Mapping):
             return ANY
         if isinstance(one.get("$ref"), str):
-            waiting.append(_follow(one["$ref"], root))
+            found_there = follow(root, one["$ref"])
+            waiting.append(True if found_there is None else found_there)
             continue
         parts = [part for key in ("anyOf", "oneOf", "allOf") if isinstance(one.get(key), list) for part in one[key]]
         waiting += parts
         found += [] if parts and not one.keys() & {"properties", "items"} else [Schema(one, root)]
     return ANY
-
-
-def _follow(ref: str, root: Any) -> Any:
-    """Return what a reference within the schema means; True where it leads elsewhere."""
-    value = root
-    for token in ref[1:].split("/")[1:]:
-        value = value.get(token.replace("~1", "/").replace("~0", "~")) if isinstance(value, Mapping) else None
-    return value if ref.startswith("#") and value is not None else True
 
 
 class Example(Shape):

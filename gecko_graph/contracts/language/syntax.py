@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -34,64 +34,24 @@ class SyntaxFault(Exception):
     """Why a source is not an expression of the contract language. Leaves `contracts` as a ContractError."""
 
 
-@dataclass(slots=True)
-class Mentions:
-    """The names in a source, collected while it is checked."""
-
-    names: set[str] = field(default_factory=set)
-    state_keys: set[str] = field(default_factory=set)
-    bound: set[str] = field(default_factory=set)
-    """Names of items, inside `all`, `any`, `count` and `each`."""
-
-    def key(self, owner: nodes.Node, key: Any) -> None:
-        """Record the key, where the owner is the state."""
-        if isinstance(owner, nodes.Name) and isinstance(key, str) and owner.name in ("state", "before"):
-            self.state_keys.add(key)
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A checked source: its closure, and the names in it."""
-
-    run: Run
-    names: frozenset[str]
-    state_keys: frozenset[str]
-    whole: bool = True
-    """False for a text that is more than one expression."""
-    bound: frozenset[str] = frozenset()
-
-
 @lru_cache(maxsize=8192)
 def parse_expression(source: str) -> nodes.Expr:
     """Return the tree of one bare expression, read to the end of the source. Raises SyntaxFault."""
-    try:
+    with _explained("; this is a bare expression: leave out {{ }}" if source.lstrip().startswith("{{") else ""):
         parser = Parser(_GRAMMAR, _bounded(source), state="variable")
         tree = parser.parse_expression()
         if not parser.stream.eos:
             raise SyntaxFault(f"one expression ends before {parser.stream.current.value!r}")
-    except TemplateError as error:
-        hint = "; this is a bare expression: leave out {{ }}" if source.lstrip().startswith("{{") else ""
-        raise SyntaxFault(f"{_explain(error)}{hint}") from None
-    except RecursionError:
-        raise SyntaxFault("it is nested too deeply") from None
-    except ValueError as error:
-        raise SyntaxFault(str(error).split(";")[0]) from None
     return tree
 
 
 @lru_cache(maxsize=8192)
 def parse_text(source: str) -> Sequence[str | nodes.Expr]:
     """Return the parts of a text with `{{ }}`: plain text and trees. Raises SyntaxFault."""
-    try:
+    with _explained():
         if _has_statements(_bounded(source)):
             raise SyntaxFault("only {{ }} is filled in; {% %} and {# #} are not part of the language")
         body = Parser(_GRAMMAR, source).parse().body
-    except TemplateError as error:
-        raise SyntaxFault(_explain(error)) from None
-    except RecursionError:
-        raise SyntaxFault("it is nested too deeply") from None
-    except ValueError as error:
-        raise SyntaxFault(str(error).split(";")[0]) from None
     parts: list[str | nodes.Expr] = []
     for output in body:
         if not isinstance(output, nodes.Output):
@@ -100,13 +60,23 @@ def parse_text(source: str) -> Sequence[str | nodes.Expr]:
     return parts
 
 
+@contextmanager
+def _explained(hint: str = "") -> Iterator[None]:
+    """Raise SyntaxFault for whatever the parser raises."""
+    try:
+        yield
+    except TemplateError as error:
+        what = (error.message or "broken").replace("'end of template'", "end").replace("end of template", "end")
+        raise SyntaxFault(f"{what}{hint}") from None
+    except RecursionError:
+        raise SyntaxFault("it is nested too deeply") from None
+    except ValueError as error:
+        raise SyntaxFault(str(error).split(";")[0]) from None
+
+
 def is_template(text: str) -> bool:
     """Return whether a text may contain something to fill in or to refuse."""
     return "{{" in text or "{%" in text or "{#" in text
-
-
-def _explain(error: TemplateError) -> str:
-    return (error.message or "broken").replace("'end of template'", "end").replace("end of template", "end")
 
 
 def _bounded(source: str) -> str:
@@ -155,21 +125,14 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def check_arguments(name: str, function: Callable[..., Any], given: int, keywords: Iterable[str], before: int) -> None:
-    """Check a call's arguments against the signature of the function.
-
-    Args:
-        name: Its name in the expression.
-        function: The implementation.
-        given: Number of positional arguments in the expression.
-        keywords: The names of the others.
-        before: Number of arguments that the engine adds before them.
+def check_arguments(name: str, function: Callable[..., Any], given: int, keywords: Iterable[str]) -> None:
+    """Check a call's arguments, so many by place and these by name, against the signature of the function.
 
     Raises:
         SyntaxFault: Too few, too many or unknown arguments.
     """
     try:
-        _signature(function).bind(*[None] * (before + given), **dict.fromkeys(keywords))
+        _signature(function).bind(None, *[None] * given, **dict.fromkeys(keywords))
     except TypeError as error:
         raise SyntaxFault(f"{name}: {error}") from None
 
