@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from gecko_graph.milestones import Goal, Snapshot
@@ -39,7 +40,7 @@ def read_trajectory(row: JsonObject) -> list[Snapshot]:
     messages = _Table(row["snapshots"][_MESSAGES])
     return [
         {
-            MESSAGE: [_read_message(each, row["extracted"], at) for each in messages.exactly(at)],
+            MESSAGE: [_read_message(each, row.get("extracted", {}), at) for each in messages.exactly(at)],
             **{name: table.until(at) for name, table in tables.items()},
         }
         for at in range(first, last + 1)
@@ -61,7 +62,7 @@ class _Table:
         return self._versions.get(at, [])
 
     def until(self, at: int) -> list[JsonObject]:
-        return self._versions[max((version for version in self._versions if version <= at), default=0)]
+        return self._versions.get(max((version for version in self._versions if version <= at), default=0), [])
 
 
 def _read_message(row: JsonObject, extracted: Mapping[str, Any], at: int) -> JsonObject:
@@ -80,7 +81,9 @@ def read_goal(row: JsonObject) -> Goal:
 
 
 def _read_milestones(graph: JsonObject) -> tuple[Milestone, ...]:
-    milestones, edges = graph["milestones"], graph["edges"]
+    milestones, edges = graph["milestones"], graph.get("edges")
+    if edges is None:
+        edges = list(pairwise(range(len(milestones))))
     linked = {node for edge in edges for node in edge} or ({0} if len(milestones) == 1 else set())
     return tuple(
         Milestone(

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from typing_extensions import TypedDict
 
 from ..state import JsonObject
-from .similarity import Measures, Tolerance, compare_tables, find_added, find_changed, is_same, subtract
+from .similarity import Measures, Tolerance, compare_tables, fill_nulls, find_added, find_changed, is_same, subtract
 from .tables import MESSAGE, Snapshot, Table
 
 Kind: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks", "guardrail"]
@@ -65,15 +65,17 @@ class Constraint:
         table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
         if self.kind == "guardrail":
             return float(then is None or is_same(table, before, reference=reference))
+        compared = (self._compare(table, before, rows, reference=reference) for rows in self._filled(then))
+        return max(compared, default=0.0)
+
+    def _compare(self, table: Table, before: Table, rows: Table, *, reference: bool) -> float:
+        if reference and self.kind != "snapshot":
+            table, before, rows = fill_nulls(table, before, rows)
         found = self._select(table, before, reference=reference)
         if found is None:
             return 0.0
         among = self.kind in ("includes", "lacks")
-        compared = (
-            compare_tables(found, rows, self.measures, self.tolerance, reference=reference, among=among)
-            for rows in self._filled(then)
-        )
-        return max(compared, default=0.0)
+        return compare_tables(found, rows, self.measures, self.tolerance, reference=reference, among=among)
 
     def _select(self, table: Table, before: Table, *, reference: bool) -> Table | None:
         match self.kind:

@@ -216,7 +216,7 @@ def _build(entry: MilestoneEntry, column: str) -> Iterator[Constraint]:
     for table in entry.state:
         for kind, rows in table.changed():
             measures = table.measures | {name: "close" for name in table.tolerance}
-            tolerance = {name: {"": most} for name, most in table.tolerance.items()}
+            tolerance = {name: {name: most} for name, most in table.tolerance.items()}
             since = None if kind == "snapshot" else table.since or START
             yield Constraint(table.at, kind, tuple(rows), measures, tolerance, since)
 

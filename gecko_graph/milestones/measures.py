@@ -18,6 +18,8 @@ ALIKE = 0.6
 """ROUGE-L from which two texts may say the same."""
 LEAST_DIGITS = 7
 """A number with so many digits is found however they are grouped, as in telephone numbers."""
+COLUMN = ""
+"""The name of the column's own tolerance."""
 
 INSTALL = "pip install 'gecko-graph[milestones]'"
 
@@ -41,9 +43,9 @@ def contains(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     return float(isinstance(cell, str) and isinstance(target, str) and target in cell)
 
 
-def close(cell: Json, target: Json, tolerance: Mapping[str, float], *, by: str = "") -> float:
-    """Return 1.0 where two numbers differ by no more than `tolerance[by]` (0 without one)."""
-    return float(is_close(cell, target, tolerance.get(by, 0.0)))
+def close(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
+    """Return 1.0 where two numbers differ by no more than `tolerance[COLUMN]` (0 without one)."""
+    return float(is_close(cell, target, tolerance.get(COLUMN, 0.0)))
 
 
 def rouge_l(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:

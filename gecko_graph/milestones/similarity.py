@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from struct import pack as pack_float
+from struct import unpack
 from typing import Any
 
 from ..errors import GeckoError
 from ..state import JsonObject
 from ..task_state.digest import pack
-from .measures import INSTALL, MEASURES
+from .measures import COLUMN, INSTALL, MEASURES
 from .tables import Table
 
 Measures = Mapping[str, str]
@@ -42,7 +44,10 @@ def compare_tables(
     if not rows:
         return float(not table and not reference)
     costs = [[_cost(row, wanted, measures, tolerance, reference=reference) for wanted in rows] for row in table]
-    return math.exp(-_least_mean(costs))
+    if any(math.isnan(cost) for row in costs for cost in row):
+        return 0.0
+    similarity = math.exp(-_least_mean(costs))
+    return _as_single(similarity) if reference and len(rows[0]) == 1 else similarity
 
 
 def _cost(row: JsonObject, wanted: JsonObject, measures: Measures, tolerance: Tolerance, *, reference: bool) -> float:
@@ -56,9 +61,25 @@ def _cost(row: JsonObject, wanted: JsonObject, measures: Measures, tolerance: To
         if reference and cell is None and measure in ("exact", "contains") and target is not None:
             continue  # polars compares with null as null, and leaves it out of the mean
         options = tolerance.get(column, {})
-        similarity = MEASURES[measure](cell, target, options)
-        costs.append(-math.log(similarity) if similarity > 0 else math.inf)
-    return sum(costs) / len(costs) if costs else math.inf if reference else 0.0
+        similarity = MEASURES[measure](cell, target, {**options, COLUMN: options.get(column, 0.0)})
+        costs.append(_as_cost(similarity, single=reference))
+    return sum(costs) / len(costs) if costs else math.nan if reference else 0.0  # one such pair makes all of it 0
+
+
+_LN_E = 1 - 2**-24
+"""ln(e) in Float32, by which polars divides."""
+
+
+def _as_cost(similarity: float, *, single: bool) -> float:
+    """Return -ln(similarity); in Float32 as the public code has it: of two mappings the last digits decide."""
+    if similarity <= 0:
+        return math.inf
+    return _as_single(_as_single(-math.log(_as_single(similarity))) / _LN_E) if single else -math.log(similarity)
+
+
+def _as_single(number: float) -> float:
+    rounded: float = unpack("f", pack_float("f", number))[0]
+    return rounded
 
 
 def _least_mean(costs: list[list[float]]) -> float:
@@ -73,6 +94,16 @@ def _least_mean(costs: list[list[float]]) -> float:
     except ValueError:  # no assignment without an impossible pair
         return math.inf
     return math.fsum(costs[row][column] for row, column in chosen) / len(costs[0])
+
+
+def fill_nulls(*tables: Table) -> list[Table]:
+    """Return tables with the zero of its column's type in the place of each null, as the public code joins them."""
+    cells = [(column, value) for table in tables for row in table for column, value in row.items()]
+    zeros: JsonObject = {column: type(value)() for column, value in cells if value is not None}
+    return [
+        [{column: zeros.get(column, 0) if value is None else value for column, value in row.items()} for row in table]
+        for table in tables
+    ]
 
 
 def find_added(table: Table, before: Table, *, reference: bool) -> Table | None:

@@ -42,5 +42,5 @@ def test_the_paper_s_score_is_never_higher_with_guards_and_snapshots_of_their_ow
     for row in read_jsonl(suite.FILE)[::7]:
         goal, trajectory = read_goal(row), read_trajectory(row)
         paper, public = (goal.score(trajectory, reference=reference)["similarity"] for reference in (False, True))
-        assert paper is None or paper <= public + 1e-9
+        assert paper is None or paper <= public + suite.CLOSE
         assert (paper is None) <= (not goal.milestones)

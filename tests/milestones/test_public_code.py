@@ -1,0 +1,77 @@
+"""`reference=True` beside ToolSandbox's public code (commit 165848b, polars 0.20.31) on random tables and graphs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.toolsandbox.scored import read_goal, read_trajectory
+from gecko_graph.milestones.constraints import Constraint
+from gecko_graph.milestones.public_code import match_publicly
+
+pytest.importorskip("scipy")
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+def read(name):
+    return [json.loads(line) for line in (FIXTURES / name).read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["snapshot", "addition", "removal", "update", "guardrail"])
+def test_similarities_are_the_public_codes(kind):
+    """Nulls are zeros where tables are joined, else left out; a pair without a value makes all of it 0."""
+    cases = [each for each in read("public_code_tables.jsonl") if each["kind"] == kind]
+    assert len(cases) >= 20
+    for case in cases:
+        one = Constraint("t", kind, tuple(case["rows"]), case["measures"], case["tolerance"], "before")
+        found = one.compare({"t": case["now"]}, {"t": case["before"]}, reference=True)
+        assert found == pytest.approx(case["similarity"], abs=1e-6), case
+
+
+class Stub:
+    """A milestone with a table of similarities."""
+
+    def __init__(self, number, case):
+        self.id, self.case = str(number), case
+        self.after = tuple(str(before) for before, after in case["edges"] if after == number)
+        self.linked = any(number in edge for edge in case["edges"])
+        self.similarities, self.factors, reference = (case[key][number] for key in ("tabs", "gs", "refs"))
+        self.references = frozenset(() if reference is None else (str(reference),))
+
+    def compare(self, trajectory, place, places, *, reference):
+        factor = 1.0
+        for name in self.references:
+            factor = self.factors[places[name]]
+        return self.similarities[place] * factor
+
+
+def test_mappings_are_the_public_codes():
+    for case in read("public_code_mappings.jsonl"):
+        found, _ = match_publicly([Stub(number, case) for number in range(case["n"])], [{}] * case["T"])
+        placed = {each["id"]: [each["snapshot"], each["similarity"]] for each in found if each["snapshot"] is not None}
+        assert placed == case["m"]
+
+
+def test_a_file_may_leave_out_edges_extracted_values_and_tables():
+    """Edges of None are a chain; `close` has its tolerance by the column's name."""
+    message = {"sandbox_message_index": 0, "sender": "USER", "recipient": "AGENT", "content": "x", "tool_trace": None}
+    reminder = {"sandbox_message_index": 0, "at": 100.4}
+    wanted = {
+        "database": "REMINDER", "similarity": "snapshot_similarity", "reference_milestone": None,
+        "target": [{"at": 100.0}], "column_similarity": {"at": "column_close_similarity"},
+        "column_kwargs": {"at": {"atol_dict": {"at": 0.5}}},
+    }  # fmt: skip
+    row = {
+        "first_user_message_index": 0,
+        "max_message_index": 1,
+        "snapshots": {"SANDBOX": [message, {**message, "sandbox_message_index": 1}], "REMINDER": [reminder]},
+        "milestone_dag": {"milestones": [[wanted], [wanted]], "edges": None},
+        "minefield_dag": {"milestones": [], "edges": []},
+    }
+    score = read_goal(row).score(read_trajectory(row), reference=True)
+    assert (score["similarity"], [each["snapshot"] for each in score["milestones"]]) == (1.0, [0, 0])
+    far = {**wanted, "column_kwargs": {"at": {"atol_dict": {"other": 9}}}}
+    row["milestone_dag"]["milestones"] = [[far]]
+    assert read_goal(row).score(read_trajectory(row), reference=True)["similarity"] == 0.0
