@@ -31,7 +31,7 @@ from .schemas.findings import excerpt
 from .simulation.ladder import Rungs, ladder_of, rungs_of
 from .simulation.rung import Answer, Rung, answered_calls
 from .simulation.state_rules import StateRules
-from .state import VERSION, Call, Complaint, JsonObject, Outcome, Role, Step, Usage
+from .state import VERSION, Call, Complaint, Json, JsonObject, Outcome, Role, Step, Usage
 from .task_state.digest import check_json, clone, digest
 from .task_state.stamps import Stamps
 from .toolkit import Toolkit
@@ -206,6 +206,12 @@ class World:
         """Return the task state as it is now; a copy."""
         return clone(self._now.values["task_state"])
 
+    def find_differences(self, other: World) -> list[tuple[Json, Json]]:
+        """Return the values of root keys in which another world's task state differs; not to be changed."""
+        mine, theirs = self._now.values["task_state"], other._now.values["task_state"]
+        keys = {**mine, **theirs}
+        return [(mine.get(key), theirs.get(key)) for key in keys if mine.get(key) != theirs.get(key)]
+
     def blame(self, path: str) -> JsonObject | None:
         """Return which call a value of the task state comes from, as `gecko_graph.blame`, without turn and attempt.
 
@@ -283,17 +289,27 @@ class World:
         """
         return cls(toolkit, **more).resume(snapshot)
 
-    def resume(self, snapshot: Mapping[str, Any]) -> World:
-        """Return another world, with this one's tools, models and knobs, at a snapshot's point; raises as `restore`."""
+    def resume(self, snapshot: Mapping[str, Any], *, own: bool = False) -> World:
+        """Return another world, with this one's tools, models and knobs, at a snapshot's point; raises as `restore`.
+
+        Args:
+            snapshot: What `snapshot` returned.
+            own: True for one that a graph's state holds: not checked whole, and shared, as it is never changed.
+        """
         try:
-            check_json(snapshot, what="snapshot")
+            if not own:
+                check_json(snapshot, what="snapshot")
+                snapshot = clone(dict(snapshot))
             world = self.fork()
-            world._start = clone(snapshot["start"])
-            world._check_start()
-            first = Point.first(world._start)
-            world._go_to(first.through(clone(snapshot["log"]), clone(snapshot["notes"]), check=self._check_change))
+            world._start = snapshot["start"]
+            if not own:
+                world._check_start()
+            check = None if own else self._check_change
+            world._go_to(Point.first(world._start).through(snapshot["log"], snapshot["notes"], check=check))
             world._usage = add_usage({}, snapshot["usage"])
-            same = digest(world.snapshot()) == digest(snapshot)
+            now = world._now.values
+            same = (now["task_state"], now["facts"]) == (snapshot["state"], snapshot["facts"])
+            same = same and (own or digest(world.snapshot()) == digest(snapshot))
         except (LookupError, TypeError, ValueError, AttributeError, RunFailure) as error:
             raise StateError(f"snapshot: expected what World.snapshot() returned ({excerpt(str(error))})") from None
         if not same:

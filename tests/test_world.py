@@ -327,3 +327,16 @@ def test_a_long_log_costs_a_call_nothing(count_steps):
         made.call(note())
     assert count_steps(lambda: made.call(note())) <= few + 10 < 3_000
     assert apply_patch({"n": 0}, [op for step in made.log for op in step["outcome"]["patch"]]) == {"n": 302}
+
+
+def test_a_graphs_own_snapshot_is_gone_on_with_unless_it_was_edited():
+    made = world()
+    made.call(note())
+    snapshot = made.snapshot()
+    other = made.resume(snapshot, own=True)
+    assert other.find_differences(made) == []
+    assert other.snapshot() == snapshot
+    other.call(note())
+    assert other.find_differences(made) == [(2, 1)]
+    with pytest.raises(GeckoError, match="it was edited"):
+        made.resume({**snapshot, "state": {"n": 7}}, own=True)

@@ -45,7 +45,7 @@ def factory_agent(
     checkpointed: bool,
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Run an agent of a user's own until it answers; its calls act on the world, and follow in its log."""
-    here = world.resume(state["world"])
+    here = world.resume(state["world"], own=True)
     first = len(here.log)
     desk = Desk(here, most=max(spec.max_messages - len(state["messages"]), 1))
     run = partial(run_turn, factory, desk, select_view(state["messages"], "agent"), checkpointed=checkpointed)

@@ -20,7 +20,7 @@ def tools(
     state: ConversationState, scope: NodeScope, *, world: World, timeout_s: float
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Answer the calls: a bad one by what is wrong with it, several at once in the order that shows a race."""
-    here = world.resume(state["world"])
+    here = world.resume(state["world"], own=True)
     first = len(here.log)
     wanted = read_calls(state["messages"][-1])
     calls = here.read_calls(wanted)
