@@ -209,15 +209,11 @@ class World:
     def find_differences(self, other: World) -> list[tuple[Json, Json]]:
         """Return the values of root keys in which another world's task state differs; not to be changed."""
         mine, theirs = self._now.values["task_state"], other._now.values["task_state"]
-        keys = {**mine, **theirs}
-        return [(mine.get(key), theirs.get(key)) for key in keys if mine.get(key) != theirs.get(key)]
+        pairs = [(mine.get(key), theirs.get(key)) for key in {**mine, **theirs}]
+        return [pair for pair in pairs if pair[0] != pair[1]]
 
     def blame(self, path: str) -> JsonObject | None:
-        """Return which call a value of the task state comes from, as `gecko_graph.blame`, without turn and attempt.
-
-        Raises:
-            StateError: The path is not a JSON Pointer.
-        """
+        """Return which call a value comes from, as `gecko_graph.blame`. Raises StateError for no JSON Pointer."""
         return source_at(fold_steps(Stamps(self._start, GIVEN), self._now.values["steps"]), path)
 
     @property
@@ -247,11 +243,7 @@ class World:
         return other
 
     def undo(self) -> Step | None:
-        """Drop the last call that was answered, and refused ones after it: state, log and facts are as before it.
-
-        Returns:
-            The step that was dropped; None where no call was answered.
-        """
+        """Drop the last answered call, and refused ones after it: all is as before it. Returns its step, or None."""
         with self._line.turn():
             steps = self._now.values["steps"]
             last = next((index for index in reversed(range(len(steps))) if "outcome" in steps[index]), None)
@@ -292,24 +284,21 @@ class World:
     def resume(self, snapshot: Mapping[str, Any], *, own: bool = False) -> World:
         """Return another world, with this one's tools, models and knobs, at a snapshot's point; raises as `restore`.
 
-        Args:
-            snapshot: What `snapshot` returned.
-            own: True for one that a graph's state holds: not checked whole, and shared, as it is never changed.
+        With `own`, the snapshot is a graph's own: it is shared, as it is never changed, and not checked whole.
         """
         try:
+            check = None if own else self._check_change
+            world = self.fork()
             if not own:
                 check_json(snapshot, what="snapshot")
                 snapshot = clone(dict(snapshot))
-            world = self.fork()
-            world._start = snapshot["start"]
-            if not own:
+                world._start = snapshot["start"]
                 world._check_start()
-            check = None if own else self._check_change
+            world._start = snapshot["start"]
             world._go_to(Point.first(world._start).through(snapshot["log"], snapshot["notes"], check=check))
             world._usage = add_usage({}, snapshot["usage"])
-            now = world._now.values
-            same = (now["task_state"], now["facts"]) == (snapshot["state"], snapshot["facts"])
-            same = same and (own or digest(world.snapshot()) == digest(snapshot))
+            now = {"task_state": snapshot["state"], "facts": snapshot["facts"]}
+            same = world._now.values | now == world._now.values if own else digest(world.snapshot()) == digest(snapshot)
         except (LookupError, TypeError, ValueError, AttributeError, RunFailure) as error:
             raise StateError(f"snapshot: expected what World.snapshot() returned ({excerpt(str(error))})") from None
         if not same:
@@ -359,12 +348,7 @@ class World:
 
 
 def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
-    """Return the knobs, with toolkit and context checked.
-
-    Raises:
-        ToolkitError: The toolkit is not a Toolkit, or has no tools.
-        GeckoError: The context is not a GeckoContext.
-    """
+    """Return the knobs. Raises ToolkitError for no Toolkit or one without tools, GeckoError for another context."""
     if not isinstance(toolkit, Toolkit):
         raise ToolkitError(f"expected a Toolkit, such as Toolkit.from_tools([...]), got {type(toolkit).__name__}")
     if not len(toolkit):

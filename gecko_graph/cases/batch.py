@@ -15,7 +15,6 @@ from ..models.work import error_text
 from ..scenario import Scenario
 from ..state import VERSION, JsonObject
 from ..task_state.digest import digest
-from .result import is_passed
 
 Run = Callable[["Planned"], JsonObject]
 
@@ -134,6 +133,3 @@ def _append(file: Path, entry: JsonObject) -> None:
             opened.write(json.dumps(entry, ensure_ascii=False) + "\n")
     except OSError as error:
         raise GeckoError(f"{file}: cannot be written: {error.strerror}") from None
-
-
-__all__ = ["Planned", "is_passed", "plan_cases", "run_cases"]

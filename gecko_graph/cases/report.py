@@ -7,7 +7,7 @@ from math import comb, fsum
 from typing import NamedTuple
 
 from ..state import JsonObject
-from .result import is_passed
+from .result import find_fault, is_passed
 
 ALL = "all"
 
@@ -34,6 +34,7 @@ class Report(NamedTuple):
     cost: float | None
     tokens: int
     leaks: int
+    at_fault: int
     races: int
     failed: int
 
@@ -49,6 +50,7 @@ def build_report(records: Sequence[JsonObject]) -> Report:
         cost=fsum(costs) if costs else None,
         tokens=sum(usage["input_tokens"] + usage["output_tokens"] for usage in usages),
         leaks=sum(len(record["score"]["leaks"]) for record in records),
+        at_fault=sum(bool(find_fault(record)) for record in records),
         races=sum(record["score"]["races"] for record in records),
         failed=sum(record["score"]["end"] in ("failed", "agent_failed", "user_failed") for record in records),
     )

@@ -76,9 +76,20 @@ class CaseResult:
         lines = [f"{self.record['case']}: {similarity}; the conversation ended: {score['end']}{reason}"]
         lines += [_format_reached("missed milestone", milestones[number]) for number in missed]
         lines += [_format_reached("minefield", each) for each in stepped]
+        lines += filter(None, [find_fault(self.record)])
         before = milestones[: missed[0]] if missed else []
         first = max((each["snapshot"] or 0 for each in before), default=0)
         return "\n".join([*lines, "", *self.lines(first)])
+
+
+def find_fault(record: Mapping[str, Any]) -> str:
+    """Return what the auditor found wrong with the user, not with the agent; empty where nothing is."""
+    audit = record["score"].get("audit") or {}
+    faults = [word for key, word in _FAULTS.items() if audit.get(key)]
+    return f"the user {' and '.join(faults)}: {audit['reason']}" if faults else ""
+
+
+_FAULTS = {"invented": "invented something", "broke_instructions": "broke the instructions"}
 
 
 def _format_reached(what: str, reached: Reached) -> str:
@@ -104,7 +115,6 @@ def run_case(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     augmentation: str | None = None,
     trial: int = 0,
     pass_at: float = PASS_AT,
-    base_url: str | None = None,
 ) -> CaseResult:
     """Run a scenario's conversation.
 
@@ -117,7 +127,6 @@ def run_case(  # noqa: PLR0913 - every one is a choice of its own, by keyword
         augmentation: One of `AUGMENTATIONS`; the needed tools are the scenario's `needs`.
         trial: Added to the seed.
         pass_at: From which similarity on it is a success.
-        base_url: Address of an OpenAI-compatible server, for models given as text.
 
     Raises:
         GeckoError: Agent, user or augmentation cannot be used.
@@ -125,7 +134,7 @@ def run_case(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit = augment(scenario.tools, scenario.needs or scenario.tools.names, augmentation) if augmentation else None
     limits = scenario.limits.model_copy(update={"seed": scenario.limits.seed + trial})
     graph = create_conversation(
-        agent, toolkit, scenario=scenario, user=user, model=model, models=models, context=limits, base_url=base_url
+        agent, toolkit, scenario=scenario, user=user, model=model, models=models, context=limits
     )
     output = graph.invoke({})
     return CaseResult(

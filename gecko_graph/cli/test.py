@@ -124,7 +124,8 @@ def show_report(report: Report, records: Sequence[JsonObject], console: Console)
         console.print(build_table("augmentation", report.augmentations))
     console.print(Text(" · ".join(f"pass^{k} {value:.3f}" for k, value in enumerate(report.pass_k, 1))))
     cost = "" if report.cost is None else f", {report.cost:.4f} US dollars"
-    notes = f"{report.tokens} tokens{cost} · leaks {report.leaks} · races {report.races} · failed {report.failed}"
+    users = f"users at fault {report.at_fault} · leaks {report.leaks}"
+    notes = f"{report.tokens} tokens{cost} · {users} · races {report.races} · failed {report.failed}"
     console.print(Text(notes, "dim"))
     passed = sum(map(is_passed, records))
     console.print(Text(f"{passed} of {len(records)} passed", "bold green" if passed == len(records) else "bold red"))

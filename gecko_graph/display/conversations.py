@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..cases.report import Report
-from ..cases.result import CaseResult, is_passed
+from ..cases.result import CaseResult, find_fault, is_passed
 from . import words
 from .html import render
 from .page import fold_text
@@ -20,10 +20,12 @@ def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, 
 
 
 def _view(record: Mapping[str, Any]) -> dict[str, Any]:
-    reached: dict[int, list[str]] = {}
-    for each in (*record["score"]["milestones"], *record["score"]["minefields"]):
-        if each["snapshot"] is not None and each["similarity"] > 0:
-            reached.setdefault(each["snapshot"], []).append(f"{each['id']} {each['similarity']:.2f}")
+    reached: dict[int, list[tuple[str, str]]] = {}
+    for part, word in (("milestones", "good"), ("minefields", "bad")):
+        for each in record["score"][part]:
+            if each["snapshot"] is not None and each["similarity"] > 0:
+                text = f"{'' if word == 'good' else 'minefield '}{each['id']} {each['similarity']:.2f}"
+                reached.setdefault(each["snapshot"], []).append((word, text))
     shown = [{**message, "text": fold_text(message["text"], MESSAGE_CHARS)} for message in record["messages"]]
     return {
         "record": record,
@@ -33,6 +35,7 @@ def _view(record: Mapping[str, Any]) -> dict[str, Any]:
         "missed": [each for each in record["score"]["milestones"] if each["similarity"] < 1],
         "stepped": [each for each in record["score"]["minefields"] if each["similarity"] > 0],
         "explained": CaseResult(dict(record)).explain().splitlines()[0],
+        "fault": find_fault(record),
     }
 
 

@@ -185,3 +185,21 @@ def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester):
     failed.stdout.fnmatch_lines(["*missed milestone noted: 0.000*", "*0 user -> agent: Note milk.*"])
     none = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", "-q", "-o", "gecko_agent=", "one.gecko.yaml")
     none.stdout.fnmatch_lines(["*no agent to test*"])
+
+
+def test_the_page_and_the_report_blame_the_user_where_the_auditor_does(folder):
+    from gecko_graph.cases.result import run_case
+    from gecko_graph.display.conversations import conversations_page
+    from gecko_graph.scenario import Scenario
+    from gecko_graph.testing import recorded, scripted
+
+    scenario = Scenario.load(folder / "cases" / "deep" / "one.gecko.yaml")
+    audit = {"reason": "<b>Made up.</b>", "invented": True, "broke_instructions": False}
+    agent = scripted({"say": "Noted."})
+    result = run_case(scenario, agent, models={"auditor": recorded(auditor=[audit])})
+    assert "the user invented something: <b>Made up.</b>" in result.explain()
+    report = build_report([result.record])
+    page = conversations_page(report, [result.record], title="x")
+    assert report.at_fault == 1
+    assert "users at fault 1" in page
+    assert "&lt;b&gt;Made up." in page
