@@ -24,7 +24,8 @@ SUITES = {
         "evals.bfcl", "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)"
     ),
     "toolsandbox": Entry(
-        "evals.toolsandbox", "ToolSandbox's milestones: the scorer beside the benchmark's public code"
+        "evals.toolsandbox",
+        "agents in conversations on the phone; --scores: the scorer beside ToolSandbox's public code",
     ),
     **{
         name: Entry(f"evals.suites.{name}", about)

@@ -1,4 +1,4 @@
-"""Trajectories that ToolSandbox's public code has scored, scored again: `python -m evals toolsandbox --scores FILE`."""
+"""Conversations on the phone, and trajectories that ToolSandbox's public code has scored, scored again (`--scores`)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gecko_graph.state import JsonObject
 from ..harness.datasets import read_jsonl
 from ..harness.figures import Table, mean_of, share
 from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
+from .phone import GOOD, check_options, hold, phone_cases, phone_tables
 from .scored import read_goal, read_trajectory
 
 FILE = "toolsandbox_scores.jsonl.gz"
@@ -23,33 +24,48 @@ _SCORES = ("similarity", "milestone_similarity", "minefield_similarity")
 
 
 class ToolSandbox(Suite):
-    """The scorer beside ToolSandbox's public code, on trajectories of scripted agents that it has scored.
+    """Conversations on the phone of `examples/phone`; or the scorer beside ToolSandbox's public code (`--scores`).
 
-    A case is a trajectory. It is scored as the public code does (similarities and mapping must agree), and as the paper
-    defines it. Trajectories without milestones are unscored by the paper's definition, and left out of its mean.
+    Without `--agent` each case is held with its scripted agents: good ones, which reach all milestones, and bad ones.
+    With `--scores` a case is a trajectory that the public code has scored. It is scored as the code does (similarities
+    and mapping must agree), and as the paper defines it; without milestones it is unscored, and left out of the mean.
     """
 
     name = "toolsandbox"
-    tools = "none"
+    tools = "simulated"
     planner = None
     asks = False
     asides = ("differences",)
-    examples = ("", "--scores more.jsonl.gz")
+    examples = ("", "--agent my_agent:build --augment all_tools", "--scores", "--scores more.jsonl.gz")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the file of scores."""
-        parser.add_argument("--scores", metavar="FILE", help=f"scored trajectories ({FILE} of the shared data)")
+        """Add agent, users, augmentations, and the file of scores."""
+        about = f"score trajectories again instead ({FILE} of the shared data)"
+        parser.add_argument("--scores", metavar="FILE", nargs="?", const="", help=about)
+        parser.add_argument("--agent", metavar="AGENT", help="module:factory, provider:name, or a server's address")
+        parser.add_argument("--user-model", metavar="NAME", help="plays the users, in the place of their scripts")
+        parser.add_argument("--augment", metavar="NAME", action="append", default=[], help="as gecko-graph test has it")
         parser.add_argument("--differences", type=int, default=10, metavar="N", help="disagreements to list (10)")
 
+    def is_random(self) -> bool:
+        """Return True for an agent of one's own."""
+        return bool(self.options.own.agent)
+
     def cases(self) -> Iterator[Case]:
-        """Yield a case per trajectory."""
+        """Yield a case per conversation, or per trajectory."""
         given = self.options.own.scores
+        if given is None:
+            check_options(self.options.own)
+            yield from phone_cases(self.options.own.agent, self.options.own.augment)
+            return
         for number, row in enumerate(read_jsonl(Path(given) if given else self.options.dataset(FILE))):
             yield Case(f"{number}:{row['scenario']}:{row['variant']}", row, group=row["variant"], unit=row["scenario"])
 
     def run_case(self, case: Case) -> JsonObject:
-        """Score the trajectory in both ways."""
+        """Hold the conversation; or score the trajectory in both ways."""
+        if "file" in case.data:
+            return hold(case.data, self.options.own)
         goal, trajectory, expected = read_goal(case.data), read_trajectory(case.data), case.data["result"]
         public, paper = goal.score(trajectory, reference=True), goal.score(trajectory)
         first = case.data["first_user_message_index"]
@@ -63,8 +79,11 @@ class ToolSandbox(Suite):
         }
 
     def tell(self, record: Record) -> str:
-        """Return the scores of one trajectory."""
+        """Return the scores of one conversation or trajectory."""
         values = record.values
+        if "end" in values:
+            similarity = "unscored" if values["similarity"] is None else f"{values['similarity']:.3f}"
+            return f"{similarity}, {values['end']} {values['reason']}".strip()
         paper = "unscored" if values["paper"] is None else f"{values['paper']:.3f}"
         return f"public code {values['expected']:.3f}, here {values['public']:.3f}, by the paper {paper}"
 
@@ -75,6 +94,11 @@ class ToolSandbox(Suite):
             ["agent", "trajectories", "same scores", "same mapping", "mean, public code", "mean, paper", "unscored"],
         )
         done = [record for record in records if record.done]
+        if self.options.own.scores is None:
+            good = [record for record in done if record.group in GOOD and record.values["similarity"] != 1]
+            reached = Expectation("all good scripted agents score 1.0", not good)
+            expected = [] if self.options.own.agent else [reached]
+            return Summary(list(phone_tables(done)), expected, [f"{record.id}: {self.tell(record)}" for record in good])
         for name, some in (*by_group(done).items(), ("all", done)):
             _add(table, name, some)
         different = [record for record in done if not (record.values["scores"] and record.values["mapping"])]

@@ -44,3 +44,17 @@ def test_the_paper_s_score_is_never_higher_with_guards_and_snapshots_of_their_ow
         paper, public = (goal.score(trajectory, reference=reference)["similarity"] for reference in (False, True))
         assert paper is None or paper <= public + suite.CLOSE
         assert (paper is None) <= (not goal.milestones)
+
+
+def test_the_phone_is_held_with_its_scripted_agents(run, capsys):
+    assert run(suite.ToolSandbox, "--only", "phone:wifi-off:*") == 0
+    shown = capsys.readouterr().out
+    assert "holds: all good scripted agents score 1.0" in shown
+    assert "| bad |" in shown
+
+
+def test_an_agent_of_ones_own_is_held_on_the_phone(run, capsys):
+    words = ("--agent", "tests.phone:hasty", "--augment", "all_tools", "--only", "phone:wifi-off:*")
+    assert run(suite.ToolSandbox, *words) == 0
+    assert "| all_tools | 1 | 0." in capsys.readouterr().out
+    assert run(suite.ToolSandbox, "--augment", "all_tools") == 2
