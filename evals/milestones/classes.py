@@ -35,6 +35,8 @@ class Judged(NamedTuple):
     official: bool
 
 
+FAILING: JsonObject = {"name": "no_such_tool", "args": {}}
+
 LEAST_ID = 5
 """A drawn identifier has so many characters; times and prices that differ have fewer, or a blank."""
 
@@ -213,6 +215,14 @@ def _look(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chan
     return _edit(plan, place, _strip(chance.choice(made)), _find(plan, place)) if made else None
 
 
+def _look_twice(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
+    return [[same for call in turn for same in ([call] if call["patch"] else [call, call])] for turn in plan]
+
+
+def _fail_first(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
+    return [[*([FAILING] if number == 0 else []), *turn] for number, turn in enumerate(plan)]
+
+
 def _strip(call: JsonObject) -> JsonObject:
     return {"name": call["name"], "args": call["args"]}
 
@@ -224,4 +234,6 @@ KINDS = {
     "two calls swapped": _swap,
     "a call twice": _repeat,
     "a look more": _look,
+    "each look twice": _look_twice,
+    "a failing attempt before": _fail_first,
 }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..milestones.measures import mentions
-from ..provenance import Place, scalars
+from ..provenance import scalars
 from ..spellings import Atom, atoms_of
 from ..state import Json
 
@@ -50,16 +50,12 @@ def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
 
 def _find_whole(answer: str, results: Sequence[Json]) -> Iterator[Json]:
     seen: set[str] = set()
-    for _, value in _scalars(results):
+    for _, value in scalars(list(results)):
         if value is None or isinstance(value, bool) or (text := str(value)) in seen or len(text) > LONGEST:
             continue
         seen.add(text)
         if mentions(answer, value, {}) == 1.0 and _is_telling(value, answer):
             yield value
-
-
-def _scalars(results: Sequence[Json]) -> Iterator[tuple[Place, Json]]:
-    yield from scalars(list(results))
 
 
 def _is_telling(value: Json, answer: str) -> bool:

@@ -8,7 +8,6 @@ have changed and nothing else. How it came about stays open.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -79,8 +78,9 @@ class _Derivation:
         if failed := self._same.find_failed() or next(made_up, None):
             name = failed["call"]["name"]
             raise GeckoError(f"milestones: {name} comes to something else when it is called again; give it a contract")
-        self._other = self._vary(toolkit)
         self._drawn = Rerun(toolkit, self._start, self._log, seed=1).run()
+        later = Rerun(toolkit, self._start, self._log, seed=1, minutes=1).run()
+        self._other = self._drawn if later.find_failed() else later
         self._grounded = find_grounded(self._messages, self._log, toolkit)
         self._end: JsonObject = self._same.states[-1]
         self._changers = [
@@ -88,14 +88,7 @@ class _Derivation:
             for number, step in enumerate(self._same.steps, 1)
             if is_planned(step) and booked_patch(step["outcome"]) and step["call"]["name"] != CLOCK
         ]
-
-    def _vary(self, toolkit: Toolkit) -> Rerun:
-        """Return the calls made again with other drawn values, at a later time where that works as well."""
-        for minutes in (1, 0):
-            other = Rerun(toolkit, self._start, self._log, seed=1, minutes=minutes).run()
-            if other.find_failed() is None:
-                return other
-        return self._same
+        self._read = dict(self._find_results())
 
     def describe(self) -> list[JsonObject]:
         """Return the milestones: writes, answers, the end."""
@@ -104,17 +97,18 @@ class _Derivation:
         tables = find_tables(self._start, self._end, free)
         changes = [compare_table(at, self._start, self._end, again) for at in tables]
         writes = self._find_writes(changes)
-        ids = self._name(sorted(writes))
+        ids = {number: f"{self._log[number - 1]['call']['name']}_{number}" for number in sorted(writes)}
         made: list[JsonObject] = [
             {
                 "id": ids[number],
                 "after": [ids[other] for other in sorted(writes) if number in enabled.get(other, ())],
                 "state": writes[number],
+                **self._describe_read(number),
                 "unchanged": [],
             }
             for number in sorted(writes)
         ]
-        for count, (entry, numbers) in enumerate(self._find_answers(set(writes)), 1):
+        for count, (entry, numbers) in enumerate(self._find_answers(writes), 1):
             before = [ids[other] for other in sorted(writes) if enabled.get(other, set()) & numbers]
             made.append({"id": f"answer_{count}", "after": before, **entry, "unchanged": []})
         if "mentions" not in made[-1].get("message", {"mentions": []}):
@@ -176,47 +170,64 @@ class _Derivation:
         }
         return dict.fromkeys(sorted(texts), "paraphrase")
 
-    def _find_answers(self, writes: set[int]) -> Iterator[tuple[JsonObject, set[int]]]:
+    def _find_answers(self, writes: Mapping[int, Json]) -> Iterator[tuple[JsonObject, set[int]]]:
         """Yield what the answers need, and the calls that gave it.
 
         A turn whose answer takes nothing and that writes nothing needs its last call; the last answer always stands.
         """
-        known: list[Json] = [self._log[number - 1]["call"]["args"] for number in sorted(writes)]
+        known: list[Json] = [*writes.values(), *(self._log[number - 1]["call"]["args"] for number in sorted(writes))]
         told: list[Json] = []
-        begun, read, last = 0, dict(self._find_results()), None
+        begun, wanted = 0, None
         for message in self._messages:
             until = read_envelope(message)["steps"]
             until = len(self._log) if until is None else until
             if read_envelope(message)["sender"] == "user":
                 known, begun = [*known, text_of(message)], until
             elif _is_answer(message):
-                last = self._describe_answer(message, [*known, *told], read, set(range(1, until + 1)))
-                new = self._describe_answer(message, known, read, set(range(begun + 1, until + 1)))
-                wanted = {key: _unite(last[0].get(key, []), new[0].get(key, [])) for key in ("mentions", "seen")}
-                told += wanted["mentions"]
-                numbers = last[1] | new[1]
-                last = {key: values for key, values in wanted.items() if values}, numbers
-                calls = [number for number in sorted(read) if begun < number <= until]
-                if last[0]:
-                    yield {"message": {"sender": "agent", "recipient": "user", **last[0]}}, numbers
-                elif calls and not writes & set(range(begun + 1, until + 1)):
+                wanted, used = self._describe_answer(message, known, told, range(begun, until))
+                told += wanted.get("mentions", [])
+                calls = [number for number in self._read if begun < number <= until]
+                if wanted:
+                    yield {"message": {"sender": "agent", "recipient": "user", **wanted}}, used
+                elif calls and not any(begun < number <= until for number in writes):
                     yield {"call": self._describe_call(calls[-1])}, {calls[-1]}
-        if last and not last[0]:
+        if wanted == {}:
             unseen: JsonObject = {} if writes else {"unseen": []}
             yield {"message": {"sender": "agent", "recipient": "user", **unseen}}, set()
 
     def _describe_answer(
-        self, message: AnyMessage, known: Sequence[Json], read: Mapping[int, Json], numbers: set[int]
+        self, message: AnyMessage, known: Sequence[Json], told: Sequence[Json], turn: range
     ) -> tuple[JsonObject, set[int]]:
-        """Return the values that an answer takes from the results of some calls, and which of these have them."""
-        text, results = find_statements(text_of(message)), {at: read[at] for at in read.keys() & numbers}
-        taken = find_taken(text, list(results.values()), known)
-        everything: list[Json] = [*known, *taken, *(_result(self._log[at - 1]) for at in numbers)]
+        """Return the values that an answer takes from results, and the calls that have them.
+
+        What an answer before has held is only wanted again where the turn has read it again.
+        """
+        text, results = find_statements(text_of(message)), [*self._read_until(turn.stop).values()]
+        again = [result for at, result in self._read.items() if at - 1 in turn]
+        found = find_taken(text, results, known)
+        taken = [value for value in found if value not in told or mentions(again, value, {}) == 1.0]
+        everything: list[Json] = [*known, *found, *(_result(step) for step in self._log[: turn.stop])]
         computed = find_computed(text, everything) if results else []
-        real = [result for at, result in results.items() if self._log[at - 1]["call"]["id"] in self._grounded]
-        seen = [value for value in taken if mentions(real, value, {}) == 1.0]
-        used = {at for at, result in results.items() if find_taken(text, [result], known)}
-        return {"mentions": [*taken, *computed], "seen": seen}, used
+        real = self._read_until(turn.stop, grounded=True).values()
+        seen = [value for value in taken if mentions([*real], value, {}) == 1.0]
+        used = {at for at, result in self._read.items() if any(mentions(result, value, {}) == 1.0 for value in taken)}
+        return {key: values for key, values in (("mentions", [*taken, *computed]), ("seen", seen)) if values}, used
+
+    def _read_until(self, last: int, *, grounded: bool = False) -> dict[int, Json]:
+        """Return the results of reads up to a step, by number; only those that rest on nothing made up if asked."""
+        return {
+            at: result
+            for at, result in self._read.items()
+            if at <= last and (not grounded or self._log[at - 1]["call"]["id"] in self._grounded)
+        }
+
+    def _describe_read(self, number: int) -> JsonObject:
+        """Return what must have been read before a write: its arguments that stand in results, and were not given."""
+        said = [text_of(message) for message in self._messages if read_envelope(message)["sender"] == "user"]
+        read = [*self._read_until(number, grounded=True).values()]
+        args = [value for _, value in scalars(self._log[number - 1]["call"]["args"]) if isinstance(value, str)]
+        taken = [value for value in args if mentions(read, value, {}) == 1.0 and mentions(said, value, {}) < 1.0]
+        return {"message": {"seen": taken}} if taken else {}
 
     def _describe_call(self, number: int) -> JsonObject:
         """Return a call as a milestone has it, without arguments that are drawn."""
@@ -230,16 +241,6 @@ class _Derivation:
             if is_planned(step) and number not in self._changers and step["call"]["name"] != CLOCK:
                 drawn = {place for place, _, _ in find_differences(_result(step), _result(other))}
                 yield number, [value for place, value in scalars(_result(step)) if place not in drawn]
-
-    def _name(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return ids by the numbers of steps: the tool's name, numbered where it is used again."""
-        used: Counter[str] = Counter()
-        ids = {}
-        for number in numbers:
-            tool = self._log[number - 1]["call"]["name"]
-            used[tool] += 1
-            ids[number] = tool if used[tool] == 1 else f"{tool}_{used[tool]}"
-        return ids
 
     def _describe_end(self, changes: Sequence[TableChange], free: set[str]) -> JsonObject:
         """Return the milestone of the end: these rows, and nothing else."""
@@ -272,10 +273,6 @@ def _result(step: Step) -> Json:
 def _is_answer(message: AnyMessage) -> bool:
     envelope = read_envelope(message)
     return (envelope["sender"], envelope["recipient"]) == ("agent", "user") and bool(text_of(message).strip())
-
-
-def _unite(one: Sequence[Json], other: Sequence[Json]) -> list[Json]:
-    return [*one, *(value for value in other if value not in one)]
 
 
 def _is_quoted(value: str, said: str) -> bool:

@@ -85,9 +85,12 @@ class _Fold:
             if self._grounded is not None:
                 said = [row["content"]] if envelope["sender"] == "user" else []
                 ran = [step for step in steps if "outcome" in step]
-                real = [step for step in ran if step["call"]["id"] in self._grounded]
+                real = [step for step in ran if step["call"]["id"] in self._grounded and not step["outcome"]["patch"]]
                 self._seen = [*self._seen, *said, *(step["outcome"]["result"] for step in real)]
-                self._guessed = [*self._guessed, *(step["call"]["name"] for step in ran if step not in real)]
+                self._guessed = [
+                    *self._guessed,
+                    *(step["call"]["name"] for step in ran if step["call"]["id"] not in self._grounded),
+                ]
                 figures = find_statements(row["content"]) if envelope["recipient"] == "user" else ""
                 unseen = [*self._guessed, *find_computed(figures, self._seen)]
                 self._tables[SEEN] = [{"texts": self._seen, "unseen": unseen}]

@@ -200,12 +200,12 @@ def test_names_of_tools_and_tables_mean_nothing(does):
 def test_order_follows_what_enables_what():
     tools, good = run(*GOOD)
     written = {each["id"]: each for each in describe_milestones(tools, good)}
-    assert list(written) == ["set_wifi", "send", "write", "answer_1", "end"]
-    assert written["send"]["after"] == ["set_wifi"]
-    assert written["write"]["after"] == []
-    assert written["answer_1"]["after"] == ["set_wifi"]
+    assert list(written) == ["set_wifi_1", "send_3", "write_5", "answer_1", "end"]
+    assert written["send_3"]["after"] == ["set_wifi_1"]
+    assert written["write_5"]["after"] == []
+    assert written["answer_1"]["after"] == ["set_wifi_1"]
     assert written["answer_1"]["message"]["mentions"] == ["+3247055011", 41]
-    assert written["send"]["state"][0]["includes"] == [{"to": "+3247055012", "text": "the train is late"}]
+    assert written["send_3"]["state"][0]["includes"] == [{"to": "+3247055012", "text": "the train is late"}]
     assert written["end"]["unchanged"] == ["* except files.work, sent, settings.wifi, cwd, now, runtime_state"]
 
 
