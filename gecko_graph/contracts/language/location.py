@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from ...errors import ContractError
@@ -60,11 +60,11 @@ class Location:
 
     def part(self, *steps: Step) -> Location:
         """Return the location of a part of a whole contract."""
-        return replace(self, where=f"{self.where}: {'.'.join(map(str, steps))}", path=steps)
+        return Location(f"{self.where}: {'.'.join(map(str, steps))}", self.names, steps, self.origin, self.report)
 
     def with_names(self, /, **names: Any) -> Location:
         """Return the location with further names in scope."""
-        return replace(self, names={**self.names, **names})
+        return Location(self.where, {**self.names, **names}, self.path, self.origin, self.report)
 
     def error(self, why: str) -> ContractError:
         """Build an error about this location."""
