@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import cProfile
+import gc
 import json
+import pstats
 from functools import partial
 from itertools import islice
 
 import pytest
 
-from evals.costing import against, case, costs, scaling, world_calls
+from evals.costing import against, case, costs, empty, scaling, world_calls
 from evals.suites import speed
 from evals.suites.speed import Speed
 from gecko_graph.models.usage import total
@@ -47,6 +50,22 @@ def test_bytes_checkpointed_grow_with_the_steps_not_with_their_square():
     )
     assert many["supersteps"] > 5 * few["supersteps"]
     assert many["bytes"] < 8 * 1.5 * few["bytes"]
+
+
+def test_a_tool_call_takes_few_function_calls_beside_empty_nodes_and_leaves_no_garbage():
+    given, counts = case.inputs(case.start_state(1, whole=True), checks=True), []
+    gecko = scaling.long_attempt(10)()
+    for run in (partial(gecko.invoke, given), empty.create_empty(10)):
+        run()
+        gc.collect()
+        gc.disable()
+        with cProfile.Profile() as profile:
+            run()
+        counts.append(pstats.Stats(profile).total_calls)
+        left = gc.collect()
+        gc.enable()
+        assert left < 10 * 5
+    assert counts[0] < 2.5 * counts[1]  # 2.1 for 100 calls with langgraph 1.2
 
 
 def judged(tool, args):
