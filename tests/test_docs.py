@@ -14,9 +14,8 @@ from evals.__main__ import SUITES
 from gecko_graph import GeckoContext, events
 from gecko_graph.cli import build_parser, main
 from gecko_graph.contracts.contract import Contract
-from gecko_graph.contracts.language.filters import FILTERS
+from gecko_graph.contracts.language.filters import FILTERS, TESTS
 from gecko_graph.contracts.language.functions import FUNCTIONS, METHODS
-from gecko_graph.contracts.language.predicates import TESTS
 from gecko_graph.documents import parse_document
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import EvaluationFailed, NotKnown
-from ..state import Json, Patch, Violation
+from ..state import Json, Operation, Patch, Violation
 from ..task_state.patch import pointer
 from ..task_state.stamps import Untrusted, is_doubtful
 from .clauses import Change, Clause, Effect, as_text, load_effects, load_list
@@ -93,12 +93,8 @@ class Parts:
 
     def own_expressions(self) -> list[Expression]:
         """Return the expressions of every part but the lets."""
-        own = [*self.returns.expressions]
-        for clause in (*self.requires, *self.ensures):
-            own.extend(clause.expressions)
-        for effect in (*self.effects, *self.observes):
-            own.extend(effect.expressions)
-        return own
+        clauses: list[Clause | Effect] = [*self.requires, *self.ensures, *self.effects, *self.observes]
+        return [*self.returns.expressions, *(each for clause in clauses for each in clause.expressions)]
 
     def with_lets(self, own: Collection[Expression]) -> Iterator[Expression]:
         """Yield expressions, and those of the lets that they need."""
@@ -160,11 +156,15 @@ class ContractRun:
         found = self.failed(self._parts.requires)
         if (first := next(found, None)) is None:
             return None
-        refusal = self._build_refusal(first)
+        error, patch = self.explain(first), list[Operation]()
+        try:
+            patch = [] if error is FAILED else self._change(first.effects)
+        except EvaluationFailed as failure:
+            self._note(failure)
         unclear = [*self.unclear]
-        violations = [first.violation(refusal.error), *(clause.violation(self.explain(clause)) for clause in found)]
+        others = [clause.violation(self.explain(clause)) for clause in found]
         self.unclear = unclear
-        return refusal._replace(violations=violations)
+        return Refusal(error, patch, [first.violation(error), *others])
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
         """Yield the requirements that do not hold; what cannot be evaluated goes to `unclear`."""
@@ -185,7 +185,8 @@ class ContractRun:
         """Return a failed requirement's error; a plain sentence where it cannot be evaluated."""
         try:
             return clause.error(self._scope)
-        except EvaluationFailed:
+        except EvaluationFailed as failure:
+            self._note(failure)
             return FAILED
 
     def _note(self, failure: EvaluationFailed) -> None:
@@ -197,16 +198,6 @@ class ContractRun:
             self.unknown = self.unknown or str(failure)
         elif self.unknown is None:
             self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
-
-    def _build_refusal(self, clause: Clause) -> Refusal:
-        """Build the refusal of a failed clause, even if its error or effects cannot be evaluated."""
-        error: Json = FAILED
-        try:
-            error = clause.error(self._scope)
-            return Refusal(error, self._change(clause.effects))
-        except EvaluationFailed as failure:
-            self._note(failure)
-            return Refusal(error, [])
 
     def judge(self) -> Admissibility:
         """Return whether the requirements without arguments hold; one that fails outweighs what cannot be evaluated."""
@@ -230,22 +221,17 @@ class ContractRun:
         return ContractAnswer(self._parts.returns.fill(self._scope), patch)
 
     def violated_postcondition(self, result: Json, after: Json) -> str | None:
-        """Return the first violated postcondition of `ensures` (ToolGate, section 3.2), as text.
-
-        Args:
-            result: The tool's result, from any rung.
-            after: The state after the call.
-
-        Raises:
-            EvaluationFailed: They cannot be evaluated on this state.
-        """
+        """Return the first violated postcondition as text. Raises EvaluationFailed: they cannot be evaluated."""
         scope = self._begin(part_of(after, self._parts.at), result=result)
         return next((clause.error_text(scope) for clause in self._parts.ensures if clause.fails(scope)), None)
 
     broken = violated_postcondition  # the old name
 
     def violations(self, result: Json, after: Json) -> list[Violation]:
-        """Return all violated postconditions; one that cannot be evaluated counts as violated."""
+        """Return all violated postconditions of `ensures` (ToolGate, section 3.2), after a call with a rung's result.
+
+        One that cannot be evaluated counts as violated.
+        """
         found: list[Violation] = []
         for clause in self._parts.ensures:
             scope = self._begin(part_of(after, self._parts.at), result=result)

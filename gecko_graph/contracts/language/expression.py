@@ -1,7 +1,7 @@
 """Expressions of the contract language: Jinja2's, one at a time, over JSON values.
 
 Checked and whitelisted when loaded, evaluated within limits, with no way from a value to Python. `syntax` defines what
-an expression may be, `operators`, `functions`, `filters` and `predicates` what it may use, `sandbox` what it may cost;
+an expression may be, `operators`, `functions` and `filters` what it may use, `sandbox` what it may cost;
 `compiler` turns its tree into closures, those for operators are in `closures`.
 """
 

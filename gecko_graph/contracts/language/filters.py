@@ -1,4 +1,4 @@
-"""The filters of the contract language: Jinja2's names and meanings where it has them, but counted and strict."""
+"""The filters and tests of the contract language: Jinja2's names and meanings, but counted and strict."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ...state import Json
-from .functions import UNSET, lower, money, upper
-from .operators import NUMBERS, member, number
+from .functions import UNSET, endswith, lower, money, startswith, upper
+from .operators import COMPARISONS, NUMBERS, contains, member, number
 from .sandbox import (
     Fault,
     Missing,
@@ -260,9 +260,6 @@ FILTERS: dict[str, Filter] = {
     "keys": _keys, "values": _values, "items": _items, "interleave": _interleave,
 }  # fmt: skip
 
-TAKES_MISSING: Final = frozenset(("default",))
-"""Filters that accept undefined values."""
-
 
 def collect(scope: Scope, values: Any, what: str, keep: Callable[[Any], tuple[bool, Any]]) -> list[Json]:
     """Run the loop of `map`, `select` and the like, checking the deadline at each item. Raises Fault."""
@@ -274,3 +271,58 @@ def collect(scope: Scope, values: Any, what: str, keep: Callable[[Any], tuple[bo
             found.append(result)
     scope.take_items(len(found))
     return found
+
+
+# tests, after `is`: Jinja2's, and three for texts ---------------------------------------------------------------------
+
+
+def _of(*types: type) -> Filter:
+    return lambda _, value: type(value) in types
+
+
+def _comparison(name: str) -> Filter:
+    compare = COMPARISONS[name]
+
+    return lambda scope, value, other: bool(compare(scope, value, other))
+
+
+def _whole(value: Any, what: str) -> int:
+    if type(value) is int:
+        return value
+    raise Fault(f"{what} needs a whole number, not {kind(value)}")
+
+
+_COMPARED: Final = {
+    "eq": ("eq", "equalto", "=="),
+    "ne": ("ne", "!="),
+    "lt": ("lt", "lessthan", "<"),
+    "lteq": ("le", "<="),
+    "gt": ("gt", "greaterthan", ">"),
+    "gteq": ("ge", ">="),
+    "in": ("in",),
+}
+
+TESTS: dict[str, Filter] = {
+    "defined": lambda _, value: type(value) is not Missing,
+    "undefined": lambda _, value: type(value) is Missing,
+    "none": _of(type(None)),
+    "boolean": _of(bool),
+    "true": lambda _, value: value is True,
+    "false": lambda _, value: value is False,
+    "integer": _of(int),
+    "float": _of(float),
+    "number": _of(int, float, bool),
+    "string": _of(str),
+    "mapping": _of(dict),
+    "sequence": _of(list, str, dict),
+    "iterable": _of(list, str, dict),
+    "odd": lambda _, value: _whole(value, "odd") % 2 == 1,
+    "even": lambda _, value: _whole(value, "even") % 2 == 0,
+    "divisibleby": lambda _, value, num: _whole(value, "divisibleby") % _whole(num, "divisibleby") == 0,
+    "containing": lambda scope, value, part: contains(scope, part, value),
+    "startingwith": startswith,
+    "endingwith": endswith,
+    "lower": lambda _, value: a_text(value, "lower").islower(),
+    "upper": lambda _, value: a_text(value, "upper").isupper(),
+    **{alias: _comparison(name) for name, aliases in _COMPARED.items() for alias in aliases},
+}

@@ -199,14 +199,8 @@ def trusted(scope: Scope, path: Any) -> bool:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "at": at,
-    "walk": walk,
-    "zip": zip_lists,
-    "index": index,
-    "range": whole_numbers,
-    "new_id": new_id,
-    "money": money,
-}
+    "at": at, "walk": walk, "zip": zip_lists, "index": index, "range": whole_numbers, "new_id": new_id, "money": money,
+}  # fmt: skip
 TAKEN = frozenset(FUNCTIONS)
 """Functions whose names no let may have; contracts of before may have lets with the names of later ones."""
 
