@@ -280,6 +280,12 @@ def test_an_agent_with_checkpoints_of_its_own_is_refused_where_it_could_be_forke
         ({"turns": [{"user": "Hi"}]}, "one of them"),
         ({"milestones": [{"id": "a", "after": ["a"], "call": {"name": "x"}}]}, "a cycle: a after a"),
         ({"milestones": [{"state": {"at": "settings", "update": [{"wfi": True}]}}]}, "did you mean wifi"),
+        ({"milestones": [{"message": {"sender": "agnt"}}]}, "sender"),
+        ({"milestones": [{"message": {"content": "x"}, "unchanged": ["note"]}]}, "did you mean notes"),
+        (
+            {"milestones": [{"state": {"at": "notes", "addition": [{"text": "a"}], "measures": {"txt": "any"}}}]},
+            "no row has the column 'txt'",
+        ),
     ],
 )
 def test_mistakes_in_a_scenario_are_named_with_their_place(changes, message):

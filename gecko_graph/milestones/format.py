@@ -16,6 +16,7 @@ from .goal import Goal
 from .measures import MEASURES
 from .tables import MESSAGE, SEEN, find_names, find_table
 
+Party: TypeAlias = Literal["user", "agent", "tools"]
 Changed: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks"]
 
 KINDS: tuple[Changed, ...] = ("snapshot", "addition", "removal", "update", "includes", "lacks")
@@ -34,8 +35,8 @@ class _Part(BaseModel):
 class MessageEntry(_Part):
     """What a message must be like."""
 
-    sender: str | None = None
-    recipient: str | None = None
+    sender: Party | None = None
+    recipient: Party | None = None
     content: str | None = None
     measure: str | None = None
     mentions: list[Json] | None = Field(None, min_length=1)
@@ -143,6 +144,9 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
         yield f"message: expected one of {', '.join(COLUMNS)}"
     if entry.source and not (entry.call or (entry.message and entry.message.content)):
         yield "from: expected a call or a message with content beside it"
+    for name in entry.unchanged or ():
+        if name.partition(".")[0] not in state:
+            yield f"unchanged: the state has no {name!r}{did_you_mean(name, state)}"
     for number, table in enumerate(entry.state):
         yield from (f"state[{number}]: {problem}" for problem in _find_table_mistakes(table, state))
 
@@ -153,8 +157,11 @@ def _find_table_mistakes(table: TableEntry, state: JsonObject) -> Iterator[str]:
     if table.at.partition(".")[0] not in state:
         yield f"at: the state has no {table.at.partition('.')[0]!r}{did_you_mean(table.at, state)}"
         return
+    columns = {column for _, rows in table.changed() for row in rows for column in row}
+    for column in sorted({*table.measures, *table.tolerance} - columns):
+        yield f"measures, tolerance: no row has the column {column!r}{did_you_mean(column, columns)}"
     known = {column for row in find_table(state, table.at) for column in row}
-    for column in sorted({column for _, rows in table.changed() for row in rows for column in row} if known else ()):
+    for column in sorted(columns if known else ()):
         if column not in known:
             hint = did_you_mean(column, known)
             yield f"unknown column {column!r} of {table.at}{hint}; columns: {', '.join(sorted(known))}"
