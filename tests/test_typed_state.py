@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -198,6 +199,32 @@ def test_a_broken_schema_is_refused_at_load_with_document_and_place():
         shop(state_schema={"type": "nothing"})
     with pytest.raises(ContractError, match="contracts: state/type"):
         shop().with_contracts({"state": {"type": "nothing"}})
+
+
+@pytest.mark.parametrize(
+    ("schema", "fault", "line"),
+    [
+        ('{"type": "nothing"}', "/type: expected one of the 7", 2),
+        (
+            '{"$ref": "#/$defs/a",\n "$defs": {"a": {"$ref": "#/$defs/b"},\n "b": {"$ref": "#/$defs/a"}}}',
+            "to itself",
+            2,
+        ),
+        ('{"properties": {"a": {},\n "b": {"minimum": "x"}}}', "/properties/b/minimum: expected a number", 3),
+    ],
+)
+def test_a_broken_schema_in_a_file_is_refused_with_the_line(tmp_path, schema, fault, line):
+    file = tmp_path / "rules.json"
+    file.write_text(f'{{"contracts": {{}},\n"state": {schema}}}')
+    with pytest.raises(ContractError) as error:
+        shop().with_contracts(file)
+    assert str(error.value).startswith(f"{file}: state/")
+    assert fault in str(error.value)
+    assert str(error.value).endswith(f"(line {line})")
+    document = tmp_path / "api.json"
+    document.write_text(json.dumps({**DOCUMENT, "x-state": json.loads(schema)}, indent=1))
+    with pytest.raises(ContractError, match=r"api.json#/x-state/.* \(line \d+\)$"):
+        Toolkit.from_openapi(document)
 
 
 FILES = {"properties": {"cwd": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "array"}}}

@@ -140,7 +140,8 @@ class Scenario:
             tools = add_contracts(tools, entry.contracts, folder=Path(folder), where=where, allow_outside=allow_outside)
             file = None
         if entry.state_schema is not None:
-            schema = check_schema(entry.state_schema, where=f"{where}: state_schema")
+            origin = (where, ("state_schema",))
+            schema = check_schema(entry.state_schema, where=f"{where}: state_schema", origin=origin)
             tools, file = tools.with_contracts({"state": schema}), None
         if entry.without:
             check_names(tools, entry.without, where=f"{where}: without")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -22,20 +22,24 @@ RUNTIME = "runtime_state"
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 
 
-def check_schema(schema: Any, *, where: str) -> JsonObject:
+def check_schema(schema: Any, *, where: str, origin: tuple[str, Sequence[str | int]] | None = None) -> JsonObject:
     """Return a JSON Schema 2020-12, checked: every part of it can be checked, and every reference stays inside it.
 
     Args:
         schema: The schema; a checked one is known by the object itself, so never change it in place.
         where: Document and place of the schema, for messages.
+        origin: The file and the place in it, for the line in messages.
 
     Raises:
-        ContractError: It is not one; the message names document, place and reason.
+        ContractError: It is not one; the message names document, place, line and reason.
     """
     if not isinstance(schema, dict):
         raise ContractError(f"{where}: expected a JSON Schema as an object, got {type(schema).__name__}")
     if fault := _find_fault(Same(schema)):
-        raise ContractError(f"{where}{fault}")
+        from ..documents import find_line  # here, because it imports yaml
+
+        line = find_line(origin[0], [*origin[1], *fault.partition(": ")[0].split("/")[1:]]) if origin else None
+        raise ContractError(f"{where}{fault}{f' (line {line})' if line else ''}")
     return schema
 
 
@@ -69,12 +73,25 @@ def _find_unchecked(root: JsonObject, part: Any, place: str) -> Iterator[str]:
             is_inside = value.startswith("#")
             why = "leads nowhere" if is_inside else "is outside of the schema, and is never fetched"
             yield f"{here}: {value!r} {why}: write it under $defs, as #/$defs/NAME"
+        elif key == "$ref" and isinstance(value, str) and _is_circular(root, value):
+            yield f"{here}: {value!r} leads back to itself, through nothing but references"
         elif key == "$id" and isinstance(value, str) and place:
             yield f"{here}: only the whole schema may have an $id"
         elif any(compile_pattern(source) is None for source in _patterns(key, value)):
             yield f"{here}: this pattern cannot be checked: backreferences and lookbehind are not read"
         else:
             yield from _find_unchecked(root, value, here)
+
+
+def _is_circular(root: JsonObject, reference: str) -> bool:
+    seen: list[str] = []
+    while reference not in seen:
+        seen.append(reference)
+        target = follow(root, reference)
+        if not isinstance(target, dict) or not isinstance(target.get("$ref"), str):
+            return False
+        reference = target["$ref"]
+    return True
 
 
 def _patterns(key: object, value: Any) -> list[str]:
