@@ -29,6 +29,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
+from ..contracts.language.location import Origin
 from ..conversations.users import UserEntry
 from ..documents import read_document
 from ..errors import ScenarioError, ToolkitError
@@ -140,8 +141,8 @@ class Scenario:
             tools = add_contracts(tools, entry.contracts, folder=Path(folder), where=where, allow_outside=allow_outside)
             file = None
         if entry.state_schema is not None:
-            origin = (where, ("state_schema",))
-            schema = check_schema(entry.state_schema, where=f"{where}: state_schema", origin=origin)
+            lines = Origin(where, ("state_schema",)).find_line
+            schema = check_schema(entry.state_schema, where=f"{where}: state_schema", line_of=lines)
             tools, file = tools.with_contracts({"state": schema}), None
         if entry.without:
             check_names(tools, entry.without, where=f"{where}: without")

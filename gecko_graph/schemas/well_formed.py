@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -22,13 +22,15 @@ RUNTIME = "runtime_state"
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 
 
-def check_schema(schema: Any, *, where: str, origin: tuple[str, Sequence[str | int]] | None = None) -> JsonObject:
+def check_schema(
+    schema: Any, *, where: str, line_of: Callable[[tuple[str, ...]], int | None] = lambda _: None
+) -> JsonObject:
     """Return a JSON Schema 2020-12, checked: every part of it can be checked, and every reference stays inside it.
 
     Args:
         schema: The schema; a checked one is known by the object itself, so never change it in place.
         where: Document and place of the schema, for messages.
-        origin: The file and the place in it, for the line in messages.
+        line_of: Returns the line of a part of it in its file, for messages.
 
     Raises:
         ContractError: It is not one; the message names document, place, line and reason.
@@ -36,9 +38,7 @@ def check_schema(schema: Any, *, where: str, origin: tuple[str, Sequence[str | i
     if not isinstance(schema, dict):
         raise ContractError(f"{where}: expected a JSON Schema as an object, got {type(schema).__name__}")
     if fault := _find_fault(Same(schema)):
-        from ..documents import find_line  # here, because it imports yaml
-
-        line = find_line(origin[0], [*origin[1], *fault.partition(": ")[0].split("/")[1:]]) if origin else None
+        line = line_of(tuple(fault.partition(": ")[0].split("/")[1:]))
         raise ContractError(f"{where}{fault}{f' (line {line})' if line else ''}")
     return schema
 

@@ -53,8 +53,8 @@ def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: 
         for name, one in contracts.items()
     }
     stated = dict.fromkeys(stated_effects(None, contracts), True)
-    given, here = data.get("state"), Origin(where, ("state",))
-    state = None if given is None else check_schema(given, where=f"{where}: state", origin=here)
+    given, lines = data.get("state"), Origin(where, ("state",)).find_line
+    state = None if given is None else check_schema(given, where=f"{where}: state", line_of=lines)
     schema = _schema_below(state, place)
     known = parts.state_schema if schema is None else schema
     made = with_fields(parts.tools, {"contract": loaded, "stated": stated}, state_schema=known, where=f"{where}: ")

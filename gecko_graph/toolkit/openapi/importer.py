@@ -249,7 +249,7 @@ class _DocumentReader:
         if any(ref.startswith("#/") and follow(given, ref) is None for ref in refs):
             reader = SchemaReader(self._documents, version="json")
             return check_schema(reader.restore_names(reader.read(given, here, direction="request")), where=str(here))
-        return check_schema(given, where=str(here), origin=(here.document, here.tokens))
+        return check_schema(given, where=str(here), line_of=Origin(here.document, here.tokens).find_line)
 
     def _tool(
         self,
