@@ -206,7 +206,7 @@ class Clause:
     A requirement's error may have effects; with `pass` in its place the contract does not know where the check fails.
     """
 
-    __slots__ = ("_check", "_error", "_kind", "_name", "_part", "_when", "effects", "expressions", "passes")
+    __slots__ = ("_error", "_kind", "_name", "_part", "_when", "check", "effects", "expressions", "passes")
 
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
         self.passes = part == "requires" and isinstance(data, Mapping) and "pass" in data
@@ -218,7 +218,7 @@ class Clause:
             raise place.at("id").error(f"expected a text, got {self._name!r:.40}")
         if self._kind not in KINDS:
             raise place.at("kind").error(f"expected one of {', '.join(KINDS)}, got {self._kind!r:.40}")
-        self._check = place.at("check").compile(data["check"])
+        self.check = place.at("check").compile(data["check"])
         self._when = place.at("when").compile(data["when"]) if "when" in data else None
         self._error = Template.load(data[says], place.at(says))
         self.effects = load_effects(data.get("effects", []), place.at("effects"))
@@ -227,16 +227,11 @@ class Clause:
     @property
     def condition(self) -> list[Expression]:
         """The expressions that decide whether it fails."""
-        return [self._check, *([self._when] if self._when else [])]
-
-    @property
-    def constant(self) -> str | None:
-        """The source of a check without names, which is constant; None for any other."""
-        return None if self._check.names else self._check.source
+        return [self.check, *([self._when] if self._when else [])]
 
     def fails(self, scope: Scope) -> bool:
         """Return whether the clause applies and its check is false. Raises EvaluationFailed."""
-        return (self._when is None or self._when.test(scope)) and not self._check.test(scope)
+        return (self._when is None or self._when.test(scope)) and not self.check.test(scope)
 
     def error(self, scope: Scope) -> Json:
         """Fill in and return the error. Raises EvaluationFailed."""

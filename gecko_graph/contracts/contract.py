@@ -16,12 +16,12 @@ from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Violation
 from ..task_state.stamps import Untrusted
 from .clauses import Clause
-from .foreseen import foresee
 from .language.expression import Missing, Scope
 from .language.location import Location, Origin, raise_error
 from .language.reads import StatePath
 from .language.sandbox import Fault
 from .language.shapes import ANY, Plain, Shape, of_schema
+from .language.template import foresee
 from .lets import LazyLets, Lets, find_used_lets, load_lets, read_head
 from .run import BASE, Admissibility, ContractRun, Parts, Shared, part_of, read_mount
 
@@ -72,8 +72,7 @@ class Contract:
         place, shared = Location(where, dict.fromkeys(BASE, ANY), origin=origin), Shared(lets or {}, requires or {})
         parts, written = Parts(data, shared, place), dict(data)
         data = {**data, "requires": [item for item, _ in parts.required]} if parts.required else data
-        expressions = list(parts.with_lets(parts.own_expressions()))
-        reads_calls = "calls" not in parts.lets and any("calls" in expression.names for expression in expressions)
+        reads_calls = "calls" in parts.names_used(parts.own_expressions()) - parts.lets.keys()
         return cls(dict(data), dict(lets or {}), reads_calls, parts, written, shared, place)
 
     def __repr__(self) -> str:
@@ -127,7 +126,8 @@ class Contract:
 
     def constant_checks(self) -> list[str]:
         """Return checks without names, whose value is constant."""
-        return [check for clause in (*self._parts.requires, *self._parts.ensures) if (check := clause.constant)]
+        checks = [clause.check for clause in (*self._parts.requires, *self._parts.ensures)]
+        return [check.source for check in checks if not check.names]
 
     def foreseen(self) -> list[Partial]:
         """Return the partly known results before any call, one per case; none where it only has requirements."""

@@ -12,10 +12,10 @@ from weakref import ref
 
 from jinja2 import nodes
 
+from .language.closures import QUANTIFIERS
 from .language.expression import Expression, Scope
 from .language.functions import FUNCTIONS, TAKEN
 from .language.location import Location
-from .language.quantifiers import QUANTIFIERS
 from .language.sandbox import bound
 from .language.shapes import ANY, Shape
 from .language.syntax import SyntaxFault, parse_expression

@@ -10,11 +10,10 @@ from typing import Any
 
 from jinja2 import nodes
 
-from .closures import OPERATORS, apply_function, constant, identity
+from .closures import OPERATORS, QUANTIFIERS, apply_function, constant, find_rounds, identity, read_items
 from .filters import FILTERS, TESTS, attribute_of, collect
 from .functions import FUNCTIONS, METHODS
 from .operators import key_of, member, number, part
-from .quantifiers import QUANTIFIERS, find_rounds, read_items
 from .reads import StatePath, paths_in
 from .sandbox import Fault, Missing, Scope, a_text, given, join, text
 from .syntax import (

@@ -14,9 +14,9 @@ from typing import Any
 
 from ...errors import ContractError, EvaluationFailed
 from ...state import Json
+from .closures import QUANTIFIERS
 from .compiler import Code, compile_parts
 from .functions import FUNCTIONS
-from .quantifiers import QUANTIFIERS
 from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
 from .shapes import ANY
 from .syntax import SyntaxFault, did_you_mean, parse_expression, parse_text

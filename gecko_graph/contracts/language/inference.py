@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from jinja2 import nodes
 
-from .quantifiers import QUANTIFIERS
+from .closures import QUANTIFIERS
 from .sandbox import kind
 from .shapes import ANY, Plain, Shape, either
 from .syntax import describe, did_you_mean

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from ...errors import EvaluationFailed, NotKnown
+from ...schemas.partial import Partial, Tokens
 from ...state import Json
 from .closures import constant
 from .expression import Expression, shorten
@@ -24,7 +25,7 @@ from .location import Location
 from .operators import key_of
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_text, bound, copy_json, given, kind, text
 from .shapes import ANY, Plain, Shape, either
-from .syntax import is_template
+from .syntax import is_template, parse_text
 
 Raw = Callable[[Scope], Any]
 Loaded = tuple[Raw, Shape]
@@ -216,3 +217,36 @@ def _member(value: Any, place: Location) -> Any:
     if type(value) is Missing:
         raise EvaluationFailed(f"{place.where}: {shorten(value.what, 300)} is undefined")
     return value
+
+
+# what is known before any call --------------------------------------------------------------------------------------
+
+
+def foresee(data: Json) -> list[Partial]:
+    """Return the known part of a checked value, one for each of its `cases`.
+
+    Expressions are not analysed: nothing is known of the value of one, and of a text with one only that it is a text.
+    """
+    if isinstance(data, Mapping) and "cases" in data and "for_each" not in data:
+        return [known for case in data["cases"] if "value" in case for known in foresee(case["value"])]
+    unknown: list[Tokens] = []
+    partly: list[Tokens] = []
+    value = _read(data, (), unknown, partly)
+    return [Partial(value, frozenset(unknown), frozenset(partly))]
+
+
+def _read(data: Any, path: Tokens, unknown: list[Tokens], partly: list[Tokens]) -> Json:
+    """Return the value at a path, for `Partial`."""
+    kind: Json = None
+    if isinstance(data, str) and is_template(data):
+        kind = None if len(parse_text(data)) == 1 else ""
+    elif isinstance(data, Mapping) and ("for_each" in data or "cases" in data or any(map(is_template, data))):
+        kind = [] if "for_each" in data else None if "cases" in data else {}
+    elif isinstance(data, Mapping):
+        return {key: _read(member, (*path, key), unknown, partly) for key, member in data.items()}
+    elif isinstance(data, list | tuple):
+        return [_read(item, (*path, index), unknown, partly) for index, item in enumerate(data)]
+    else:
+        return data
+    (unknown if kind is None else partly).append(path)
+    return kind
