@@ -103,9 +103,11 @@ def share_budget(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
 
 def format_steps(steps: Sequence[Step], *, budget: int) -> str:
     """Return an attempt's calls with their outcomes, one line each; equal calls refused in a row are one."""
-    runs = [(f"{first}. ", line_of(step), _same_up_to(first, last)) for first, last, step in _runs(steps)]
-    lines = share_budget(lambda share: [f"{number}{line(share)}{same}" for number, line, same in runs], budget=budget)
-    return lines or "(no calls)"
+    runs = [
+        (f"{first}. ", line_of(step), f" (the same up to call {last})" if last > first else "")
+        for first, last, step in _runs(steps)
+    ]
+    return share_budget(lambda share: [n + line(share) + end for n, line, end in runs], budget=budget) or "(no calls)"
 
 
 def _runs(steps: Sequence[Step]) -> list[tuple[int, int, Step]]:
@@ -121,10 +123,6 @@ def _runs(steps: Sequence[Step]) -> list[tuple[int, int, Step]]:
 def _refused(step: Step) -> tuple[Any, ...]:
     call = step["call"]
     return call["name"], call["args"], call.get("malformed"), step.get("complaints")
-
-
-def _same_up_to(first: int, last: int) -> str:
-    return f" (the same up to call {last})" if last > first else ""
 
 
 def line_of(step: Step) -> Callable[[int], str]:

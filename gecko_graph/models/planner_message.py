@@ -13,9 +13,6 @@ from langchain_core.messages.tool import invalid_tool_call
 from .json_text import MAX_REPLY_CHARS
 from .structured import find_storage_problem
 
-_PLAIN_CALLS = {(str, dict, str), (str, dict, type(None))}
-"""Types of a call's name, arguments and id."""
-
 
 def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
     """Return the message as it can be stored, or why it cannot be used.
@@ -63,8 +60,8 @@ def _is_storable(message: AIMessage) -> bool:
         return False
     calls = message.tool_calls
     kinds = {(type(call.get("name")), type(call.get("args")), type(call.get("id", 0))) for call in calls}
-    whole = [message.content, message.id, message.name, calls, *kept]
-    return kinds <= _PLAIN_CALLS and find_storage_problem(whole) is None
+    plain = kinds <= {(str, dict, str), (str, dict, type(None))}
+    return plain and find_storage_problem([message.content, message.id, message.name, calls, *kept]) is None
 
 
 def _size(message: AIMessage) -> int:
