@@ -98,11 +98,7 @@ class Inference:
             self._report(f"{what} needs {' or '.join(sorted(kinds))}, not {' or '.join(sorted(shape.kinds))}")
 
     def _name(self, node: nodes.Name) -> Shape:
-        found = self._names.get(node.name, ANY)
-        return _known(found)
-
-    def _const(self, node: nodes.Const) -> Shape:
-        return Plain(kind(node.value))
+        return _known(self._names.get(node.name, ANY))
 
     def _part(self, node: nodes.Getattr | nodes.Getitem, guarded: bool) -> Shape:
         owner = self.shape(node.node, guarded=guarded)
@@ -137,7 +133,7 @@ class Inference:
         self.expect(items, LIST.kinds, name)
         inside = Inference({**self._names, head.expr.name: items.member(None) or ANY}, self._report)
         value, *_ = [inside.shape(argument) for argument in node.args[1:]]
-        return Plain("a list", inner=value) if name == "each" else NUMBER if name == "count" else TRUTH
+        return {"each": Plain("a list", inner=value), "count": NUMBER}.get(name, TRUTH)
 
     def _at(self, node: nodes.Call, guarded: bool) -> Shape:
         value = self.shape(node.args[0] if node.args else None, guarded=True)
@@ -221,7 +217,7 @@ class Inference:
 
 _HANDLERS: dict[type, Callable[..., Shape]] = {
     nodes.Name: Inference._name,
-    nodes.Const: Inference._const,
+    nodes.Const: lambda _, node: Plain(kind(node.value)),
     nodes.Getattr: Inference._part,
     nodes.Getitem: Inference._part,
     nodes.Call: Inference._call,
