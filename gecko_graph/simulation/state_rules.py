@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from time import thread_time
@@ -121,12 +122,7 @@ def _violation(invariant: Invariant, before: JsonObject, after: JsonObject) -> s
         broken = invariant.violation(before, after)
     except EvaluationFailed as failure:
         return f"an invariant cannot be evaluated: {failure}"
-    return None if broken and is_broken_already(invariant, before) else broken
-
-
-def is_broken_already(invariant: Invariant, before: JsonObject) -> bool:
-    """Return whether the state before a call breaks an invariant, so that the call is not at fault."""
-    try:
-        return invariant.violation(before, before) is not None
-    except EvaluationFailed:
-        return False
+    if broken:
+        with suppress(EvaluationFailed):  # what the state before breaks already is not the call's fault
+            return None if invariant.violation(before, before) is not None else broken
+    return broken

@@ -46,6 +46,14 @@ def test_all_broken_requirements_stand_in_the_record_and_the_first_is_the_error(
     assert "unclear" not in outcome  # what stands behind the first refusal only goes into the record
 
 
+def test_a_broken_requirement_whose_error_cannot_be_filled_in_stands_in_the_record_too():
+    first, second = {"check": "false", "error": "first"}, {"check": "false", "error": "{{ state.nothing }}"}
+    outcome = world({"requires": [first, second], "returns": 1}).call({"name": "do", "args": {}})["outcome"]
+    assert outcome["result"] == "first"
+    assert [each["clause"] for each in outcome["violations"]] == ["requires[0]", "requires[1]"]
+    assert "unclear" not in outcome
+
+
 def test_a_call_that_breaks_nothing_has_no_violations():
     assert "violations" not in world({"returns": 1}).call({"name": "do", "args": {}})["outcome"]
 
