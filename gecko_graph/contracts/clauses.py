@@ -19,13 +19,9 @@ from .language.syntax import did_you_mean, is_template
 from .language.template import Loop, Template
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
-    "add": ("path", "value"),
-    "remove": ("path",),
-    "replace": ("path", "value"),
-    "move": ("from", "path"),
-    "copy": ("from", "path"),
-    "test": ("path", "value"),
-}
+    "add": ("path", "value"), "remove": ("path",), "replace": ("path", "value"), "move": ("from", "path"),
+    "copy": ("from", "path"), "test": ("path", "value"),
+}  # fmt: skip
 """Operations of a JSON Patch with their required fields."""
 
 KINDS = ("policy", "tool", "sense")

@@ -349,10 +349,6 @@ _KINDS = {
 }  # fmt: skip
 
 _STEPS: dict[str, Callable[[_Work, list[str], Operation], None]] = {
-    "add": _Work.add,
-    "remove": _Work.remove,
-    "replace": _Work.replace,
-    "move": _Work.move,
-    "copy": _Work.copy,
+    "add": _Work.add, "remove": _Work.remove, "replace": _Work.replace, "move": _Work.move, "copy": _Work.copy,
     "test": _Work.test,
-}
+}  # fmt: skip

@@ -161,11 +161,8 @@ def _count(rounds: Rounds, condition: Run, _: Run | None) -> Run:
 
 
 QUANTIFIERS: dict[str, Callable[[Rounds, Run, Run | None], Run]] = {
-    "all": _all,
-    "any": _any,
-    "count": _count,
-    "each": _each,
-}
+    "all": _all, "any": _any, "count": _count, "each": _each,
+}  # fmt: skip
 
 
 def read_items(name: str, node: nodes.Call) -> tuple[str, nodes.Node]:

@@ -180,10 +180,5 @@ def _duration(_: Scope, text: Any, unit: Any = "seconds") -> int | float:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "date": _date,
-    "time": _time,
-    "between": _between,
-    "shift": _shift,
-    "weekday": _weekday,
-    "duration": _duration,
-}
+    "date": _date, "time": _time, "between": _between, "shift": _shift, "weekday": _weekday, "duration": _duration,
+}  # fmt: skip

@@ -293,14 +293,9 @@ def _whole(value: Any, what: str) -> int:
 
 
 _COMPARED: Final = {
-    "eq": ("eq", "equalto", "=="),
-    "ne": ("ne", "!="),
-    "lt": ("lt", "lessthan", "<"),
-    "lteq": ("le", "<="),
-    "gt": ("gt", "greaterthan", ">"),
-    "gteq": ("ge", ">="),
-    "in": ("in",),
-}
+    "eq": ("eq", "equalto", "=="), "ne": ("ne", "!="), "lt": ("lt", "lessthan", "<"), "lteq": ("le", "<="),
+    "gt": ("gt", "greaterthan", ">"), "gteq": ("ge", ">="), "in": ("in",),
+}  # fmt: skip
 
 TESTS: dict[str, Filter] = {
     "defined": lambda _, value: type(value) is not Missing,

@@ -260,13 +260,7 @@ def _changing_case(name: str) -> Function:
 
 lower, upper = _changing_case("lower"), _changing_case("upper")
 METHODS: dict[str, Function] = {
-    "split": _split,
-    "strip": _trimming("strip"),
-    "lstrip": _trimming("lstrip"),
-    "rstrip": _trimming("rstrip"),
-    "startswith": startswith,
-    "endswith": endswith,
-    "lower": lower,
-    "upper": upper,
+    "split": _split, "strip": _trimming("strip"), "lstrip": _trimming("lstrip"), "rstrip": _trimming("rstrip"),
+    "startswith": startswith, "endswith": endswith, "lower": lower, "upper": upper,
     "isdigit": lambda _, text: a_text(text, "isdigit").isdigit(),
-}
+}  # fmt: skip
