@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import nodes
 
 from .operators import ARITHMETIC, COMPARISONS, number
-from .sandbox import Missing, Scope, a_list, a_number, bound, given, join, text
+from .sandbox import Missing, Scope, a_list, a_number, given, join, text
 from .syntax import NAMES, Run, SyntaxFault, check_name
 
 Build = Callable[[nodes.Node], Run]
@@ -188,10 +188,14 @@ def find_rounds(name: str, variable: str, source: Run) -> Rounds:
 
     def rounds(scope: Scope) -> Iterator[None]:
         items, values = a_list(source(scope), name), scope.values
-        with bound(values, variable):
+        outer = {variable: values[variable]} if variable in values else {}
+        try:  # not `bound`: a context manager would take as long as three items
             for item in items:
                 scope.tick()
                 values[variable] = item
                 yield
+        finally:
+            values.pop(variable, None)
+            values.update(outer)
 
     return rounds
