@@ -20,11 +20,11 @@ class Entry(NamedTuple):
 
 
 SUITES = {
-    "milestones": Entry(
-        "evals.milestones.suite", "milestones derived from one conversation: successes accepted, failures caught"
-    ),
     "bfcl": Entry(
         "evals.bfcl", "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)"
+    ),
+    "milestones": Entry(
+        "evals.milestones.suite", "milestones derived from one conversation: successes accepted, failures caught"
     ),
     "toolsandbox": Entry(
         "evals.toolsandbox",

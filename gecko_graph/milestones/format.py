@@ -14,7 +14,7 @@ from ..state import Json, JsonObject
 from .constraints import START, Constraint, Fill, Milestone
 from .goal import Goal
 from .measures import MEASURES
-from .tables import MESSAGE, SEEN, find_names, find_table
+from .tables import MESSAGE, REST, SEEN, find_names, find_table
 
 Party: TypeAlias = Literal["user", "agent", "tools"]
 Changed: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks"]
@@ -145,7 +145,7 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
     if entry.source and not (entry.call or (entry.message and entry.message.content)):
         yield "from: expected a call or a message with content beside it"
     for name in entry.unchanged or ():
-        if name.partition(".")[0] not in state:
+        if not name.startswith(REST) and name.partition(".")[0] not in state:
             yield f"unchanged: the state has no {name!r}{did_you_mean(name, state)}"
     for number, table in enumerate(entry.state):
         yield from (f"state[{number}]: {problem}" for problem in _find_table_mistakes(table, state))
