@@ -3,7 +3,7 @@
 ```
 START ── open_world ──┬── user ──┐
                       │    ▲     ▼
-                      ├── agent ◄┴─► tools        whoever is addressed speaks next
+                      ├── agent ◄┴─► tools        the recipient of a message is next
                       │    │
                       └── score ── END            ended, or a limit is reached
 ```
@@ -139,7 +139,7 @@ def check_tools(toolkit: Toolkit | None, scenario: Scenario | None) -> Toolkit:
 
 
 def find_next(state: ConversationState, *, most: int) -> Next:
-    """Return the next node: whoever is addressed speaks next (ToolSandbox, section 2), until the end or the limit."""
+    """Return the next node: the recipient of the last message (ToolSandbox, section 2), until the end or the limit."""
     messages = state.get("messages", [])
     if state.get("end") or len(messages) >= most:
         return "score"

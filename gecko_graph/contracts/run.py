@@ -192,7 +192,7 @@ class ContractRun:
     def _note(self, failure: EvaluationFailed) -> None:
         """Add a failure to `unclear`, without document and tool.
 
-        Once the contract has said that it does not know, what cannot be evaluated is no news.
+        Once a `pass` of the contract applies, what cannot be evaluated is no news.
         """
         if isinstance(failure, NotKnown):
             self.unknown = self.unknown or str(failure)

@@ -47,7 +47,7 @@ assert "facts" in NOTES
 
 
 class Leak(TypedDict):
-    """A text of `must_not_say` that the user said."""
+    """A text of `must_not_say` in a message of the user."""
 
     message: int
     text: str
@@ -64,7 +64,7 @@ class Audit(TypedDict):
 class ConversationScore(Score):
     """The result of a conversation.
 
-    `end` is why it ended, `reason` says more where somebody failed. `turns` counts the messages between user, agent and
+    `end` is why it ended, `reason` has more where a party failed. `turns` counts the messages between user, agent and
     tools; `races` those in which the agent made calls at once whose order mattered.
     """
 
@@ -110,7 +110,7 @@ class ConversationState(TypedDict, total=False):
     races: Annotated[int, lambda old, new: old + new]
     """`agent`, `tools`."""
     end: End
-    """Whoever ends the conversation; empty while it goes on."""
+    """Set by the node that ends the conversation; empty while it goes on."""
     reason: str
     """With `end`: more about a failure."""
     asked: Annotated[dict[str, int], count_asked]

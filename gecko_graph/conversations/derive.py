@@ -34,7 +34,7 @@ from .trajectory import build_trajectory, find_grounded
 from .user import CLOCK
 
 SUCCESS = 1.0 - 1e-9
-"""A conversation has succeeded where a derived goal scores it so: each milestone says what must be, not how much."""
+"""A conversation has succeeded where a derived goal scores it so: each milestone is met whole or not at all."""
 
 
 def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal:
@@ -161,12 +161,17 @@ class _Derivation:
     def _choose_measures(self, change: TableChange) -> dict[str, str]:
         """Return `paraphrase` for columns with a text of the agent's own words."""
         quoted = {str(value) for _, value in scalars([self._start, [_result(step) for step in self._log]])}
-        said = " ".join(text_of(message) for message in self._messages if read_envelope(message)["sender"] == "user")
+        user_text = " ".join(
+            text_of(message) for message in self._messages if read_envelope(message)["sender"] == "user"
+        )
         texts = {
             column
             for _, row in change.new
             for column, value in row.items()
-            if isinstance(value, str) and " " in value.strip() and value not in quoted and not _is_quoted(value, said)
+            if isinstance(value, str)
+            and " " in value.strip()
+            and value not in quoted
+            and not _is_quoted(value, user_text)
         }
         return dict.fromkeys(sorted(texts), "paraphrase")
 
@@ -176,7 +181,7 @@ class _Derivation:
         A turn whose answer takes nothing and that writes nothing needs its last call; the last answer always stands.
         """
         known: list[Json] = [*writes.values(), *(self._log[number - 1]["call"]["args"] for number in sorted(writes))]
-        told: list[Json] = []
+        mentioned: list[Json] = []
         begun, wanted = 0, None
         for message in self._messages:
             until = read_envelope(message)["steps"]
@@ -184,8 +189,8 @@ class _Derivation:
             if read_envelope(message)["sender"] == "user":
                 known, begun = [*known, text_of(message)], until
             elif _is_answer(message):
-                wanted, used = self._describe_answer(message, known, told, range(begun, until))
-                told += wanted.get("mentions", [])
+                wanted, used = self._describe_answer(message, known, mentioned, range(begun, until))
+                mentioned += wanted.get("mentions", [])
                 calls = [number for number in self._read if begun < number <= until]
                 if wanted:
                     yield {"message": {"sender": "agent", "recipient": "user", **wanted}}, used
@@ -196,7 +201,7 @@ class _Derivation:
             yield {"message": {"sender": "agent", "recipient": "user", **unseen}}, set()
 
     def _describe_answer(
-        self, message: AnyMessage, known: Sequence[Json], told: Sequence[Json], turn: range
+        self, message: AnyMessage, known: Sequence[Json], mentioned: Sequence[Json], turn: range
     ) -> tuple[JsonObject, set[int]]:
         """Return the values that an answer takes from results, and the calls that have them.
 
@@ -205,7 +210,7 @@ class _Derivation:
         text, results = find_statements(text_of(message)), [*self._read_until(turn.stop).values()]
         again = [result for at, result in self._read.items() if at - 1 in turn]
         found = find_taken(text, results, known)
-        taken = [value for value in found if value not in told or mentions(again, value, {}) == 1.0]
+        taken = [value for value in found if value not in mentioned or mentions(again, value, {}) == 1.0]
         everything: list[Json] = [*known, *found, *(_result(step) for step in self._log[: turn.stop])]
         computed = find_computed(text, everything) if results else []
         real = self._read_until(turn.stop, grounded=True).values()
@@ -223,10 +228,10 @@ class _Derivation:
 
     def _describe_read(self, number: int) -> JsonObject:
         """Return what must have been read before a write: its arguments that stand in results, and were not given."""
-        said = [text_of(message) for message in self._messages if read_envelope(message)["sender"] == "user"]
+        user_texts = [text_of(message) for message in self._messages if read_envelope(message)["sender"] == "user"]
         read = [*self._read_until(number, grounded=True).values()]
         args = [value for _, value in scalars(self._log[number - 1]["call"]["args"]) if isinstance(value, str)]
-        taken = [value for value in args if mentions(read, value, {}) == 1.0 and mentions(said, value, {}) < 1.0]
+        taken = [value for value in args if mentions(read, value, {}) == 1.0 and mentions(user_texts, value, {}) < 1.0]
         return {"message": {"seen": taken}} if taken else {}
 
     def _describe_call(self, number: int) -> JsonObject:
@@ -275,8 +280,8 @@ def _is_answer(message: AnyMessage) -> bool:
     return (envelope["sender"], envelope["recipient"]) == ("agent", "user") and bool(text_of(message).strip())
 
 
-def _is_quoted(value: str, said: str) -> bool:
-    return any(f"{mark}{value}{end}" in said for mark, end in ("''", '""', "``", "\u201c\u201d", "\u2018\u2019"))
+def _is_quoted(value: str, text: str) -> bool:
+    return any(f"{mark}{value}{end}" in text for mark, end in ("''", '""', "``", "\u201c\u201d", "\u2018\u2019"))
 
 
 def _used(measures: Mapping[str, str], rows: Sequence[JsonObject]) -> dict[str, str]:

@@ -49,12 +49,12 @@ def score(
 
 
 def ask_audit(state: ConversationState, spec: UserEntry) -> Ask:
-    """Build the question to the auditor: what the user was given, and what was said between him and the agent."""
-    said = format_conversation(select_view(state["messages"], "user"), budget=CONVERSATION_CHARS)
+    """Build the question to the auditor: what the user was given, and the messages between him and the agent."""
+    shown = format_conversation(select_view(state["messages"], "user"), budget=CONVERSATION_CHARS)
     variables = {
         "goal": spec.goal,
         "knows": "\n".join(spec.knows),
         "must_not_say": "\n".join(spec.must_not_say),
-        "conversation": said,
+        "conversation": shown,
     }
     return Ask("auditor", variables, AuditReply, Where())

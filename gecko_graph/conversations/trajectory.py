@@ -37,13 +37,13 @@ def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: 
 
     Nor do those that rest on such results. A guess that failed taints nothing, and what a write changes is looked at.
     """
-    said = [message for message in messages if read_envelope(message)["sender"] == "user"]
+    user_messages = [message for message in messages if read_envelope(message)["sender"] == "user"]
     steps = [step for step in log if step["call"]["name"] in toolkit and "outcome" in step]
     reads = {step["call"]["id"] for step in steps if _is_done(step) and not step["outcome"]["patch"]}
     doubtful: set[str] = set()
     while True:
         known = [_forget(step, doubtful) for step in steps]
-        _, made_up = trace(known, Sources(conversation=said, state={}), lambda name: toolkit[name].parameters)
+        _, made_up = trace(known, Sources(conversation=user_messages, state={}), lambda name: toolkit[name].parameters)
         if (found := {each["call"] for each in made_up} & reads) <= doubtful:
             return {step["call"]["id"] for step in log} - doubtful
         doubtful |= found
@@ -83,10 +83,10 @@ class _Fold:
                 else [],
             }
             if self._grounded is not None:
-                said = [row["content"]] if envelope["sender"] == "user" else []
+                texts = [row["content"]] if envelope["sender"] == "user" else []
                 ran = [step for step in steps if "outcome" in step]
                 real = [step for step in ran if step["call"]["id"] in self._grounded and not step["outcome"]["patch"]]
-                self._seen = [*self._seen, *said, *(step["outcome"]["result"] for step in real)]
+                self._seen = [*self._seen, *texts, *(step["outcome"]["result"] for step in real)]
                 self._guessed = [
                     *self._guessed,
                     *(step["call"]["name"] for step in ran if step["call"]["id"] not in self._grounded),

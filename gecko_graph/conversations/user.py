@@ -41,7 +41,7 @@ def user(
         ModelError: There is no script, and the role has no model.
     """
     if spec.opening and not has_begun(state):
-        return _say(state, spec, spec.opening)
+        return _send(state, spec, spec.opening)
     if spec.script:
         return _follow(state, spec)
     if not scope.has_model("user"):
@@ -54,7 +54,7 @@ def user(
         return {"end": "ended"}
     if not text:
         return {"end": "user_failed", "reason": "the user's reply was empty"}
-    return _say(state, spec, cut(text, budget=LONGEST_LINE))
+    return _send(state, spec, cut(text, budget=LONGEST_LINE))
 
 
 def ask_user(state: ConversationState, spec: UserEntry, prompts: Prompts) -> PlannerAsk:
@@ -78,10 +78,10 @@ def _follow(state: ConversationState, spec: UserEntry) -> dict[str, Any]:
     line = spec.script[number] if number < len(spec.script) else None
     if line is None or line.say is None:
         return {"end": "ended", "next_line": number}
-    return _say(state, spec, line.say) | {"next_line": number + 1} | ({"end": "ended"} if line.end else {})
+    return _send(state, spec, line.say) | {"next_line": number + 1} | ({"end": "ended"} if line.end else {})
 
 
-def _say(state: ConversationState, spec: UserEntry, text: str) -> dict[str, Any]:
+def _send(state: ConversationState, spec: UserEntry, text: str) -> dict[str, Any]:
     """Return the message; the state's clock has moved on before it, but for the first."""
     ticks = move_clock(state["world"], spec.minutes_a_turn) if has_begun(state) else []
     steps = len(state["world"]["log"]) + len(ticks)
@@ -91,7 +91,7 @@ def _say(state: ConversationState, spec: UserEntry, text: str) -> dict[str, Any]
 
 
 def has_begun(state: ConversationState) -> bool:
-    """Return whether anyone has said something; a system prompt does not count."""
+    """Return whether there is a message; a system prompt does not count."""
     return any(read_envelope(each)["sender"] != "system" for each in state.get("messages", ()))
 
 

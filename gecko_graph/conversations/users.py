@@ -76,7 +76,7 @@ UserLike: TypeAlias = ModelLike | UserEntry | Mapping[str, Any] | Sequence[Any]
 
 
 def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEntry, ModelLike | None]:
-    """Return what the user wants and says, and the model that plays him where one was given.
+    """Return the user of a conversation, and the model that plays him where one was given.
 
     Raises:
         GeckoError: There is no goal, or something in it is wrong: names the place.
@@ -143,12 +143,12 @@ def find_answer(state: ConversationState) -> str:
 
 
 def find_leaks(state: ConversationState, must_not_say: Sequence[str]) -> list[Leak]:
-    """Return where the user said what he must not, in whatever letter case, spacing and punctuation."""
+    """Return which messages hold what the user must not say, in whatever letter case, spacing and punctuation."""
     secrets = [(text, _plain(text)) for text in must_not_say]
-    said = ((number, message) for number, message in enumerate(state.get("messages", ())))
+    sent = ((number, message) for number, message in enumerate(state.get("messages", ())))
     return [
         {"message": number, "text": text}
-        for number, message in said
+        for number, message in sent
         if read_envelope(message)["sender"] == "user"
         for text, plain in secrets
         if plain and f" {plain} " in f" {_plain(text_of(message))} "

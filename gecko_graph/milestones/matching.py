@@ -17,7 +17,7 @@ from .tables import MESSAGE, Snapshot
 from .versions import Versions
 
 WIDEST = 60
-"""Sets of milestones that are kept at a round; where there were more, the score may be too low, and says so."""
+"""Sets of milestones that are kept at a round; where there were more, the score may be too low, and is marked."""
 
 _NARROW = 4
 _NOISE = 1e-12

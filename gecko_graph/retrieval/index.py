@@ -110,7 +110,7 @@ class ToolIndex:
 
     def match_words(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[Found]:
         """Return the tools that fit by their words alone: no model is asked."""
-        words = list(dict.fromkeys(split_words(query)))  # once each: what is said often is not needed more
+        words = list(dict.fromkeys(split_words(query)))  # once each: a word that is repeated is not needed more
         ids = self._bm25.get_tokens_ids(words) if self._bm25 else []
         return self._best(self._bm25.get_scores_from_ids(ids, weight_mask=self._mask(allowed)), k) if ids else []
 

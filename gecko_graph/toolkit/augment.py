@@ -1,4 +1,4 @@
-"""Toolkits that make it harder for an agent: more tools than are needed, and less said of them (ToolSandbox, A.2.1).
+"""Toolkits that make it harder for an agent: more tools than needed, and less information on them (ToolSandbox, A.2.1).
 
 Pure functions from toolkit to toolkit. What the agent sees changes, its complaints and errors included; what answers
 (contracts, examples, models) does not.
