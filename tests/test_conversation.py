@@ -278,6 +278,7 @@ def test_an_agent_with_checkpoints_of_its_own_is_refused_where_it_could_be_forke
         ({"user": {"goal": "x", "script": [{"when": "1 +", "say": "a"}]}}, "script\\[0\\].when"),
         ({"user": {"goal": "x", "script": [{}]}}, "script\\[0\\]: expected a text"),
         ({"turns": [{"user": "Hi"}]}, "one of them"),
+        ({"milestones": [{"call": {"name": "wether"}}]}, r"milestones\[0\].call.*wether.*did you mean weather"),
         ({"milestones": [{"id": "a", "after": ["a"], "call": {"name": "x"}}]}, "a cycle: a after a"),
         ({"milestones": [{"state": {"at": "settings", "update": [{"wfi": True}]}}]}, "did you mean wifi"),
         ({"milestones": [{"message": {"sender": "agnt"}}]}, "sender"),

@@ -150,6 +150,9 @@ class Scenario:
                 raise ScenarioError(f"{where}: without: expected some tools to be left")
             tools, file = tools.select(names=kept), None
         check_names(tools, entry.needs, where=f"{where}: needs")
+        for number, milestone in enumerate(entry.milestones):
+            called = [call.name for call in milestone.call or ()]
+            check_names(tools, called, where=f"{where}: milestones[{number}].call")
         if entry.state:
             StateRules.of(tools).check_start(entry.state, what=f"{where}: state")
         turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)

@@ -46,7 +46,7 @@ def test_what_is_derived_can_be_written_into_the_scenario(name):
 
 
 def with_milestones(scenario: Scenario, written: list[dict[str, Any]]) -> Scenario:
-    tools = [{"name": "x", "description": "x", "parameters": {"type": "object"}}]
+    tools = [each["function"] for each in scenario.tools.as_openai()]
     data = {"version": 1, "name": "x", "tools": tools, "state": scenario.state, "user": {"goal": "x"}}
     return replace(scenario, goal=Scenario.from_dict({**data, "milestones": written}).goal)
 
