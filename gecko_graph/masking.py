@@ -31,8 +31,8 @@ _BARE = r"[^\s\"'\\,;&<>(){}\[\]]"
 _PATTERNS = tuple(
     re.compile(source, re.DOTALL)
     for source in (
-        # a private key, to its end or that of the text
-        r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:(?!-----END).)++",
+        # a private key, to its end or that of the text; not possessive, which Python 3.11.2 reads too far
+        r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:(?!-----END).)+",
         # user:password@host
         r"(://[^\s/?#\"'<>@:]*+:)[^\s/\"'<>]+(?=@)",
         r"((?<![\w.@:/-])[\w.-]{1,64}+:)(?!//)[^\s@/:\"'<>]{1,200}+(?=@[\w.-]{1,100}(?::\d|\())",

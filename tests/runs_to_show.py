@@ -91,4 +91,5 @@ def nasty_run(text=NASTY):
 
 
 def printable(text):
-    return all(char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs") for char in text)
+    kept = "\n\u200c\u200d"  # joiners between two characters stay
+    return all(char in kept or unicodedata.category(char) not in ("Cc", "Cf", "Cs") for char in text)

@@ -109,14 +109,16 @@ async def run_cases(
         EvalError: A user's mistake that no case can survive: a model's endpoint that denies every question.
     """
     session = _Session(suite, journal, progress)
-    waiting = iter(cases)
+    waiting, mistake = iter(cases), None
     with ThreadPoolExecutor(at_once, thread_name_prefix="case") as threads:
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(at_once, len(cases))):
                     group.create_task(session.work(waiting, threads))
         except* EvalError as mistakes:
-            raise mistakes.exceptions[0] from None
+            mistake = mistakes.exceptions[0]  # raised here it would be in a group again, in Python 3.11.2
+    if mistake is not None:
+        raise mistake
     return session.records
 
 
