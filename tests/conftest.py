@@ -75,7 +75,7 @@ def only_this_machine(monkeypatch):
 
 
 SLOW = frozenset((Path(__file__).with_name("slow.txt")).read_text(encoding="utf-8").splitlines())
-"""Tests of more than a third of a second, as measured (`pytest -m "not slow" -n 3 --durations=200`): not in the fast loop."""
+"""Tests of over a third of a second (`pytest -m "not slow" -n 3 --durations=200`): not in the fast loop."""
 
 
 def pytest_configure(config):
