@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
@@ -32,6 +33,7 @@ from .conversations.user import user as write_line
 from .conversations.users import UserLike, read_user
 from .errors import GeckoError
 from .milestones.goal import Goal
+from .milestones.matching import check_installed
 from .milestones.tables import find_names
 from .models.factory import ModelLike, Models, chat_model
 from .models.node import Router, as_node, book_attempt
@@ -81,7 +83,8 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
 
     Raises:
         ToolkitError: There is no toolkit.
-        GeckoError: Agent or user cannot be used: without a goal, a script and a model.
+        GeckoError: Agent or user cannot be used: without a goal, a script and a model; or milestones cannot be scored
+            without the extra `milestones`.
         ModelError: A model cannot be built.
     """
     spec, played_by = read_user(user, scenario.user if scenario else None)
@@ -99,30 +102,41 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     world = World(tools, state=start, model=model, models=given, context=knobs)
     tables = find_tables(goal, start)
     bound = Models.bind(None, {"planner": acts}) if isinstance(acts, BaseChatModel) else roles
+    if goal.milestones or goal.minefields:
+        check_installed()
     node = partial(as_node, models=roles, default=knobs, book=book_attempt)
+    if isinstance(acts, BaseChatModel):
+        own = partial(model_agent, tools=tools.as_openai(), spec=spec)
+        turn = as_node(own, models=bound, default=knobs)
+    else:
+        theirs = partial(factory_agent, factory=acts, world=world, spec=spec)
+        turn = node(partial(theirs, timeout_s=timeout_s, checkpointed=bool(checkpointer)))
+    nodes = {
+        "open_world": node(partial(open_world, world=world)),
+        "user": node(partial(write_line, spec=spec, prompts=roles.prompts)),
+        "agent": turn,
+        "tools": node(partial(answer_calls, world=world, timeout_s=timeout_s)),
+        "score": node(partial(score, goal=goal, tables=tables, toolkit=tools, spec=spec)),
+    }
+    return connect(nodes, most=spec.max_messages).compile(checkpointer=checkpointer, name="conversation")
+
+
+def connect(nodes: Mapping[str, Runnable[Any, Any]], *, most: int) -> StateGraph[Any, GeckoContext, Any, Any]:
+    """Return the graph of these nodes: whose turn it is follows from the last message, at most so many messages."""
+
+    def after(state: ConversationState) -> Next:
+        return find_next(state, most=most)
+
     builder = StateGraph(
         ConversationState, GeckoContext, input_schema=ConversationInput, output_schema=ConversationOutput
     )
-    builder.add_node("open_world", node(partial(open_world, world=world)))
-    builder.add_node("user", node(partial(write_line, spec=spec, prompts=roles.prompts)))
-    if isinstance(acts, BaseChatModel):
-        own = partial(model_agent, tools=tools.as_openai(), spec=spec)
-        builder.add_node("agent", as_node(own, models=bound, default=knobs))
-    else:
-        theirs = partial(factory_agent, factory=acts, world=world, spec=spec)
-        turn = partial(theirs, timeout_s=timeout_s, checkpointed=bool(checkpointer))
-        builder.add_node("agent", node(turn))
-    builder.add_node("tools", node(partial(answer_calls, world=world, timeout_s=timeout_s)))
-    builder.add_node("score", node(partial(score, goal=goal, tables=tables, toolkit=tools, spec=spec)))
-
-    def after(state: ConversationState) -> Next:
-        return find_next(state, most=spec.max_messages)
-
+    for name, node in nodes.items():
+        builder.add_node(name, node)
     builder.add_edge(START, "open_world")
     for name in ("open_world", "user", "agent", "tools"):
         builder.add_conditional_edges(name, Router(after), ["user", "agent", "tools", "score"])
     builder.add_edge("score", END)
-    return builder.compile(checkpointer=checkpointer, name="conversation")
+    return builder
 
 
 def find_tables(goal: Goal, state: JsonObject) -> list[str]:

@@ -124,37 +124,14 @@ def _driven(update: Any, asks: list[AnyAsk], events: list[dict[str, Any]], repli
     return Driven(update, asks, events)
 
 
-class _ScriptedModel(BaseChatModel):
-    replies: list[dict[str, Any]]
+class _FakeModel(BaseChatModel):
+    """A model whose next message is a function of what it is sent, whatever tools are bound."""
 
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
-        return self
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        number = sum(isinstance(message, AIMessage) for message in messages)
-        reply = self.replies[number] if number < len(self.replies) else {"say": ""}
-        message = planner_message(dict(reply), prefix=f"call_{number}")
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-
-class _FailingModel(BaseChatModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    error: Exception
-
     @property
     def _llm_type(self) -> str:
-        return "failing"
+        return "fake"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
         return self
@@ -166,4 +143,23 @@ class _FailingModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.reply(messages))])
+
+    def reply(self, messages: Sequence[BaseMessage]) -> AIMessage:
+        raise NotImplementedError
+
+
+class _ScriptedModel(_FakeModel):
+    replies: list[dict[str, Any]]
+
+    def reply(self, messages: Sequence[BaseMessage]) -> AIMessage:
+        number = sum(isinstance(message, AIMessage) for message in messages)
+        reply = self.replies[number] if number < len(self.replies) else {"say": ""}
+        return planner_message(dict(reply), prefix=f"call_{number}")
+
+
+class _FailingModel(_FakeModel):
+    error: Exception
+
+    def reply(self, messages: Sequence[BaseMessage]) -> AIMessage:
         raise self.error

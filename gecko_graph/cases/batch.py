@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GeckoError
+from ..milestones.matching import check_installed
 from ..models.work import error_text
 from ..scenario import Scenario
 from ..state import VERSION, JsonObject
@@ -38,10 +39,13 @@ def plan_cases(files: Sequence[Path], augmentations: Sequence[str], trials: int)
 
     Raises:
         ScenarioError: A file is no scenario, or has no user.
+        GeckoError: There are milestones, and the extra `milestones` is not installed.
     """
     loaded = [(Scenario.load(file), file.read_text(encoding="utf-8")) for file in files]
     if without := next((scenario for scenario, _ in loaded if scenario.user is None), None):
         raise GeckoError(f"{without.where}: it has turns and no user: to rehearse it, gecko-graph run")
+    if any(scenario.goal.milestones or scenario.goal.minefields for scenario, _ in loaded):
+        check_installed()
     return [
         Planned(scenario, content, augmentation, trial)
         for trial in range(trials)

@@ -42,8 +42,12 @@ def load_agent(name: str) -> AgentLike:
         GeckoError: The module cannot be imported, or has no such attribute.
     """
     module, colon, attribute = name.partition(":")
-    if not colon or not attribute.isidentifier() or module in PROVIDERS or not is_module(module):
+    if not colon or not attribute.isidentifier() or module in PROVIDERS:
         return name
+    if not is_module(module):
+        raise GeckoError(
+            f"agent {name}: no module {module!r} in the working folder or installed, and no provider of this name"
+        )
     try:
         found: Any = getattr(import_module(module), attribute)
     except AttributeError:

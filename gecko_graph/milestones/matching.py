@@ -8,6 +8,7 @@ round: of a set only the best sum for each last snapshot matters, and what its m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 from ..errors import GeckoError
@@ -49,15 +50,19 @@ def match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> tu
     ], exact
 
 
+def check_installed() -> None:
+    """Raise GeckoError where the extra `milestones` is not installed."""
+    if find_spec("numpy") is None or find_spec("scipy") is None:
+        raise GeckoError(f"to score milestones, scipy is needed: {INSTALL}")
+
+
 class Similarities:
     """Similarities of milestones, by their numbers, to snapshots; `most` as if every reference were as it is best."""
 
     def __init__(self, milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> None:
-        try:
-            import numpy
-            import scipy  # noqa: F401
-        except ImportError:
-            raise GeckoError(f"to score milestones, scipy is needed: {INSTALL}") from None
+        check_installed()
+        import numpy
+
         self.np = numpy
         numbers = {each.id: index for index, each in enumerate(milestones)}
         self.after = [frozenset(numbers[name] for name in each.after) for each in milestones]

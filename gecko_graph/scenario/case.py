@@ -211,7 +211,7 @@ class Scenario:
             ModelError: A model cannot be built.
         """
         if self.user:
-            raise ScenarioError(f"{self.where}: is a conversation with a user: run it with create_conversation")
+            raise ScenarioError(f"{self.where}: is a conversation: use gecko-graph test, or create_conversation")
         bound: dict[Role, Model] = {} if model is not None else dict(self.models())
         bound.update(models or {})
         if model is None:

@@ -120,7 +120,7 @@ def test_a_stopped_run_goes_on(folder, capsys):
         (["nowhere", "--agent", "my_agents:good"], "no such file or folder"),
         (["cases", "--agent", "my_agents:god"], "did you mean good"),
         (["cases", "--agent", "broken:x"], "cannot be imported"),
-        (["cases", "--agent", "my_agent:x"], "unknown provider"),
+        (["cases", "--agent", "my_agent:x"], "no module 'my_agent'"),
         (["cases", "--agent", "my_agents:good", "--trials", "0"], "expected 1 or more"),
         (["turns.gecko.yaml", "--agent", "my_agents:good"], "no user"),
     ],
@@ -131,6 +131,12 @@ def test_mistakes_are_named_before_the_first_conversation(folder, capsys, argume
     (folder / "turns.gecko.yaml").write_text(turns, encoding="utf-8")
     assert main(["test", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_without_the_extra_nothing_is_held(folder, capsys, monkeypatch):
+    monkeypatch.setattr("gecko_graph.milestones.matching.find_spec", lambda name: None)
+    assert main(["test", "cases", "--agent", "my_agents:good"]) == 2
+    assert "gecko-graph[milestones]" in capsys.readouterr().err
 
 
 def test_cases_are_found_once_and_in_order(folder):
