@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel, LangSmithParams, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import invalid_tool_call, tool_call, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
@@ -124,17 +125,18 @@ class RecordedModel(BaseChatModel):
         return self._counted(message, input_tokens=_prompt_tokens(messages, kwargs), output_tokens=output)
 
     def _counted(self, message: AIMessage, *, input_tokens: int, output_tokens: int) -> AIMessage:
-        usage = {
-            "input_tokens": input_tokens,
-            "output_tokens": output_tokens,
-            "total_tokens": input_tokens + output_tokens,
-        }
-        return message.model_copy(
-            update={
-                "usage_metadata": usage,
-                "response_metadata": {"model_name": self.model_name, "estimated_usage": True},
-            }
-        )
+        tokens = input_tokens + output_tokens
+        usage = UsageMetadata(input_tokens=input_tokens, output_tokens=output_tokens, total_tokens=tokens)
+        message.usage_metadata = usage
+        message.response_metadata = {"model_name": self.model_name, "estimated_usage": True}
+        return message
+
+    def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
+        return {"_type": self._llm_type, "stop": stop, **kwargs}
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        """Return what traces name the model by; LangChain would look for it in a dozen attributes at each call."""
+        return LangSmithParams(ls_provider=self._llm_type, ls_model_type="chat", ls_model_name=self.model_name)
 
     def _seconds(self, message: AIMessage) -> float:
         tokens = message.usage_metadata["output_tokens"] if message.usage_metadata else 0
