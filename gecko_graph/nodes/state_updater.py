@@ -30,25 +30,28 @@ def state_updater(
     before = state["task_state"]
     proposals = yield from complete_patches(state, scope, toolkit)
     now: JsonObject = before
-    done: list[Proposal] = []
+    done: list[Step] = []
     change: Patch = []
     facts: dict[str, SupposedFact] = {}
     for proposal in proposals:
         request = request_of(proposal["call"], state, scope, toolkit)
         outcome = mark_race(proposal, done, before, strict=scope.context.parallel_calls == "strict")
-        booked = commit(request, outcome, rules=StateRules.of(toolkit), now=now)
+        later = None
+        if done:
+            after: AttemptState = {**state, "task_state": now, "steps": [*state.get("steps", []), *done]}
+            later = request_of(proposal["call"], after, scope, toolkit)
+        booked = commit(request, outcome, rules=StateRules.of(toolkit), later=later)
         now = booked.state
         facts.update(booked.facts)
-        done.append({"call": proposal["call"], "outcome": booked.outcome})
+        done.append({"v": VERSION, "call": proposal["call"], "outcome": booked.outcome})
         change += booked_patch(booked.outcome)
         emit_change(scope, state["number"], done[-1])
-    steps: list[Step] = [{"v": VERSION, "call": each["call"], "outcome": each["outcome"]} for each in done]
     task, budget = state["task"], scope.context.view_chars
     shown = [build_result_message(each["call"], each["outcome"], task=task, budget=budget) for each in done]
-    return {"steps": steps, "trace": shown, "task_state": change, "proposals": [], "facts": facts}
+    return {"steps": done, "trace": shown, "task_state": change, "proposals": [], "facts": facts}
 
 
-def emit_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
+def emit_change(scope: NodeScope, attempt: int, booked: Step) -> None:
     """Stream what was committed or why it was not, and the calls of the same message that it meets."""
     outcome = booked["outcome"]
     if booked_patch(outcome) or "refused" in outcome:
@@ -62,7 +65,7 @@ def emit_change(scope: NodeScope, attempt: int, booked: Proposal) -> None:
         scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **fields))
 
 
-def mark_race(proposal: Proposal, done: Sequence[Proposal], before: JsonObject, *, strict: bool) -> Outcome:
+def mark_race(proposal: Proposal, done: Sequence[Step], before: JsonObject, *, strict: bool) -> Outcome:
     """Return the outcome with the races it is in; under `strict` the later call of a race is refused."""
     outcome = proposal["outcome"]
     others = [(each["call"], each["outcome"]["patch"] or []) for each in done]

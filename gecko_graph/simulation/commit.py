@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 from ..errors import PatchConflict, StateError
@@ -12,9 +12,9 @@ from ..state import Call, Category, Json, JsonObject, Outcome, Patch, SupposedFa
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, make_patch, overlap
 from ..toolkit.spec import ToolSpec
-from .contract import gate, open_contract
+from .contract import gate, open_contract, unchecked
 from .facts import suppose
-from .rung import RungRequest
+from .rung import Answer, RungRequest
 from .state_rules import NO_RULES, StateRules
 
 
@@ -31,7 +31,7 @@ class Commit:
 
 
 def commit(
-    request: RungRequest, outcome: Outcome, *, rules: StateRules = NO_RULES, now: JsonObject | None = None
+    request: RungRequest, outcome: Outcome, *, rules: StateRules = NO_RULES, later: RungRequest | None = None
 ) -> Commit:
     """Commit the outcome's patch, or refuse it whole with the reason.
 
@@ -43,9 +43,10 @@ def commit(
         request: The call with the state that it was answered in.
         outcome: What a rung answered; a patch of None changes nothing.
         rules: What must hold in every state.
-        now: The state to commit to where it is not the request's own (several calls of one planner message).
+        later: The call after those before it in its message, where these were committed since it was answered.
     """
-    state = request.state if now is None else now
+    here = later or request
+    state = here.state
     patch, refused = allowed_patch(request.tool, outcome)
     try:
         check_json(patch, what="the change")
@@ -55,13 +56,14 @@ def commit(
             raise PatchConflict("the change replaces the task state with a value that is not an object")
     except (PatchConflict, StateError) as conflict:
         return Commit(state, refuse(outcome, f"the change does not apply: {conflict}", "state_update"))
-    is_later = bool(patch) and state is not request.state
-    here = replace(request, state=state) if is_later else request
-    if is_later and (late := gate(here)[1]) is not None:
-        why = f"after the calls before it in its message: {format_json(late.result)}"
-        return Commit(state, {**refuse(outcome, why, "state_dependency"), **late.more})  # type: ignore[typeddict-item]
+    acts = patch or (outcome["status"] == "ok" and not request.tool.reads)
+    if later and acts:
+        outcome, late = gate_again(later, outcome)
+        if late is not None:
+            why = f"after the calls before it in its message: {format_json(late.result)}"
+            return Commit(state, {**refuse(outcome, why, "state_dependency"), **late.more})  # type: ignore[typeddict-item]
     broken = violated_postconditions(request, outcome, alone)
-    broken += violated_postconditions(here, outcome, after) if is_later and not broken else []
+    broken += violated_postconditions(later, outcome, after) if later and acts and not broken else []
     broken += rules.violations(state, after)
     if broken:
         category = category_of(outcome["result"]) if broken[0]["part"] == "ensures" else "state_update"
@@ -72,6 +74,19 @@ def commit(
     if outcome.get("observed"):
         after, booked = book_observed(after, booked, rules, shifted=make_patch(request.state, state))
     return Commit(after, booked, suppose(request, outcome))
+
+
+def gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer | None]:
+    """Return the outcome with what cannot be evaluated after the calls before it, and the error of a broken condition.
+
+    What the contract itself has answered is refused where it cannot be evaluated, as by its rung.
+    """
+    later, late = gate(later)
+    if later.unclear:
+        outcome = {**outcome, "unclear": list(dict.fromkeys([*outcome.get("unclear", []), *later.unclear]))}
+        if late is None and outcome["rung"] == "contract" and later.context.unclear is None:
+            late = unchecked(later.unclear)
+    return outcome, late
 
 
 def book_observed(

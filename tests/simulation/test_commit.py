@@ -13,6 +13,7 @@ from gecko_graph.contracts.contract import Invariant
 from gecko_graph.simulation.commit import commit, race_of, refuse
 from gecko_graph.simulation.state_rules import StateRules
 from gecko_graph.task_state.patch import apply_patch
+from gecko_graph.testing import recorded
 
 ADD = [{"op": "add", "path": "/trays/bills", "value": []}]
 
@@ -124,6 +125,50 @@ def test_an_invariant_sees_the_state_before(question):
     assert commit(question(), removal, rules=StateRules(None, [grows])).outcome["refused"] == "trays stay"
 
 
+FUNDED = {"check": "state.accounts[args.id].balance >= 50", "error": "not enough"}
+ONCE = {"check": "calls | selectattr('name', 'eq', 'charge') | length == 0", "error": "only once"}
+KNOWN = {"check": "trusted(['accounts', args.id, 'balance'])", "error": "ask for the balance first"}
+BOOKED = {"effects": [{"op": "add", "path": ["ledger", "-"], "value": 50}], "returns": "charged"}
+UNCLEAR = "requires[0].check: state.accounts[args.id] is undefined, in `state.accounts[args.id].balance >= 50`"
+
+
+def charge_after(first, requirement, mode, *, contract=BOOKED, **knobs):
+    """Return what comes of a charge beside another call in one message, the first by these effects or this model."""
+    parameters = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    tools = [{"name": name, "description": name, "parameters": parameters} for name in ("close", "charge")]
+    close = {"close": {"effects": first, "returns": "closed"}} if isinstance(first, list) else {}
+    toolkit = Toolkit.from_tools(
+        tools, contracts={**close, "charge": {**contract, "requires": [requirement]}}, effects={"charge": "write"}
+    )
+    state = {"accounts": {"A1": {"balance": 100}}, "ledger": []}
+    models = {} if isinstance(first, list) else {"models": {"simulator": recorded(simulator=[first])}}
+    world = World(toolkit, state=state, context=GeckoContext(parallel_calls=mode, **knobs), **models)
+    names = ("charge", "charge") if requirement is ONCE else ("close", "charge")
+    return world.call_all([{"name": name, "args": {"id": "A1"}} for name in names])[1]["outcome"]
+
+
+@pytest.mark.parametrize("mode", ["serial", "snapshot", "strict"])
+def test_a_condition_that_the_calls_before_have_made_unclear_does_not_pass_unmarked(mode):
+    closed = [{"op": "remove", "path": ["accounts", "{{ args.id }}"]}]
+    refused = charge_after(closed, FUNDED, mode)
+    assert refused["status"] == "error"
+    assert refused["unclear"] == [UNCLEAR]
+    passed = charge_after(closed, FUNDED, mode, unclear="pass")
+    assert (passed["status"], passed["unclear"]) == ("ok", [UNCLEAR])
+
+
+@pytest.mark.parametrize("contract", [BOOKED, {"returns": "charged"}])
+def test_a_condition_on_the_calls_sees_those_of_its_own_message(contract):
+    assert charge_after([], ONCE, "snapshot", contract=contract)["violations"][0]["error"] == "only once"
+
+
+@pytest.mark.parametrize("mode", ["serial", "snapshot", "strict"])
+def test_what_a_model_has_written_in_the_same_message_is_not_trusted(mode):
+    patch = [{"op": "replace", "path": "/accounts/A1/balance", "value": 7_000}]
+    found = charge_after({"status": "ok", "result": "closed", "patch": patch}, KNOWN, mode)
+    assert found["violations"][0]["error"] == "ask for the balance first"
+
+
 def test_an_invariant_holds_of_an_error_s_own_effects_too(question, state):
     few = invariant("(state.trays | length) < 2", "a desk has one tray")
     booked = commit(question(), outcome(ADD, status="error", rung="contract"), rules=StateRules(None, [few]))
@@ -135,10 +180,11 @@ def test_a_call_is_committed_to_the_state_that_others_left_but_answers_for_itsel
         "ensures": [{"check": "(state.trays | length) == (before.trays | length) + 1", "error": "not one more"}]
     }
     now = apply_patch(state, [{"op": "add", "path": "/trays/other", "value": []}])
-    booked = commit(question(contract=one_more), outcome(ADD), now=now)
+    booked = commit(question(contract=one_more), outcome(ADD), later=question(contract=one_more, given=now))
     assert set(booked.state["trays"]) == {"letters", "other", "bills"}
     few = invariant("(state.trays | length) < 3", "two are enough")
-    assert commit(question(contract=one_more), outcome(ADD), now=now, rules=StateRules(None, [few])).state is now
+    later = question(contract=one_more, given=now)
+    assert commit(question(contract=one_more), outcome(ADD), later=later, rules=StateRules(None, [few])).state is now
 
 
 def test_what_was_refused_keeps_its_rung():
