@@ -238,8 +238,8 @@ class GeckoMiddleware(AgentMiddleware):
             if self._is_serial(call["name"])
             else nullcontext()
         ):
-            if self._mode in GATED and (rejection := live.world.check(call)):
-                return refuse(call, rejection)
+            if self._mode in GATED and (rejection := live.world.check(request.tool_call)):
+                return refuse(request.tool_call, rejection)
             result = await driver.do(handler, handler, request)
             given = call, read_result(result), self._predicted(request)
             entry = await driver.do(live.world.record, live.world.arecord, *given)
@@ -284,7 +284,7 @@ class GeckoMiddleware(AgentMiddleware):
         """Return the request as it was approved, or why it may not be made at all: the same on every re-entry."""
         call = self._call_of(request)
         if call["name"] not in self._toolkit:
-            return request, refuse(call, self._toolkit.check(call, {}) or {})
+            return request, refuse(request.tool_call, self._toolkit.check(request.tool_call, {}) or {})
         if self._mode != "preview":
             return request, None
         step, batch = _rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
@@ -293,7 +293,7 @@ class GeckoMiddleware(AgentMiddleware):
         approved = batch["approved"].get(call["id"]) if batch and step else None
         tools = {self._toolkit.resolve(tool.name): tool for tool in [request.tool, *request.runtime.tools] if tool}
         if approved is None or approved["name"] not in tools:
-            return request, reject(call, None)
+            return request, reject(request.tool_call, None)
         tool = tools[approved["name"]]
         made = {**request.tool_call, "name": tool.name, "args": approved["args"]}
         return request.override(tool_call=made, tool=tool), None

@@ -18,7 +18,6 @@ from ..state import JsonObject
 from ..waiting import WaitingLine
 from ..world import World
 from .driving import Driver
-from .messages import find_pending
 
 MOST_LIVE = 256
 """Messages whose real calls are under way in this process, over all threads."""
@@ -51,14 +50,17 @@ class Live(NamedTuple):
 
 
 class LiveWorlds:
-    """The live worlds of a process: by thread and message, so that they live through an interrupt."""
+    """The live worlds of a process: by the checkpoint that a message's calls begin from.
+
+    So they live through an interrupt, and a run that goes back to an earlier checkpoint begins there.
+    """
 
     def __init__(self) -> None:
         self._known: OrderedDict[Any, Live] = OrderedDict()
         self._mutex = Lock()
 
     async def find(self, request: Any, fork: Callable[[], World], driver: Driver) -> Live:
-        """Return the message's world; without a thread it is known by the snapshot itself.
+        """Return the message's world; outside of a graph it is known by the snapshot itself.
 
         In a process that goes on with a message, it begins with the calls that another one has made of it.
 
@@ -71,8 +73,7 @@ class LiveWorlds:
             GeckoError: The calls that were made cannot be read.
         """
         snapshot, known = request.state["gecko"], (request.runtime.config or {}).get("configurable", {})
-        thread, message = known.get("thread_id"), find_pending(request.state["messages"])[0]
-        key: Any = (thread, message) if thread and message else id(snapshot)
+        key: Any = find_checkpoint(known)[1] or id(snapshot)
         first, live = len(snapshot["log"]), self._known.get(key)
         if live is None or live.first != first:
             made = await read_made(known, driver)
@@ -87,10 +88,15 @@ class LiveWorlds:
         return live
 
 
+def find_checkpoint(known: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the agent's namespace, and the checkpoint that its tasks have begun from, saved or not."""
+    namespace = str(known.get("checkpoint_ns", "")).rpartition("|")[0]
+    return namespace, (known.get("checkpoint_map") or {}).get(namespace)
+
+
 async def read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject]:
     """Return the message's calls that a run before has made: its other tasks' writes, which no state shows yet."""
-    saver, namespace = known.get("__pregel_checkpointer"), str(known.get("checkpoint_ns", "")).rpartition("|")[0]
-    own = (known.get("checkpoint_map") or {}).get(namespace)
+    saver, (namespace, own) = known.get("__pregel_checkpointer"), find_checkpoint(known)
     if not isinstance(saver, BaseCheckpointSaver) or not own:
         return []
     config = {"thread_id": known["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": own}

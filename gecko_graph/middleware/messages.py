@@ -55,12 +55,16 @@ def is_same(one: Any, other: Any) -> bool:
 
 def build_message(call: ToolCall, step: Step) -> ToolMessage:
     """Return a step as the answer to the model's call, with its marks in `additional_kwargs["gecko"]`."""
-    named: Call = {"id": call["id"] or "", "name": call["name"], "args": call["args"]}
+    named = _name(call)
     if "outcome" in step:
         message = build_result_message(named, step["outcome"], task="", budget=WHOLE)
     else:
         message = build_complaint_message(named, step["complaints"])
     return add_marks(message, marks_of(step))
+
+
+def _name(call: ToolCall) -> Call:
+    return {"id": call["id"] or "", "name": call["name"], "args": call["args"]}
 
 
 def marks_of(step: Step) -> JsonObject:
@@ -85,10 +89,10 @@ def read_result(result: ToolMessage | Command[Any]) -> Answer:
     return answer
 
 
-def refuse(call: Call, rejection: Rejection) -> ToolMessage:
+def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
     """Return the answer to a call that must not be made."""
     if complaints := rejection.get("complaints"):
-        message = build_complaint_message(call, complaints)
+        message = build_complaint_message(_name(call), complaints)
     else:
         content = format_content(rejection.get("error"))
         message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
@@ -102,7 +106,7 @@ def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
     return reject(call, f": {decision['message']}" if decision.get("message") else "")
 
 
-def reject(call: Call, reason: str | None) -> ToolMessage:
+def reject(call: Call | ToolCall, reason: str | None) -> ToolMessage:
     """Return the answer to a call that was not made: rejected, or where there is no reason, not approved as it is."""
     content = (NOT_APPROVED if reason is None else REJECTED).format(name=call["name"], reason=reason)
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")

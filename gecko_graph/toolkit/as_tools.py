@@ -47,12 +47,12 @@ class RealTool(BaseTool):
         return run_real(self.spec, args, self.timeout_s, key=uuid4().hex)
 
 
-def as_tool(tool: ToolSpec, name: str, *, timeout_s: float) -> RealTool:
-    """Return a tool as a LangChain tool of this name."""
+def as_tool(tool: ToolSpec, shown: JsonObject, *, timeout_s: float) -> RealTool:
+    """Return a tool as a LangChain tool that an agent sees as OpenAI's function dict says."""
     return RealTool(
-        name=name,
-        description=tool.description,
-        args_schema=tool.parameters,
+        name=shown["function"]["name"],
+        description=shown["function"]["description"],
+        args_schema=shown["function"]["parameters"],
         response_format="content_and_artifact",
         handle_tool_error=True,
         spec=tool,

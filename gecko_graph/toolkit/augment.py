@@ -7,7 +7,7 @@ Pure functions from toolkit to toolkit. What the agent sees changes, its complai
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -17,6 +17,8 @@ from ..errors import GeckoError, did_you_mean
 from ..schemas.subschemas import rebuild
 from ..state import JsonObject
 from .names import provider_names, unique_name, valid_name
+from .parts import Parts
+from .problems import Problem
 from .spec import ToolSpec
 from .stated import check_known
 from .toolkit import Toolkit
@@ -40,6 +42,16 @@ class DisguisedToolkit(Toolkit):
     def __init__(self, toolkit: Toolkit, faces: Mapping[str, Face]) -> None:
         super().__init__(**toolkit._parts()._asdict(), title=toolkit.title, broken=toolkit.broken)
         self.faces = dict(faces)
+
+    def _of(self, parts: Parts, broken: Iterable[Problem] | None = None) -> Toolkit:
+        made = super()._of(parts, broken)
+        faces = {name: face for name, face in self.faces.items() if name in made}
+        taken = {face.name for face in faces.values()}
+        for name, face in find_faces(made).items():
+            if name not in faces:
+                faces[name] = replace(face, name=unique_name(face.name, taken))
+                taken.add(faces[name].name)
+        return DisguisedToolkit(made, faces)
 
     def as_openai(self) -> list[JsonObject]:
         """Return OpenAI function dicts of the faces."""

@@ -389,7 +389,7 @@ class Toolkit:
         """
         from .as_tools import as_tool
 
-        return [as_tool(tool, self._provider_names[tool.name], timeout_s=timeout_s) for tool in self]
+        return [as_tool(tool, seen, timeout_s=timeout_s) for tool, seen in zip(self, self.as_openai(), strict=True)]
 
     @cached_property
     def _provider_names(self) -> dict[str, str]:

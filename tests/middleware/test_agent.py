@@ -18,6 +18,7 @@ from gecko_graph import GeckoError, Toolkit, World
 from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.testing import recorded
+from gecko_graph.toolkit.augment import scramble_names
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 
 THREAD = {"configurable": {"thread_id": "1"}}
@@ -298,3 +299,26 @@ def test_beside_langchains_emulator_a_stateful_task_shows_the_difference():
     assert simulated[2].status == "error"
     assert "gecko" not in emulated[0].additional_kwargs
     assert bank.calls == []
+
+
+@pytest.mark.parametrize("mode", ["guard", "shadow"])
+def test_a_message_that_is_run_again_from_an_earlier_checkpoint_is_booked_on_its_state(run, mode):
+    bank = Bank()
+    agent = agent_of(bank, calls(pay("a", 60)), mode=mode, saver=InMemorySaver())
+    run(agent, task(), THREAD)
+    bank.money = 100
+    (before,) = [each for each in agent.get_state_history(THREAD) if each.next == ("tools",)]
+    out = run(agent, None, before.config)
+    assert [call[0] for call in bank.calls] == ["transfer"] * 2
+    assert out["gecko"]["state"]["balance"] == 40
+
+
+@pytest.mark.parametrize("mode", ["simulate", "hybrid", "guard", "shadow"])
+def test_a_toolkit_whose_tools_are_disguised(run, mode):
+    bank = Bank()
+    toolkit = scramble_names(bank.toolkit())
+    shown = {toolkit.resolve(tool.name): tool.name for tool in toolkit.as_tools()}
+    said = calls(("a", shown["transfer"], {"to": "ann", "amount": 30}), ("b", "transfer", {}))
+    out = run(agent_of(bank, said, toolkit=toolkit, mode=mode), task())
+    assert out["gecko"]["state"]["balance"] == 70
+    assert [each.status for each in answers(out)] == ["success", "error"]

@@ -72,3 +72,18 @@ def test_augmentations_add_up():
 def test_an_unknown_augmentation_is_named():
     with pytest.raises(GeckoError, match="did you mean all_tools"):
         under_test.augment(toolkit(), [], "all_tool")
+
+
+def test_a_disguise_stays_when_the_toolkit_is_changed():
+    one = under_test.remove_descriptions(under_test.scramble_names(toolkit()))
+    other = Toolkit.from_tools([{"name": "tool_0", "parameters": {"type": "object", "properties": {}}}])
+    for changed in (one.replace(one["add"]), one.select(names=["add", "set_wifi"]), one.mount("phone"), one + other):
+        assert all(shown(changed)[one.faces[name].name]["description"] == "" for name in changed.names if name in one)
+    assert (one + other).resolve("tool_0_2") == "tool_0"
+
+
+def test_langchain_tools_of_a_disguised_toolkit_are_what_the_agent_sees():
+    one = under_test.remove_argument_types(under_test.remove_descriptions(under_test.scramble_names(toolkit())))
+    for tool in one.as_tools():
+        seen = shown(one)[tool.name]
+        assert (tool.description, tool.args_schema) == (seen["description"], seen["parameters"])
