@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Checkpointer
 
@@ -93,25 +94,30 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     node = partial(as_node, models=bound, default=knobs, book=book_turn)
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     fresh: set[str] = set()
-    builder = StateGraph(AgentState, GeckoContext, input_schema=GeckoInput, output_schema=AgentOutput)
-    builder.add_node("rehearse", rehearse_node(gecko, preview, needs_saver=policy.may_ask))
-    builder.add_node("review", node(partial(review_plan, policy=policy, toolkit=toolkit, answer_call=predict)))
-    builder.add_node("begin_call", node(partial(begin_call, toolkit=toolkit, policy=policy, fresh=fresh)))
-    builder.add_node("call_tool", node(partial(call_tool, toolkit=toolkit, fresh=fresh)))
-    builder.add_node("resolve_doubt", node(partial(resolve_doubt, toolkit=toolkit, fresh=fresh)))
-    builder.add_node("sync", node(partial(sync, toolkit=toolkit)))
-    builder.add_node("answer", node(partial(answer, prompts=bound.prompts)))
-    builder.add_conditional_edges(START, Router(at_start))
-    builder.add_conditional_edges("rehearse", Router(after_rehearse))
-    builder.add_conditional_edges("review", Router(after_review))
-    builder.add_conditional_edges("begin_call", Router(after_begin_call))
-    builder.add_conditional_edges("call_tool", Router(after_call_tool))
-    builder.add_conditional_edges("resolve_doubt", Router(after_resolve_doubt))
-    builder.add_conditional_edges("sync", Router(after_sync))
-    builder.add_edge("answer", END)
-    agent = builder.compile(checkpointer=checkpointer, name="gecko_agent")
+    nodes = {
+        "rehearse": rehearse_node(gecko, preview, needs_saver=policy.may_ask),
+        "review": node(partial(review_plan, policy=policy, toolkit=toolkit, answer_call=predict)),
+        "begin_call": node(partial(begin_call, toolkit=toolkit, policy=policy, fresh=fresh)),
+        "call_tool": node(partial(call_tool, toolkit=toolkit, fresh=fresh)),
+        "resolve_doubt": node(partial(resolve_doubt, toolkit=toolkit, fresh=fresh)),
+        "sync": node(partial(sync, toolkit=toolkit)),
+        "answer": node(partial(answer, prompts=bound.prompts)),
+    }
+    agent = connect(nodes).compile(checkpointer=checkpointer, name="gecko_agent")
     # as the default, not the law: `call_tool` looks for its mark in the saver, whatever the run was called with
     return agent.with_config(configurable={"__pregel_durability": "sync"}) if checkpointer else agent
+
+
+def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoContext, Any, Any]:
+    """Return the graph of these nodes."""
+    builder = StateGraph(AgentState, GeckoContext, input_schema=GeckoInput, output_schema=AgentOutput)
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_conditional_edges(START, Router(at_start))
+    for router in (after_rehearse, after_review, after_begin_call, after_call_tool, after_resolve_doubt, after_sync):
+        builder.add_conditional_edges(router.__name__.removeprefix("after_"), Router(router))
+    builder.add_edge("answer", END)
+    return builder
 
 
 def at_start(state: AgentState) -> Literal["rehearse", "resolve_doubt"]:

@@ -36,9 +36,9 @@ from .milestones.goal import Goal
 from .milestones.matching import check_installed
 from .milestones.tables import find_names
 from .models.factory import ModelLike, Models, chat_model
-from .models.node import Router, as_node, book_attempt
+from .models.node import Router, as_node
 from .scenario.case import Scenario
-from .state import JsonObject, Role
+from .state import Role
 from .toolkit import Toolkit
 from .world import World, check_setup
 
@@ -88,26 +88,23 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         ModelError: A model cannot be built.
     """
     spec, played_by = read_user(user, scenario.user if scenario else None)
-    tools = check_tools(toolkit, scenario)
+    tools: Any = scenario.tools if toolkit is None and scenario else toolkit
     knobs = check_setup(tools, context or (scenario.limits if scenario else None))
-    acts, given = read_agent(agent, base_url=base_url), {**(models or {})}
-    if played_by is not None:
-        given["user"] = played_by
+    acts = read_agent(agent, base_url=base_url)
     model = None if model is None else chat_model(model, base_url=base_url)
+    given: dict[Role, ModelLike] = {**(models or {}), **({} if played_by is None else {"user": played_by})}
     given = {role: chat_model(each, base_url=base_url) for role, each in given.items()}
     roles = Models.bind(model, given)
     if not spec.script and not roles.has("user"):
         raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
     goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), {})
-    world = World(tools, state=start, model=model, models=given, context=knobs)
-    tables = find_tables(goal, start)
-    bound = Models.bind(None, {"planner": acts}) if isinstance(acts, BaseChatModel) else roles
     if goal.milestones or goal.minefields:
         check_installed()
-    node = partial(as_node, models=roles, default=knobs, book=book_attempt)
+    world = World(tools, state=start, model=model, models=given, context=knobs)
+    node = partial(as_node, models=roles, default=knobs)
     if isinstance(acts, BaseChatModel):
         own = partial(model_agent, tools=tools.as_openai(), spec=spec)
-        turn = as_node(own, models=bound, default=knobs)
+        turn = node(own, models=Models.bind(None, {"planner": acts}))
     else:
         theirs = partial(factory_agent, factory=acts, world=world, spec=spec)
         turn = node(partial(theirs, timeout_s=timeout_s, checkpointed=bool(checkpointer)))
@@ -116,7 +113,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         "user": node(partial(write_line, spec=spec, prompts=roles.prompts)),
         "agent": turn,
         "tools": node(partial(answer_calls, world=world, timeout_s=timeout_s)),
-        "score": node(partial(score, goal=goal, tables=tables, toolkit=tools, spec=spec)),
+        "score": node(partial(score, goal=goal, tables=find_names(start, goal.tables), toolkit=tools, spec=spec)),
     }
     return connect(nodes, most=spec.max_messages).compile(checkpointer=checkpointer, name="conversation")
 
@@ -137,19 +134,6 @@ def connect(nodes: Mapping[str, Runnable[Any, Any]], *, most: int) -> StateGraph
         builder.add_conditional_edges(name, Router(after), ["user", "agent", "tools", "score"])
     builder.add_edge("score", END)
     return builder
-
-
-def find_tables(goal: Goal, state: JsonObject) -> list[str]:
-    """Return the tables that a goal looks at, and those of the state at the start."""
-    return find_names(state, goal.tables)
-
-
-def check_tools(toolkit: Toolkit | None, scenario: Scenario | None) -> Toolkit:
-    """Return the toolkit, else the scenario's. Raises ToolkitError where there is none."""
-    found: Any = scenario.tools if toolkit is None and scenario else toolkit
-    check_setup(found, None)
-    tools: Toolkit = found
-    return tools
 
 
 def find_next(state: ConversationState, *, most: int) -> Next:

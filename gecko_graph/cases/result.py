@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from ..conversation import create_conversation, find_tables
+from ..conversation import create_conversation
 from ..conversations.agents import AgentLike
 from ..conversations.messages import read_envelope
 from ..conversations.users import UserLike
 from ..milestones.constraints import Reached
-from ..milestones.tables import MESSAGE, find_table
+from ..milestones.tables import MESSAGE, find_names, find_table
 from ..models.factory import ModelLike
 from ..models.formatting import format_calls, format_single_change, text_of
 from ..scenario import Scenario
@@ -155,7 +155,7 @@ def run_case(  # noqa: PLR0913 - every one is a choice of its own, by keyword
 
 def score_idle(scenario: Scenario) -> float | None:
     """Return the score of an agent that does nothing and answers nothing."""
-    tables = find_tables(scenario.goal, scenario.state)
+    tables = find_names(scenario.state, scenario.goal.tables)
     opening = {"sender": "user", "recipient": "agent", "content": "", "calls": [], "attempts": []}
     start = {**{name: find_table(scenario.state, name) for name in tables}, MESSAGE: [opening]}
     return scenario.goal.score([start])["similarity"]

@@ -16,7 +16,7 @@ from ..state import JsonObject, Step
 from ..world import World
 from .agents import Desk, Factory, run_turn
 from .channels import ConversationState, record_calls
-from .messages import Party, address, name_calls, read_calls, read_envelope, select_view
+from .messages import Party, address, is_answer, name_calls, read_calls, read_envelope, select_view
 from .users import UserEntry
 
 
@@ -90,7 +90,7 @@ def _count_silence(
     last = messages[-1] if messages else None
     if last is not None and read_envelope(last)["recipient"] != "user":
         return {}
-    before = next((text_of(each) for each in reversed(state["messages"]) if _is_answer(each)), None)
+    before = next((text_of(each) for each in reversed(state["messages"]) if is_answer(each)), None)
     text = text_of(last).strip() if last is not None else ""
     silent = state.get("silent", 0) + 1 if not text or (text == before and not _has_worked(state, log)) else 0
     if silent >= spec.max_failures:
@@ -104,8 +104,3 @@ def _has_worked(state: ConversationState, log: Sequence[Step]) -> bool:
     sent = (read_envelope(each) for each in reversed(state["messages"]))
     first = next((each["steps"] for each in sent if each["sender"] == "user"), None)
     return any("outcome" in step and step["outcome"]["status"] == "ok" for step in log[first or 0 :])
-
-
-def _is_answer(message: AnyMessage) -> bool:
-    envelope = read_envelope(message)
-    return (envelope["sender"], envelope["recipient"]) == ("agent", "user")

@@ -100,10 +100,10 @@ def _read_messages(result: Any, known: int, desk: Desk) -> list[AnyMessage]:
         raise GeckoError(f"agent: expected a message, or {{'messages': [...]}}, got {type(result).__name__}")
     new = messages[known:] if isinstance(result, dict) and len(messages) > known else messages[-1:]
     made = [_as_stored(each) for each in new if isinstance(each, AIMessage | ToolMessage)]
-    answers = [each for each in made if isinstance(each, ToolMessage)]
+    answers = [each.name for each in made if isinstance(each, ToolMessage)]
     called = sum(len(each.tool_calls) for each in made if isinstance(each, AIMessage))
     left = len(made[-1].tool_calls) if made and isinstance(made[-1], AIMessage) else 0
-    if called - left == len(answers) and sum(map(desk.is_answer, answers)) == len(desk.steps()):
+    if called - left == len(answers) and sum(name not in desk.own for name in answers) == len(desk.steps()):
         return made
     answer = next((each for each in reversed(made) if isinstance(each, AIMessage) and not each.tool_calls), None)
     return [*desk.replay(), *([answer] if answer else [])]
@@ -133,12 +133,12 @@ class WorldTool(BaseTool):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Answer a call, and remember its id."""
-        CALL_ID.set(input.get("id") if isinstance(input, dict) and input.get("type") == "tool_call" else None)
+        _remember_id(input)
         return super().invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Answer a call, and remember its id."""
-        CALL_ID.set(input.get("id") if isinstance(input, dict) and input.get("type") == "tool_call" else None)
+        _remember_id(input)
         return await super().ainvoke(input, config, **kwargs)
 
     def _run(self, /, **args: Any) -> tuple[Any, JsonObject]:
@@ -164,6 +164,10 @@ class WorldTool(BaseTool):
         if message.status == "error":
             raise ToolException(text_of(message))
         return text_of(message), {"structured_content": step["outcome"]["result"]}
+
+
+def _remember_id(call: Any) -> None:
+    CALL_ID.set(call.get("id") if isinstance(call, dict) and call.get("type") == "tool_call" else None)
 
 
 class TurnOver(GeckoError):
@@ -224,23 +228,21 @@ class Desk:
         shown = (show_step(self.world, step) for step in self.steps())
         return [each for call, answer in shown for each in (AIMessage("", tool_calls=[call]), answer)]
 
-    def is_answer(self, message: ToolMessage) -> bool:
-        """Return whether a message answers one of the turn's steps, and no call of a tool of the agent's own."""
-        return message.name not in self.own
-
     def expect(self, calls: Sequence[JsonObject], spent: RoleUsage) -> None:
         """Note the calls of a message: which are answered together, and which no tool gets."""
         with self._lock:
             self._refuse_unknown()
-            known = [self.world.toolkit.resolve(call["name"]) in self.world.toolkit for call in calls]
-            self._unknown = [call for call, is_known in zip(calls, known, strict=True) if not is_known]
-            self._expected = {call["id"] for call, is_known in zip(calls, known, strict=True) if is_known}
+            self._unknown = [call for call in calls if not self._has_tool(call["name"])]
+            self._expected = {call["id"] for call in calls if self._has_tool(call["name"])}
             self.asked.append(spent)
 
     def note_tool(self, name: str) -> None:
         """Note a tool that runs or is offered to a model; one that is not the world's is the agent's own."""
-        if self.world.toolkit.resolve(name) not in self.world.toolkit:
+        if not self._has_tool(name):
             self.own.add(name)
+
+    def _has_tool(self, name: str) -> bool:
+        return self.world.toolkit.resolve(name) in self.world.toolkit
 
     def submit(self, call: JsonObject) -> Future[Step]:
         """Take a call; its answer comes with those of the same message. Raises TurnOver."""

@@ -42,7 +42,7 @@ def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
     if len(calls) > 1 and not world.has_models:
         tried = [_try_order(world, calls, each) for each in islice(permutations(order), MOST_ORDERS)]
         _, words, fork = tried[0]
-        race = any(other != words or not _are_alike(fork, at) for _, other, at in tried[1:])
+        race = any(other != words or not _is_alike(fork, at) for _, other, at in tried[1:])
         order = max(tried, key=lambda one: sum(word != "ok" for word in one[1]))[0]
     steps = {at: world.call(calls[at]) for at in order}
     return Answered([steps[at] for at in range(len(calls))], race)
@@ -69,7 +69,7 @@ def _try_order(
     return order, [words[at] for at in range(len(calls))], fork
 
 
-def _are_alike(one: World, other: World) -> bool:
+def _is_alike(one: World, other: World) -> bool:
     """Return whether two worlds differ in no more than the order of rows."""
     return all(_sort_lists(mine) == _sort_lists(theirs) for mine, theirs in one.find_differences(other))
 

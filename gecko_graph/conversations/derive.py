@@ -28,7 +28,7 @@ from ..toolkit import Toolkit
 from ..trust import is_supposed
 from .answered import find_computed, find_statements, find_taken
 from .changed import UNWATCHED, TableChange, attribute, compare_table, find_tables
-from .messages import read_envelope
+from .messages import find_user_texts, is_answer, read_envelope
 from .rerun import Rerun, find_differences
 from .trajectory import build_trajectory, find_grounded
 from .user import CLOCK
@@ -89,6 +89,7 @@ class _Derivation:
             if is_planned(step) and booked_patch(step["outcome"]) and step["call"]["name"] != CLOCK
         ]
         self._read = dict(self._find_results())
+        self._user_texts = find_user_texts(self._messages)
 
     def describe(self) -> list[JsonObject]:
         """Return the milestones: writes, answers, the end."""
@@ -134,13 +135,8 @@ class _Derivation:
 
     def _find_pointers(self, number: int) -> Iterator[str]:
         """Yield the tables that a step has changed, if all of them are plain values or lists of them."""
-        tables = self._find_changed(number)
-        rows = [
-            row
-            for at in tables
-            for state in self._same.states[number - 1 : number + 1]
-            for row in find_table(state, at)
-        ]
+        tables, states = self._find_changed(number), self._same.states[number - 1 : number + 1]
+        rows = [row for at in tables for state in states for row in find_table(state, at)]
         if all(set(row) == {"value"} and not isinstance(row["value"], dict | list) for row in rows):
             yield from tables
 
@@ -161,19 +157,15 @@ class _Derivation:
     def _choose_measures(self, change: TableChange) -> dict[str, str]:
         """Return `paraphrase` for columns with a text of the agent's own words."""
         quoted = {str(value) for _, value in scalars([self._start, [_result(step) for step in self._log]])}
-        user_text = " ".join(
-            text_of(message) for message in self._messages if read_envelope(message)["sender"] == "user"
-        )
-        texts = {
-            column
-            for _, row in change.new
-            for column, value in row.items()
-            if isinstance(value, str)
-            and " " in value.strip()
-            and value not in quoted
-            and not _is_quoted(value, user_text)
-        }
-        return dict.fromkeys(sorted(texts), "paraphrase")
+        cells = ((column, value) for _, row in change.new for column, value in row.items())
+        texts = ((column, value) for column, value in cells if isinstance(value, str) and " " in value.strip())
+        own = {column for column, value in texts if value not in quoted and not self._is_quoted(value)}
+        return dict.fromkeys(sorted(own), "paraphrase")
+
+    def _is_quoted(self, value: str) -> bool:
+        """Return whether the user has written a text between quotation marks."""
+        marks = ("''", '""', "``", "\u201c\u201d", "\u2018\u2019")
+        return any(f"{mark[0]}{value}{mark[1]}" in " ".join(self._user_texts) for mark in marks)
 
     def _find_answers(self, writes: Mapping[int, Json]) -> Iterator[tuple[JsonObject, set[int]]]:
         """Yield what the answers need, and the calls that gave it.
@@ -188,7 +180,7 @@ class _Derivation:
             until = len(self._log) if until is None else until
             if read_envelope(message)["sender"] == "user":
                 known, begun = [*known, text_of(message)], until
-            elif _is_answer(message):
+            elif is_answer(message) and text_of(message).strip():
                 wanted, used = self._describe_answer(message, known, mentioned, range(begun, until))
                 mentioned += wanted.get("mentions", [])
                 calls = [number for number in self._read if begun < number <= until]
@@ -228,10 +220,10 @@ class _Derivation:
 
     def _describe_read(self, number: int) -> JsonObject:
         """Return what must have been read before a write: its arguments that stand in results, and were not given."""
-        user_texts = [text_of(message) for message in self._messages if read_envelope(message)["sender"] == "user"]
         read = [*self._read_until(number, grounded=True).values()]
         args = [value for _, value in scalars(self._log[number - 1]["call"]["args"]) if isinstance(value, str)]
-        taken = [value for value in args if mentions(read, value, {}) == 1.0 and mentions(user_texts, value, {}) < 1.0]
+        new = (value for value in args if mentions([*self._user_texts], value, {}) < 1.0)
+        taken = [value for value in new if mentions(read, value, {}) == 1.0]
         return {"message": {"seen": taken}} if taken else {}
 
     def _describe_call(self, number: int) -> JsonObject:
@@ -273,15 +265,6 @@ def _is_elsewhere(one: Step, other: Step) -> bool:
 
 def _result(step: Step) -> Json:
     return step["outcome"]["result"] if "outcome" in step else None
-
-
-def _is_answer(message: AnyMessage) -> bool:
-    envelope = read_envelope(message)
-    return (envelope["sender"], envelope["recipient"]) == ("agent", "user") and bool(text_of(message).strip())
-
-
-def _is_quoted(value: str, text: str) -> bool:
-    return any(f"{mark}{value}{end}" in text for mark, end in ("''", '""', "``", "\u201c\u201d", "\u2018\u2019"))
 
 
 def _used(measures: Mapping[str, str], rows: Sequence[JsonObject]) -> dict[str, str]:

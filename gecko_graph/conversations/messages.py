@@ -76,6 +76,17 @@ def select_view(messages: Sequence[AnyMessage], party: Party) -> list[AnyMessage
     return [message for message in messages if party in read_envelope(message)["visible_to"]]
 
 
+def is_answer(message: AnyMessage) -> bool:
+    """Return whether it is the agent's message to the user."""
+    envelope = read_envelope(message)
+    return (envelope["sender"], envelope["recipient"]) == ("agent", "user")
+
+
+def find_user_texts(messages: Sequence[AnyMessage]) -> list[str]:
+    """Return the texts of the user's messages."""
+    return [text_of(message) for message in messages if read_envelope(message)["sender"] == "user"]
+
+
 def swap_sides(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
     """Return the user's view as a model that plays the user needs it: the agent's texts are its human messages."""
     sides = {"agent": HumanMessage, "user": AIMessage}

@@ -60,16 +60,16 @@ class Rerun:
     def _make(self, world: World, step: Step, renamed: dict[str, Json]) -> Step:
         call = step["call"]
         if call["name"] == CLOCK:
-            made = {**step, "outcome": {**step["outcome"], "patch": self._move_clock(step)}}
+            patch = step["outcome"]["patch"] or ()
+            moved = [{**each, "value": _shift(each.get("value"), self._minutes)} for each in patch]
+            made = {**step, "outcome": {**step["outcome"], "patch": moved}}
             world.replay([{"step": made, "note": {}}])
             return made  # type: ignore[return-value]
         done = world.call({"name": call["name"], "args": _rename(call["args"], renamed)})
         if is_planned(step) and is_planned(done):
-            renamed |= _pair_up(step["outcome"]["result"], done["outcome"]["result"])
+            pairs = find_differences(step["outcome"]["result"], done["outcome"]["result"])
+            renamed |= {old: new for _, old, new in pairs if isinstance(old, str)}
         return done
-
-    def _move_clock(self, step: Step) -> list[JsonObject]:
-        return [{**each, "value": _shift(each.get("value"), self._minutes)} for each in step["outcome"]["patch"] or ()]
 
 
 def _shift(now: Json, minutes: int) -> Json:
@@ -86,11 +86,6 @@ def _rename(value: Json, renamed: dict[str, Json]) -> Json:
     if isinstance(value, list):
         return [_rename(item, renamed) for item in value]
     return renamed.get(value, value) if isinstance(value, str) else value
-
-
-def _pair_up(old: Json, new: Json) -> dict[str, Json]:
-    """Return new texts by those that stood in their places."""
-    return {one: other for _, one, other in find_differences(old, new) if isinstance(one, str)}
 
 
 def find_differences(old: Json, new: Json) -> Iterator[tuple[Place, Json, Json]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 
 from ..milestones.tables import MESSAGE, REST, SEEN, Snapshot, Table, find_table
 from ..models.formatting import text_of
@@ -71,32 +71,29 @@ class _Fold:
             if envelope["sender"] == "system":
                 continue
             steps = self._go_to(envelope["steps"])
+            done = [step for step in steps if _is_done(step)] if isinstance(message, ToolMessage) else []
             row: JsonObject = {
                 "sender": envelope["sender"],
                 "recipient": envelope["recipient"],
                 "content": text_of(message),
-                "calls": [_read_step(step) for step in steps if _is_done(step)]
-                if isinstance(message, ToolMessage)
-                else [],
-                "attempts": self._find_attempts(message, messages[number + 1 :])
-                if isinstance(message, AIMessage)
-                else [],
+                "calls": [{**_read_call(step["call"]), "result": step["outcome"]["result"]} for step in done],
+                "attempts": self._find_attempts(message, messages[number + 1 :]),
             }
             if self._grounded is not None:
-                texts = [row["content"]] if envelope["sender"] == "user" else []
-                ran = [step for step in steps if "outcome" in step]
-                real = [step for step in ran if step["call"]["id"] in self._grounded and not step["outcome"]["patch"]]
-                self._seen = [*self._seen, *texts, *(step["outcome"]["result"] for step in real)]
-                self._guessed = [
-                    *self._guessed,
-                    *(step["call"]["name"] for step in ran if step["call"]["id"] not in self._grounded),
-                ]
-                figures = find_statements(row["content"]) if envelope["recipient"] == "user" else ""
-                unseen = [*self._guessed, *find_computed(figures, self._seen)]
-                self._tables[SEEN] = [{"texts": self._seen, "unseen": unseen}]
+                self._tables[SEEN] = [self._note_seen(row, steps, self._grounded)]
             yield {**self._tables, MESSAGE: [row]}
 
-    def _find_attempts(self, message: AIMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
+    def _note_seen(self, message: JsonObject, steps: Sequence[Step], grounded: Collection[str]) -> JsonObject:
+        """Return the row of `SEEN` after a message, and the calls that came with it."""
+        texts = [message["content"]] if message["sender"] == "user" else []
+        ran = [(step["call"], step["outcome"]) for step in steps if "outcome" in step]
+        real = [outcome["result"] for call, outcome in ran if call["id"] in grounded and not outcome["patch"]]
+        self._seen = [*self._seen, *texts, *real]
+        self._guessed = [*self._guessed, *(call["name"] for call, _ in ran if call["id"] not in grounded)]
+        figures = find_statements(message["content"]) if message["recipient"] == "user" else ""
+        return {"texts": self._seen, "unseen": [*self._guessed, *find_computed(figures, self._seen)]}
+
+    def _find_attempts(self, message: AnyMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
         """Return the calls that a message makes, under the tools' own names where they were answered."""
         made = read_calls(message)
         if not made:
@@ -123,11 +120,6 @@ class _Fold:
 
 def _is_done(step: Step) -> bool:
     return "outcome" in step and step["outcome"]["status"] == "ok"
-
-
-def _read_step(step: Step) -> JsonObject:
-    call = step["call"]
-    return {"name": call["name"], "args": call["args"], "result": step["outcome"]["result"]}
 
 
 def _read_call(call: Any) -> JsonObject:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from ..contracts.language.expression import Scope, check_expression
 from ..errors import ContractError, EvaluationFailed, GeckoError
+from ..milestones.format import Entry
 from ..models.factory import ModelLike
 from ..models.formatting import text_of
 from ..simulation.rung import answered_calls
@@ -20,11 +21,7 @@ from .messages import read_envelope
 LONGEST_LINE = 4_000
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
-
-
-class LineEntry(_Part):
+class LineEntry(Entry):
     """A line of a scripted user; one whose check does not hold is left out."""
 
     say: str | None = Field(None, min_length=1)
@@ -32,7 +29,7 @@ class LineEntry(_Part):
     end: bool = False
 
 
-class ExchangeEntry(_Part):
+class ExchangeEntry(Entry):
     """A message and the answer to it, to show the user's manner."""
 
     user: str
@@ -43,7 +40,7 @@ def _line(value: Any) -> Any:
     return {"say": value} if isinstance(value, str) else value
 
 
-class UserEntry(_Part):
+class UserEntry(Entry):
     """The user of a scenario (ToolSandbox, section 2.2).
 
     `knows` is the knowledge boundary: what he may answer with. `must_not_say` is what he knows to judge the result by,
@@ -92,13 +89,8 @@ def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEn
     if isinstance(user, UserEntry):
         return user, None
     written = dict(user) if isinstance(user, Mapping) else {"script": list(user)}
-    base = (
-        scenario.model_dump(exclude_unset=True)
-        if scenario
-        else {"goal": "follow the script"}
-        if "script" in written
-        else {}
-    )
+    base = {"goal": "follow the script"} if "script" in written else {}
+    base = scenario.model_dump(exclude_unset=True) if scenario else base
     try:
         spec = UserEntry.model_validate({**base, **written})
     except ValidationError as error:
@@ -145,10 +137,9 @@ def find_answer(state: ConversationState) -> str:
 def find_leaks(state: ConversationState, must_not_say: Sequence[str]) -> list[Leak]:
     """Return which messages hold what the user must not say, in whatever letter case, spacing and punctuation."""
     secrets = [(text, _plain(text)) for text in must_not_say]
-    sent = ((number, message) for number, message in enumerate(state.get("messages", ())))
     return [
         {"message": number, "text": text}
-        for number, message in sent
+        for number, message in enumerate(state.get("messages", ()))
         if read_envelope(message)["sender"] == "user"
         for text, plain in secrets
         if plain and f" {plain} " in f" {_plain(text_of(message))} "

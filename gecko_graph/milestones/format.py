@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -28,11 +29,13 @@ DECIMALS = range(4)
 """An answer may show a number of a result with so many decimals."""
 
 
-class _Part(BaseModel):
+class Entry(BaseModel):
+    """A part of a scenario's file: other keys and types than those named are refused."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
 
-class MessageEntry(_Part):
+class MessageEntry(Entry):
     """What a message must be like."""
 
     sender: Party | None = None
@@ -44,14 +47,14 @@ class MessageEntry(_Part):
     unseen: list[str] | None = None
 
 
-class CallEntry(_Part):
+class CallEntry(Entry):
     """A call that a message has made."""
 
     name: str = Field(min_length=1)
     args: JsonObject = Field(default_factory=dict)
 
 
-class TableEntry(_Part):
+class TableEntry(Entry):
     """What a table of the task state must be like, or how it must have changed since a milestone."""
 
     at: str = Field(min_length=1)
@@ -70,7 +73,7 @@ class TableEntry(_Part):
         return [(kind, rows) for kind in KINDS if (rows := getattr(self, kind)) is not None]
 
 
-class SourceEntry(_Part):
+class SourceEntry(Entry):
     """Where a value comes from that stands in braces in the message, or is an argument of the call."""
 
     milestone: str
@@ -83,7 +86,7 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, list) or value is None else [value]
 
 
-class MilestoneEntry(_Part):
+class MilestoneEntry(Entry):
     """One milestone or minefield."""
 
     id: str | None = Field(None, min_length=1)
@@ -133,12 +136,9 @@ def _find_references(entry: MilestoneEntry, after: Sequence[str]) -> Iterator[tu
 
 
 def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
-    measures = [(entry.message.measure,)] if entry.message and entry.message.measure else []
-    for measure in (
-        *(each for (each,) in measures),
-        *(name for table in entry.state for name in table.measures.values()),
-    ):
-        if measure not in MEASURES:
+    measures = [entry.message.measure] if entry.message else []
+    for measure in (*measures, *(name for table in entry.state for name in table.measures.values())):
+        if measure not in (None, *MEASURES):
             yield f"unknown measure {measure!r}; measures: {', '.join(MEASURES)}"
     if entry.message and not entry.message.model_dump(exclude_none=True, exclude={"measure"}):
         yield f"message: expected one of {', '.join(COLUMNS)}"
@@ -168,14 +168,11 @@ def _find_table_mistakes(table: TableEntry, state: JsonObject) -> Iterator[str]:
 
 
 def _find_cycle(after: Mapping[str, Sequence[str]]) -> list[str]:
-    left = dict(after)
-    while free := [id_ for id_, before in left.items() if not any(each in left for each in before)]:
-        for id_ in free:
-            del left[id_]
-    path = list(left)[:1]
-    while path and path[-1] not in path[:-1]:
-        path.append(next(each for each in left[path[-1]] if each in left))
-    return path[path.index(path[-1]) :] if path else []
+    try:
+        TopologicalSorter(after).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
 
 
 def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[MilestoneEntry], state: JsonObject) -> Goal:
@@ -205,15 +202,12 @@ def _build_all(
 
 
 def _build(entry: MilestoneEntry, column: str) -> Iterator[Constraint]:
-    fill = _build_fill(entry.source, column if entry.call else "content") if entry.source else None
-    source = entry.source.milestone if entry.source else None
+    source, filled = entry.source, column if entry.call else "content"
+    fill = Fill(partial(find_values, source=source), filled) if source else None
     row, measures = _build_row(entry, column)
     if row:
-        names = set(entry.tolerance)
-        yield Constraint(
-            MESSAGE, rows=(row,), measures=measures, tolerance={column: entry.tolerance} if names else {},
-            reference=source, fill=fill,
-        )  # fmt: skip
+        tolerance = {column: entry.tolerance} if entry.tolerance else {}
+        yield Constraint(MESSAGE, "snapshot", (row,), measures, tolerance, source.milestone if source else None, fill)
     if entry.message and entry.message.mentions:
         yield Constraint(MESSAGE, rows=({"content": entry.message.mentions},), measures={"content": "mentions"})
     if entry.message and entry.message.seen:
@@ -238,10 +232,6 @@ def _build_row(entry: MilestoneEntry, column: str) -> tuple[JsonObject, dict[str
     return row, {name: {**ALIKE, **chosen}[name] for name in row if name in ALIKE}
 
 
-def _build_fill(source: SourceEntry, column: str) -> Fill:
-    return Fill(partial(find_values, source=source), column)
-
-
 def find_values(message: JsonObject, *, source: SourceEntry) -> list[JsonObject]:
     """Return the values that the calls of a message returned at a path, each in every form that a text may show."""
     found = []
@@ -253,12 +243,9 @@ def find_values(message: JsonObject, *, source: SourceEntry) -> list[JsonObject]
                     value = value[key]
             except (LookupError, TypeError):
                 continue
-            found += [{source.name: form} for form in _find_forms(value)]
+            rounded = [f"{value:.{digits}f}" for digits in DECIMALS] if isinstance(value, float) else []
+            found += [{source.name: form} for form in (value, *rounded)]
     return found
-
-
-def _find_forms(value: Json) -> Iterable[Json]:
-    return [value, *(f"{value:.{digits}f}" for digits in DECIMALS)] if isinstance(value, float) else [value]
 
 
 def _guard(one: Milestone, all_: Sequence[Milestone], tables: Sequence[str], listed: Sequence[str] | None) -> Milestone:
@@ -278,7 +265,8 @@ def _guard(one: Milestone, all_: Sequence[Milestone], tables: Sequence[str], lis
 def _may_change(table: str, one: Milestone, before: str, all_: Sequence[Milestone]) -> bool:
     earlier = {before, *_find_earlier(before, all_)}
     between = [each for each in all_ if each.id not in earlier and one.id not in _find_earlier(each.id, all_)]
-    return any(_overlap(table, constraint.table) for each in between for constraint in each.constraints)
+    changed = [f"{constraint.table}." for each in between for constraint in each.constraints]
+    return any(f"{table}.".startswith(other) or other.startswith(f"{table}.") for other in changed)
 
 
 def _find_earlier(id_: str, all_: Sequence[Milestone]) -> set[str]:
@@ -290,7 +278,3 @@ def _find_earlier(id_: str, all_: Sequence[Milestone]) -> set[str]:
         found |= new
         open_ += new
     return found
-
-
-def _overlap(one: str, other: str) -> bool:
-    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")

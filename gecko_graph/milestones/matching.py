@@ -8,14 +8,14 @@ round: of a set only the best sum for each last snapshot matters, and what its m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 from ..errors import GeckoError
 from .constraints import Constraint, Milestone, Reached
 from .measures import INSTALL
-from .tables import MESSAGE, Snapshot
-from .versions import Versions
+from .tables import MESSAGE, Snapshot, number_versions
 
 WIDEST = 60
 """Sets of milestones that are kept at a round; where there were more, the score may be too low, and is marked."""
@@ -68,7 +68,7 @@ class Similarities:
         self.after = [frozenset(numbers[name] for name in each.after) for each in milestones]
         self.references = [sorted(numbers[name] for name in each.references) for each in milestones]
         self._milestones, self._trajectory, self._numbers = milestones, trajectory, numbers
-        self._versions = Versions(trajectory)
+        self._versions = cache(partial(number_versions, trajectory))
         self._rows: dict[tuple[int, Seen], Row] = {}
         self._factors: dict[tuple[int, int | None], Row] = {}
         self.stands_for = {
@@ -102,15 +102,9 @@ class Similarities:
         """Return the similarity of a milestone to its snapshot, 0 without one."""
         if index not in places:
             return 0.0
-        return float(
-            self.row(index, {each: self.stand_in(each, places.get(each)) for each in self.references[index]})[
-                places[index]
-            ]
-        )
-
-    def stand_in(self, index: int, place: int | None) -> int | None:
-        """Return the first snapshot that is the same as this one to all that refer to the milestone."""
-        return None if place is None else self.stands_for[index][place]
+        # of a reference, the first snapshot that is the same as its own to all that refer to it
+        seen = {each: self.stands_for[each][places[each]] for each in self.references[index] if each in places}
+        return float(self.row(index, seen)[places[index]])
 
     def is_allowed(self, places: Mapping[int, int]) -> bool:
         """Return whether an assignment keeps the order, and loses nothing by what its references are matched to."""
@@ -135,13 +129,11 @@ class Similarities:
         """Return a constraint's similarity to each snapshot, its reference matched to a place; each pair once."""
         key = id(constraint), place
         if key not in self._factors:
-            versions = self._versions.find(constraint.table)
+            versions = self._versions(constraint.table)
             then = None if place is None else self._trajectory[place]
-            values = {
-                version: constraint.compare(self._trajectory[first], then, reference=False)
-                for version, first in enumerate(self._versions.first(constraint.table))
-            }
-            self._factors[key] = self.np.array([values[version] for version in versions])
+            firsts = (self._trajectory[versions.index(version)] for version in range(max(versions) + 1))
+            values = [constraint.compare(snapshot, then, reference=False) for snapshot in firsts]
+            self._factors[key] = self.np.array(values)[versions]
         return self._factors[key]
 
     def _multiply(self, index: int, factors: Sequence[Row]) -> Row:
@@ -162,7 +154,7 @@ class Similarities:
         using = [one for each in self._milestones for one in each.constraints if one.reference == name]
         tables = sorted({each.table for each in using} | {MESSAGE for each in using if each.fill is not None})
         firsts: dict[tuple[int, ...], int] = {}
-        kinds = zip(*(self._versions.find(table) for table in tables), strict=True)
+        kinds = zip(*map(self._versions, tables), strict=True)
         return [firsts.setdefault(kind, at) for at, kind in enumerate(kinds)]
 
 

@@ -17,15 +17,9 @@ def match_publicly(milestones: Sequence[Milestone], trajectory: Sequence[Snapsho
     and only a higher sum replaces what was found.
     """
     search = _Search([each for each in milestones if each.linked], trajectory)
-    placed = search.run()
-    return [
-        {
-            "id": each.id,
-            "similarity": placed.get(each.id, (None, 0.0))[1],
-            "snapshot": placed.get(each.id, (None, 0))[0],
-        }
-        for each in milestones
-    ], True
+    placed: Mapping[str, tuple[int | None, float]] = search.run()
+    found = ((each.id, *placed.get(each.id, (None, 0.0))) for each in milestones)
+    return [{"id": id_, "similarity": similarity, "snapshot": place} for id_, place, similarity in found], True
 
 
 _NOISE = 1e-9

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from ..state import Json, JsonObject
+from ..task_state.digest import digest
 
 Table: TypeAlias = Sequence[JsonObject]
 Snapshot: TypeAlias = Mapping[str, Table]
@@ -59,6 +60,22 @@ def _as_rows(value: Json) -> Table:
     if isinstance(value, list):
         return [row if isinstance(row, dict) else {"value": row} for row in value]
     return [{"value": value}]
+
+
+def number_versions(trajectory: Sequence[Snapshot], name: str) -> list[int]:
+    """Return a number from 0 for each snapshot, equal where a table has the same rows in whatever order.
+
+    Most messages change nothing, and what is equal is compared once.
+    """
+    numbers: dict[str, int] = {}
+    found: list[int] = []
+    before: Table | None = None
+    for snapshot in trajectory:
+        rows = snapshot.get(name, ())
+        if rows is not before:
+            before, key = rows, ",".join(sorted(map(digest, rows)))
+        found.append(numbers.setdefault(key, len(numbers)))
+    return found
 
 
 def find_names(state: JsonObject, named: Sequence[str]) -> list[str]:

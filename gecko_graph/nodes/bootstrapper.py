@@ -55,36 +55,24 @@ def bootstrapper(
     """
     task, started_at = task_of(state.get("messages", [])), time.time()
     items, mark, used = given_checklist(state, embedded=scope.embedded)
-    given = state.get("task_state")
-    given = {} if given is None else given
-    if not isinstance(given, dict):
-        raise StateError(f"task_state: expected a JSON object (a dict with text keys), got {type(given).__name__}")
-    check_json(given, what="task_state")
-    going_on, rules = state.get("continued"), StateRules.of(toolkit)
+    given, rules = read_state(state), StateRules.of(toolkit)
+    going_on = state.get("continued")
     asked = not is_whole(given, toolkit) and scope.has_model("bootstrapper")
     if (given or (rules.schema is not None and not asked)) and not (going_on and going_on.get("real")):
         rules.check_start(given, what="task_state", is_whole=not asked)
     tools = yield from find_tools(state, task, scope, toolkit, search)
-    toolkit = (
-        toolkit
-        if tools is None
-        else Toolkit(pick_tools(toolkit, tools), lets=toolkit.lets, invariants=toolkit.invariants)
-    )
+    if tools is not None:
+        toolkit = Toolkit(pick_tools(toolkit, tools), lets=toolkit.lets, invariants=toolkit.invariants)
     whole, unclear = clone(given), list[str]()
     if asked:
         ask = build_ask(state, task, toolkit, scope.context, rules.schema)
         whole, unclear = yield from complete_state(whole, ask, toolkit, scope, rules)
-    supposed = [
-        *carry_supposed(state, given),
-        *(pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)),
-    ]
-    shown: SupposedState = {
-        "paths": supposed,
-        "state": clone({key: value for key, value in whole.items() if pointer([key]) in supposed}),
-        "unclear": unclear,
-    }
+    added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
+    supposed = [*carry_supposed(state, given), *added]
+    made_up = clone({key: value for key, value in whole.items() if pointer([key]) in supposed})
+    shown: SupposedState = {"paths": supposed, "state": made_up, "unclear": unclear}
     if supposed or unclear:
-        scope.emit(event("gecko.state", attempt=0, supposed=supposed, state=shown["state"], unclear=unclear))
+        scope.emit(event("gecko.state", attempt=0, supposed=supposed, state=made_up, unclear=unclear))
     if items is not None:
         scope.emit(event("gecko.checklist", attempt=0, items=items, failure=""))
     ledger: Ledger = {"turn": next_turn(state), "started_at": started_at, "usage": {}, "asked": {}}
@@ -104,6 +92,16 @@ def bootstrapper(
         "attempts": Overwrite([]),
         "semantic": Overwrite([]),
     }
+
+
+def read_state(state: GeckoState) -> JsonObject:
+    """Return the task state at the start of the turn. Raises StateError where it is not a JSON object."""
+    given = state.get("task_state")
+    given = {} if given is None else given
+    if not isinstance(given, dict):
+        raise StateError(f"task_state: expected a JSON object (a dict with text keys), got {type(given).__name__}")
+    check_json(given, what="task_state")
+    return given
 
 
 def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[ChecklistItem] | None, str, str]:

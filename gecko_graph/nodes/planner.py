@@ -68,10 +68,9 @@ def planner(
         raise ModelError("no model configured for role 'planner': pass model=... or models={'planner': ...}")
     if spent := spent_budget(state, scope.context):
         return stop(spent["code"], spent["message"])
-    trace = state.get("trace", [])
+    trace, steps = state.get("trace", []), state.get("steps", [])
     if len(find_refused_run(trace)) >= MOST_REFUSED:
         return stop("repeated_calls", f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
-    steps = state.get("steps", [])
     shown, searches = state.get("shown"), state.get("searches", 0)
     search = None if shown is None else search
     # beside one message a step and a search, the trace holds the planner's own, and one with what was done before
@@ -88,13 +87,21 @@ def planner(
         answer = text_of(message).strip()
         ended = stop("answered", "answered", answer) if answer else stop("empty_reply", "the planner's reply was empty")
         return {"trace": [message], **ended}
-    room = scope.context.max_steps - len(steps)
+    named: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls]
+    return (yield from take_calls(state, scope, message, named, search))
+
+
+def take_calls(
+    state: AttemptState, scope: NodeScope, message: AIMessage, calls: list[Call], search: ToolSearch | None
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
+    """Answer the searches among a message's calls, and hand on as many of the others as `max_steps` allows."""
+    room = scope.context.max_steps - len(state.get("steps", []))
     if room <= 0:
         return stop("max_steps", f"max_steps: {scope.context.max_steps} calls were made")
-    pending: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls]
-    searched = (yield from search.answer(pending, shown or (), searches, scope.context)) if search else None
-    pending, found = searched or (pending, {"trace": []})
-    pending = pending[:room]
+    shown, searches = state.get("shown") or (), state.get("searches", 0)
+    searched = (yield from search.answer(calls, shown, searches, scope.context)) if search else None
+    calls, found = searched or (calls, {"trace": []})
+    pending = calls[:room]
     for call in pending:
         scope.emit(event("gecko.call", attempt=state["number"], call=call))
     kept = {call["id"] for call in pending} | {each.tool_call_id for each in found["trace"]}

@@ -128,28 +128,33 @@ def finish(
     if shown := state.get("supposed_state"):
         rehearsal["supposed_state"] = shown
     update: dict[str, Any] = {"rehearsal": rehearsal}
-    supposed, budget = state.get("supposed") or [], scope.context.view_chars
     accepted = chosen["verdict"]["word"] == "accepted"
     if accepted:
-        before = state.get("task_state") or {}
-        check_start(digest(before), chosen["start_digest"])
-        seen, after = states_of(before, chosen)
-        update["task_state"] = after
-        rehearsal["changes"] = format_change(seen, after, budget=budget).splitlines()
-        if observed := chosen.get("observed"):
-            rehearsal["observed"] = observed
-        update["supposed"] = supposed = find_untrusted(before, supposed, chosen["steps"], inventing)
-    now = chosen["end_digest" if accepted else "start_digest"]
+        update |= write_back(state, chosen, rehearsal, scope.context.view_chars, inventing)
     message = answer_message(
         chosen["answer"],
         chosen["verdict"],
         chosen["steps"],
-        budget=budget,
-        supposed=supposed,
-        digest=now,
+        budget=scope.context.view_chars,
+        supposed=update.get("supposed", state.get("supposed")) or [],
+        digest=chosen["end_digest" if accepted else "start_digest"],
         checklist=state.get("checklist_digest", ""),
     )
     return {**update, "messages": [message]} if message and not has_open_calls(state["messages"]) else update
+
+
+def write_back(
+    state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget: int, inventing: Collection[str]
+) -> dict[str, Any]:
+    """Return the task state of an accepted attempt, and what it supposes; what has changed stands in the rehearsal."""
+    before = state.get("task_state") or {}
+    check_start(digest(before), chosen["start_digest"])
+    seen, after = states_of(before, chosen)
+    rehearsal["changes"] = format_change(seen, after, budget=budget).splitlines()
+    if observed := chosen.get("observed"):
+        rehearsal["observed"] = observed
+    supposed = find_untrusted(before, state.get("supposed") or [], chosen["steps"], inventing)
+    return {"task_state": after, "supposed": supposed}
 
 
 def plan_of(attempt: Attempt) -> list[Call]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator
 
 from ..context import GeckoContext
 from ..contracts.language.expression import check_expression
 from ..conversations.users import ExchangeEntry, LineEntry, UserEntry
 from ..errors import ContractError, ScenarioError, StateError, did_you_mean
-from ..milestones.format import CallEntry, MessageEntry, MilestoneEntry, SourceEntry, TableEntry, find_problems
+from ..milestones.format import CallEntry, Entry, MessageEntry, MilestoneEntry, SourceEntry, TableEntry, find_problems
 from ..models.roles import REPLIES
 from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
 from ..task_state.digest import check_json
@@ -22,11 +22,7 @@ VERSION = 1
 PROBLEMS_SHOWN = 5
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
-
-
-class ItemEntry(_Part):
+class ItemEntry(Entry):
     """One checklist item; a bare text is a description."""
 
     id: str | None = Field(None, min_length=1)
@@ -38,7 +34,7 @@ def _entry(item: Any) -> Any:
     return {"description": item} if isinstance(item, str) else item
 
 
-class TurnEntry(_Part):
+class TurnEntry(Entry):
     """One turn."""
 
     user: str = Field(pattern=r"\S")
@@ -59,7 +55,7 @@ class TurnEntry(_Part):
         return tuple(items)
 
 
-class ScenarioEntry(_Part):
+class ScenarioEntry(Entry):
     """The whole file."""
 
     version: int
