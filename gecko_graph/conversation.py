@@ -97,7 +97,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     roles = Models.bind(model, given)
     if not spec.script and not roles.has("user"):
         raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
-    goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), {})
+    goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), None)
     if goal.milestones or goal.minefields:
         check_installed()
     world = World(tools, state=start, model=model, models=given, context=knobs)
@@ -109,11 +109,11 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         theirs = partial(factory_agent, factory=acts, world=world, spec=spec)
         turn = node(partial(theirs, timeout_s=timeout_s, checkpointed=bool(checkpointer)))
     nodes = {
-        "open_world": node(partial(open_world, world=world)),
+        "open_world": node(partial(open_world, world=world, default={} if start is None else None)),
         "user": node(partial(write_line, spec=spec, prompts=roles.prompts)),
         "agent": turn,
         "tools": node(partial(answer_calls, world=world, timeout_s=timeout_s)),
-        "score": node(partial(score, goal=goal, tables=find_names(start, goal.tables), toolkit=tools, spec=spec)),
+        "score": node(partial(score, goal=goal, tables=find_names(start or {}, goal.tables), toolkit=tools, spec=spec)),
     }
     return connect(nodes, most=spec.max_messages).compile(checkpointer=checkpointer, name="conversation")
 

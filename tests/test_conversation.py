@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoError, Scenario, Toolkit, World, create_conversation
 from gecko_graph.conversations.messages import address, read_envelope, select_view
-from gecko_graph.errors import ModelError, ScenarioError
+from gecko_graph.errors import ModelError, ScenarioError, StateError
 from gecko_graph.testing import failing, recorded, scripted
 from gecko_graph.toolkit.augment import augment
 
@@ -339,3 +339,12 @@ def test_an_agent_that_sees_other_names_is_answered_under_them(scenario, made):
     assert "weather" in refused
     assert ("given tools" in refused) or ("not a valid tool" in refused)
     assert "complaints" in own["world"]["log"][0]
+
+
+def test_a_typed_state_comes_with_the_run_where_there_is_no_scenario(scenario):
+    typed = {"contracts": {}, "state": {"type": "object", "required": ["settings"]}}
+    graph = create_conversation(scripted(WIFI), scenario().tools.with_contracts(typed), user=["Hi", {"end": True}])
+    out = graph.invoke({"task_state": SCENARIO["state"]})
+    assert out["world"]["state"]["settings"]["wifi"]
+    with pytest.raises(StateError, match="settings"):
+        graph.invoke({})

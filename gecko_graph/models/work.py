@@ -169,7 +169,8 @@ def is_in_doubt(error: BaseException) -> bool:
     if any((frame.f_globals.get("__name__"), frame.f_code.co_name) == _MCP_CALL for frame in frames):
         return getattr(getattr(error, "error", None), "code", None) not in MCP_REFUSALS
     names = {kind.__name__ for kind in type(error).__mro__}
-    return isinstance(error, InDoubt | TimeoutError | ConnectionError) or not _UNANSWERED.isdisjoint(names)
+    kinds = InDoubt | TimeoutError | ConnectionError | asyncio.CancelledError
+    return isinstance(error, kinds) or not _UNANSWERED.isdisjoint(names)
 
 
 def error_text(error: BaseException) -> str:

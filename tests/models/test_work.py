@@ -87,7 +87,7 @@ async def test_whatever_a_function_raises_is_its_own_error(run, kind, error, tol
         raise error
 
     done = await run(work(plain if kind == "plain" else coroutine))
-    assert done == Done(failure=told, in_doubt=isinstance(error, TimeoutError))
+    assert done == Done(failure=told, in_doubt=isinstance(error, TimeoutError | asyncio.CancelledError))
 
 
 async def test_what_is_made_of_the_value_is_guarded_too(run):
