@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Toolkit, World
 from gecko_graph.contracts.contract import Invariant
-from gecko_graph.simulation.commit import commit, race_of, refuse
+from gecko_graph.simulation.commit import category_of, commit, race_of, refuse
 from gecko_graph.simulation.state_rules import StateRules
 from gecko_graph.task_state.patch import apply_patch
 from gecko_graph.testing import recorded
@@ -192,6 +193,32 @@ def test_what_was_refused_keeps_its_rung():
 
 
 A = {"id": "a", "name": "put", "args": {}}
+
+
+@pytest.mark.parametrize(
+    ("result", "category"),
+    [
+        (0, "semantic"),
+        (False, "semantic"),
+        ("no", "semantic"),
+        (None, "empty"),
+        ([], "empty"),
+        ({}, "empty"),
+        ("", "empty"),
+    ],
+)
+def test_a_refused_result_is_wrong_where_it_has_content_and_else_empty(result, category):
+    assert category_of(result) == category
+
+
+def test_what_a_read_shows_is_stale_where_a_call_before_it_in_its_message_has_changed_it(question, state):
+    read = question(effect="read")
+    later = replace(read, state={**state, "count": 7})
+    shows = {**outcome(rung="real"), "observed": [{"op": "replace", "path": "/count", "value": 1}]}
+    booked = commit(read, shows, later=later)
+    assert booked.state["count"] == 7
+    assert booked.outcome["stale"] is True
+    assert "observed" not in booked.outcome
 
 
 def test_races_name_call_and_places(state):
