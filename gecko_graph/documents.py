@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from .errors import ToolkitError
+from .leaves import map_scalars
 
 Json = Any
 
@@ -330,7 +331,7 @@ class _YamlReader:
         top = self._stack[-1] if self._stack else None
         if top is not None and isinstance(top.value, dict) and top.key is None:
             raise self._refuse(event, "an alias cannot be a key")
-        self._place(event, _copy(value))
+        self._place(event, map_scalars(value, lambda each: each))
 
     def _place(self, event: Any, value: Json) -> None:
         if not self._stack:
@@ -386,11 +387,3 @@ class _YamlReader:
         if type(value) is not expected:
             raise self._refuse(event, f"{text[:40]!r} does not fit its tag !!{tag}")
         return value
-
-
-def _copy(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {key: _copy(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_copy(member) for member in value]
-    return value

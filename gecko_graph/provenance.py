@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from .errors import PatchConflict
+from .leaves import Place, scalars
 from .models.formatting import text_of
 from .models.memory import rung_of
 from .schemas.findings import json_path
@@ -27,8 +28,6 @@ from .simulation.rung import clock
 from .spellings import Atom, atoms_of, canonical, durations_of, forms_of, whole_form
 from .state import Json, JsonObject, MadeUp, Origin, Origins, Step, UnjudgedAttempt
 from .task_state.patch import find, pointer, tokens
-
-Place: TypeAlias = tuple[str | int, ...]
 
 MOST_ORIGINS = 4
 MOST_VALUES = 100_000
@@ -106,21 +105,6 @@ def _parents(path: str) -> list[str]:
     """Return a JSON Pointer and all that it leads through."""
     names = path.split("/")
     return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
-
-
-def scalars(value: Json, *, keys: bool = False) -> Iterator[tuple[Place, Json]]:
-    """Yield the scalars in a value with their places, in order; with `keys` the names of members as well."""
-    waiting: list[tuple[Place, Json]] = [((), value)]
-    while waiting:
-        place, each = waiting.pop()
-        if isinstance(each, dict):
-            if keys:
-                yield from (((*place, key), key) for key in each)
-            waiting += reversed([((*place, key), inner) for key, inner in each.items()])
-        elif isinstance(each, list):
-            waiting += reversed([((*place, index), inner) for index, inner in enumerate(each)])
-        else:
-            yield place, each
 
 
 def _at(value: Json, path: str) -> Json:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from gecko_graph.provenance import Sources, scalars, trace
+from gecko_graph.leaves import scalars
+from gecko_graph.provenance import Sources, trace
 from tests.any_schema import JSON
 
 PARAMETERS = {"pay": {"type": "object", "properties": {"speed": {"enum": ["slow", "fast"]}}}}

@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gecko_graph.leaves import map_scalars
 from gecko_graph.models.node import NODE_STATE
-from gecko_graph.scenario.references import known_calls, map_scalars
+from gecko_graph.scenario.references import known_calls
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.task_state.patch import apply_patch
 
@@ -100,14 +101,16 @@ def exchanged(value: Json, words: Mapping[str, Json]) -> Json:
         return value
     texts = {json.loads(one): other for one, other in words.items() if one.startswith('"') and isinstance(other, str)}
 
-    def change(text: str) -> Json:
+    def change(text: Json) -> Json:
+        if not isinstance(text, str):
+            return words.get(json.dumps(text), text)
         if text in texts:
             return texts[text]
         for one, other in texts.items():
             text = text.replace(one, other) if len(one) > SHORT else text
         return text
 
-    return map_scalars(value, change, lambda other: words.get(json.dumps(other), other))
+    return map_scalars(value, change, keys=True)
 
 
 SHORT = 5

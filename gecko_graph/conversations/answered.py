@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ..leaves import scalars
 from ..milestones.measures import mentions
-from ..provenance import scalars
 from ..spellings import Atom, atoms_of
 from ..state import Json
 

@@ -14,12 +14,13 @@ from typing import Any
 from langchain_core.messages import AnyMessage
 
 from ..errors import GeckoError
+from ..leaves import scalars
 from ..milestones.format import MilestoneEntry, build_goal
 from ..milestones.goal import Goal, Score
 from ..milestones.measures import mentions
 from ..milestones.tables import REST, find_names, find_table
 from ..models.formatting import text_of
-from ..provenance import is_planned, scalars
+from ..provenance import is_planned
 from ..simulation.ladder import INVENTING
 from ..state import Json, JsonObject, Step
 from ..task_state.digest import clone

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from ..context import GeckoContext
-from ..provenance import Place, is_planned, scalars
+from ..leaves import Place, map_texts, scalars
+from ..provenance import is_planned
 from ..state import Json, JsonObject, Step
 from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
@@ -65,7 +66,8 @@ class Rerun:
             made = {**step, "outcome": {**step["outcome"], "patch": moved}}
             world.replay([{"step": made, "note": {}}])
             return made  # type: ignore[return-value]
-        done = world.call({"name": call["name"], "args": _rename(call["args"], renamed)})
+        args = map_texts(call["args"], lambda text: renamed.get(text, text))
+        done = world.call({"name": call["name"], "args": args})
         if is_planned(step) and is_planned(done):
             pairs = find_differences(step["outcome"]["result"], done["outcome"]["result"])
             renamed |= {old: new for _, old, new in pairs if isinstance(old, str)}
@@ -78,14 +80,6 @@ def _shift(now: Json, minutes: int) -> Json:
     except ValueError:
         return now
     return (moment + timedelta(minutes=minutes)).isoformat() if minutes else now
-
-
-def _rename(value: Json, renamed: dict[str, Json]) -> Json:
-    if isinstance(value, dict):
-        return {key: _rename(item, renamed) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_rename(item, renamed) for item in value]
-    return renamed.get(value, value) if isinstance(value, str) else value
 
 
 def find_differences(old: Json, new: Json) -> Iterator[tuple[Place, Json, Json]]:

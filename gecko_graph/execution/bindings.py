@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage
 
 from ..generator.naming import is_identifier
+from ..leaves import Place, scalars
 from ..models.formatting import format_json, text_of
 from ..models.memory import recall_calls
-from ..provenance import MOST_VALUES, Place, scalars, search_state
+from ..provenance import MOST_VALUES, search_state
 from ..schemas.findings import json_path, path_tokens, value_at
 from ..schemas.subschemas import walk
 from ..spellings import atoms_of, forms_of, whole_form

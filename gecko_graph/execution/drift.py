@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..generator.naming import is_identifier
+from ..leaves import map_scalars
 from ..schemas.complaints import find_faults
 from ..schemas.findings import path_tokens
 from ..spellings import atoms_of, whole_form
@@ -43,7 +44,7 @@ def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) ->
     pairs: dict[Any, Json] = {}
     for path, new in real.items():
         pairs[values[path]] = new if pairs.get(values[path], new) == new else values[path]
-    return [{**_moved(operation, pairs), **_valued(operation, pairs)} for operation in patch]
+    return [_with_pairs(operation, pairs) for operation in patch]
 
 
 def find_drift(
@@ -128,19 +129,12 @@ def _same(one: Json, other: Json) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def _moved(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:
+def _with_pairs(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:
+    """Return an operation with other values, also as names in its path and value."""
+
+    def change(each: Json) -> Json:
+        return pairs.get(each, each) if isinstance(each, str | int) and not isinstance(each, bool) else each
+
     names = {str(old): str(new) for old, new in pairs.items()}
-    return {**operation, "path": pointer([names.get(token, token) for token in tokens(operation["path"])])}
-
-
-def _valued(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:
-    return {"value": _replaced(operation["value"], pairs)} if "value" in operation else {}
-
-
-def _replaced(value: Json, pairs: Mapping[Any, Json]) -> Json:
-    if isinstance(value, dict):
-        names = {key: str(pairs[key]) if key in pairs else key for key in value}
-        return {names[key]: _replaced(member, pairs) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_replaced(member, pairs) for member in value]
-    return pairs.get(value, value) if isinstance(value, str | int) and not isinstance(value, bool) else value
+    moved = {**operation, "path": pointer([names.get(token, token) for token in tokens(operation["path"])])}
+    return moved | {key: map_scalars(operation[key], change, keys=True) for key in ("value",) if key in operation}

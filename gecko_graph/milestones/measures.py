@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
 from ..errors import GeckoError
+from ..leaves import scalars_of
 from ..spellings import atoms_of, canonical, forms_of
 from ..state import Json, JsonObject
 
@@ -82,19 +83,11 @@ def mentions(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     `1,240.50` is 1240.5, `May 15, 2024` is `2024-05-15`, and a number may be rounded to a whole one or to three places.
     """
     wanted = target if isinstance(target, list) else [target]
-    parts = [*_scalars(cell)]
+    parts = [*scalars_of(cell)]
     forms = {form for part in parts for form in forms_of(part)}
     digits = " ".join(_NO_DIGIT.sub("", str(part)) for part in parts)
     found = sum(_is_mentioned(value, forms, digits) for value in wanted)
     return found / len(wanted) if wanted else 1.0
-
-
-def _scalars(value: Json) -> Iterator[Json]:
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(item)
-    else:
-        yield value
 
 
 def _is_mentioned(value: Json, forms: Collection[str], digits: str) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
+from ..leaves import map_texts
 from ..state import Call, Complaint, Json, Step
 from ..task_state.changes import Change, net_changes
 
@@ -47,20 +49,12 @@ def clip_texts(value: Any, *, budget: int) -> str | None:
     """Return a value as JSON within `budget` characters, its long texts cut alike; None where that is not enough."""
     limit = SHORT_TEXT
     fits: str | None = None
-    while len(text := json.dumps(_clipped(value, limit), ensure_ascii=False)) <= budget:
+    while len(text := json.dumps(map_texts(value, partial(cut, budget=limit)), ensure_ascii=False)) <= budget:
         fits = text
         if limit > budget:
             break
         limit += limit // 2
     return fits
-
-
-def _clipped(value: Any, limit: int) -> Any:
-    if isinstance(value, dict):
-        return {key: _clipped(each, limit) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_clipped(each, limit) for each in value]
-    return cut(value, budget=limit) if isinstance(value, str) else value
 
 
 def one_line(text: str) -> str:

@@ -10,6 +10,7 @@ import ormsgpack
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 from langchain_core.messages.tool import invalid_tool_call
 
+from ..leaves import map_texts
 from .json_text import MAX_REPLY_CHARS
 from .structured import find_storage_problem
 
@@ -108,8 +109,4 @@ def _packs(value: Any) -> bool:
 
 def _clean(value: Any) -> Any:
     """Return the value with half surrogate pairs replaced, at any depth: they cannot be written as UTF-8."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, dict):
-        return {_clean(key): _clean(each) for key, each in value.items()}
-    return [_clean(each) for each in value] if isinstance(value, list) else value
+    return map_texts(value, lambda text: text.encode("utf-8", "replace").decode(), keys=True)

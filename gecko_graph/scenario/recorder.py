@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from ..documents import format_document, parse_document
 from ..errors import ScenarioError, ToolkitError
 from ..graph import Model
+from ..leaves import map_texts, scalars
 from ..masking import mask
 from ..models.ask import Dialogue, ModelAsk, Reply
 from ..models.conversation import replace_calls
@@ -22,12 +23,11 @@ from ..models.formatting import text_of
 from ..models.node import NODE_STATE
 from ..models.recorded import call_prefix, planner_message
 from ..models.structured import raw_text
-from ..provenance import scalars
 from ..state import ROLES, Json, JsonObject, Role
 from .case import Scenario, Turn
 from .format import VERSION
 from .play import OnEvent, play, unanswered
-from .references import Made, join_texts, known_calls, made_values, map_scalars, refer
+from .references import Made, join_texts, known_calls, made_values, refer
 from .tools import read_toolkit
 
 NO_REPLY = "(no reply)"
@@ -115,7 +115,7 @@ class Recorder:
             "name": scenario.name,
             "tools": _tools(scenario, folder),
             **({"references": True} if has_references else {}),
-            **map_scalars(case, lambda text: mask(text.encode("utf-8", "replace").decode())),
+            **map_texts(case, lambda text: mask(text.encode("utf-8", "replace").decode()), keys=True),
             **({"limits": limits} if limits else {}),
         }
 
@@ -247,7 +247,7 @@ def _differences(outputs: Sequence[Mapping[str, Any]], played: Sequence[Mapping[
         f"turns[{number}]: the {key} is another"
         for number, (run, again) in enumerate(zip(map(_result, outputs), map(_result, played), strict=True))
         for key in run
-        if run[key] != again[key] and map_scalars(run[key], mask) != map_scalars(again[key], mask)
+        if run[key] != again[key] and map_texts(run[key], mask, keys=True) != map_texts(again[key], mask, keys=True)
     ]
 
 

@@ -22,10 +22,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from ..contracts.language.expression import Expression, Scope
 from ..errors import ContractError, EvaluationFailed
+from ..leaves import map_scalars, map_texts, scalars
 from ..models.formatting import text_of
 from ..models.memory import recall_calls, rung_of
 from ..models.node import NODE_STATE
-from ..provenance import scalars
 from ..simulation.rung import answered_calls
 from ..state import Json, JsonObject
 
@@ -90,17 +90,6 @@ def _earlier_turns(messages: Sequence[AnyMessage]) -> list[JsonObject]:
     return turns
 
 
-def map_scalars(
-    value: Json, change: Callable[[str], Json], change_other: Callable[[Json], Json] = lambda other: other
-) -> Json:
-    """Return a copy with each text in it changed, names of members as well, and each other scalar."""
-    if isinstance(value, Mapping):
-        return {str(change(key)): map_scalars(each, change, change_other) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [map_scalars(each, change, change_other) for each in value]
-    return change(value) if isinstance(value, str) else change_other(value)
-
-
 def _filled(value: Json, where: str, known: Callable[[], JsonObject]) -> Json:
     def fill_text(text: str) -> Json:
         if "{{" not in text:
@@ -115,7 +104,7 @@ def _filled(value: Json, where: str, known: Callable[[], JsonObject]) -> Json:
             return values[0]
         return "".join(each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in values)
 
-    return map_scalars(value, fill_text)
+    return map_texts(value, fill_text, keys=True)
 
 
 def _parts(text: str, where: str) -> list[str | Expression]:
@@ -182,7 +171,11 @@ def refer(reply: Json, made: Made, known: JsonObject) -> Json:
     at = {key: path for key, (number, path) in made.items() if number < len(known["calls"])}
     inside = {str(value): path for (_, value), path in at.items() if _is_identifier(value)}
 
-    def refer_text(text: str) -> str:
+    def refer_to(text: Json) -> Json:
+        path: str | bool | None
+        if not isinstance(text, str):
+            path = at.get((type(text), text)) if isinstance(text, int | float) else None
+            return f"{{{{ {path} }}}}" if path else text
         if path := at.get((str, text)) or (text in inside and f"{inside[text]} | string"):
             return f"{{{{ {path} }}}}"
         values = sorted((value for value in inside if value in text), key=len, reverse=True)
@@ -193,17 +186,13 @@ def refer(reply: Json, made: Made, known: JsonObject) -> Json:
         pieces[1::2] = [f"{{{{ {inside[value]} }}}}" for value in pieces[1::2]]
         return "".join(pieces)
 
-    def refer_number(value: Json) -> Json:
-        path = at.get((type(value), value)) if isinstance(value, int | float) else None
-        return f"{{{{ {path} }}}}" if path else value
-
-    referred = map_scalars(reply, refer_text, refer_number)
+    referred = map_scalars(reply, refer_to, keys=True)
     try:
         if _filled(referred, "", lambda: known) == reply:
             return referred
     except EvaluationFailed:
         pass
-    return map_scalars(reply, escape)
+    return map_texts(reply, escape, keys=True)
 
 
 def escape(text: str) -> str:

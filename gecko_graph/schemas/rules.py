@@ -19,6 +19,7 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from ..leaves import map_scalars
 from ..state import Json
 from .formats import fits_format
 from .pattern import Pattern, Steps, compile_pattern
@@ -214,15 +215,8 @@ def _unique_items(validator: Any, wanted: bool, instance: Json, schema: Any) -> 
 
 def canonical(value: Json) -> str:
     """Return a text that is the same for values equal in JSON Schema: 1 and 1.0 are, 1 and true are not."""
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
-
-
-def _plain(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    plain = map_scalars(value, lambda each: int(each) if isinstance(each, float) and each.is_integer() else each)
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
 def _format(validator: Any, name: str, instance: Json, schema: Any) -> Errors:

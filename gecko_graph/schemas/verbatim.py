@@ -7,10 +7,11 @@ Verbatim means as whole words and numbers: letter case, white space and the form
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 
+from ..leaves import scalars_of
 from ..state import Json
 
 MAX_VALUES = 5_000
@@ -60,17 +61,6 @@ def _fold(text: str) -> str:
 def _fold_short(text: str) -> str:
     """Fold a short text; cached, because successive calls are compared with the same results."""
     return " ".join(text.translate(_QUOTES).casefold().split())
-
-
-def scalars_of(value: Json, *, keys: bool = False) -> Iterator[Json]:
-    """Yield the scalars in a value, in order; with `keys` the names of members as well."""
-    if isinstance(value, dict):
-        yield from value if keys else ()
-    if isinstance(value, dict | list):
-        for member in value.values() if isinstance(value, dict) else value:
-            yield from scalars_of(member, keys=keys)
-    else:
-        yield value
 
 
 def _is_number(value: float, leaf: Json) -> bool:

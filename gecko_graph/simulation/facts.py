@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from ..schemas.verbatim import scalars_of
+from ..leaves import scalars_of
 from ..state import Call, JsonObject, Outcome, SupposedFact
 from ..task_state.digest import digest
 from ..view.view import focus_words, view

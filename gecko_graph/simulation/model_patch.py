@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from ..errors import PatchConflict
+from ..leaves import scalars_of
 from ..models.formatting import cut
 from ..models.roles import SimulatedEffect, StateChange
-from ..schemas.verbatim import scalars_of
 from ..state import Call, Json, JsonObject, Operation, Patch
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, find, pointer, tokens

@@ -14,6 +14,7 @@ from ..contracts.language.shapes import Example
 from ..contracts.run import ContractRun
 from ..errors import EvaluationFailed, NotKnown, RunFailure
 from ..generator.maker import make_value
+from ..leaves import scalars_of
 from ..schemas.rules import accepts, rules_of
 from ..state import Call, Json, JsonObject
 from ..task_state.patch import apply_patch
@@ -116,7 +117,8 @@ def _make_arguments(tool: ToolSpec, state: JsonObject, seed: int) -> Iterator[Js
     least, made = _make(tool, seed) or ({}, {})
     yield from (least, made, *(example.args for example in tool.examples))
     rules = _rules(tool)
-    values = list(islice(dict.fromkeys(_scalars(state)), MOST_VALUES))
+    found = (each for each in scalars_of(state, keys=True) if each is not None)
+    values = list(islice(dict.fromkeys(found), MOST_VALUES))
     given = [*values, *([value] for value in values)]
     fitting = {name: [value for value in given if accepts(rules[name], value)] for name in rules}
     chance = Random(seed)
@@ -125,15 +127,6 @@ def _make_arguments(tool: ToolSpec, state: JsonObject, seed: int) -> Iterator[Js
             name: chance.choice(values) for name, values in fitting.items() if values and chance.random() < _OFTEN
         }
         yield (made if number % 2 else least) | chosen
-
-
-def _scalars(value: Json) -> Iterator[str | int | float]:
-    """Yield the keys, texts and numbers in a value."""
-    if isinstance(value, str | int | float):
-        yield value
-    yield from value if isinstance(value, dict) else ()
-    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _scalars(member)
 
 
 def _make(tool: ToolSpec, seed: int) -> tuple[JsonObject, JsonObject] | None:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import ormsgpack
 
 from ..errors import StateError
+from ..leaves import map_scalars
 from ..state import Json
 
 MAX_DEPTH = 100
@@ -207,8 +208,4 @@ def _unpack_int(tag: int, data: bytes) -> int:
 
 def _unsigned_zero(value: Json) -> Json:
     """Return the same document with 0.0 for -0.0."""
-    if isinstance(value, dict):
-        return {key: _unsigned_zero(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_unsigned_zero(item) for item in value]
-    return 0.0 if isinstance(value, float) and value == 0 else value
+    return map_scalars(value, lambda each: 0.0 if isinstance(each, float) and each == 0 else each)

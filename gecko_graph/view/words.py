@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from ..leaves import scalars_of
 from ..state import Json
 
 MAX_WORDS = 120
@@ -56,18 +57,8 @@ def focus_words(*parts: Json) -> list[str]:
 
 def _texts(part: Json) -> list[str]:
     """Return the start of each of the part's first texts and numbers."""
-    return [text[:_START] for text in islice(_scalars(part), _FIRST)]
-
-
-def _scalars(part: Json) -> Iterator[str]:
-    if isinstance(part, dict):
-        for value in part.values():
-            yield from _scalars(value)
-    elif isinstance(part, (list, tuple)):
-        for value in part:
-            yield from _scalars(value)
-    elif isinstance(part, (str, int, float)) and not isinstance(part, bool):
-        yield str(part)
+    texts = (str(each) for each in scalars_of(part) if each is not None and not isinstance(each, bool))
+    return [text[:_START] for text in islice(texts, _FIRST)]
 
 
 def _whole(part: Json) -> Iterator[str]:

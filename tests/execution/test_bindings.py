@@ -12,7 +12,8 @@ from langchain_core.messages import HumanMessage
 from gecko_graph import Toolkit
 from gecko_graph.execution.bindings import PlanResults, exact_path, places, replaced, resolve
 from gecko_graph.execution.preview import with_holes
-from gecko_graph.provenance import Sources, scalars, trace
+from gecko_graph.leaves import scalars
+from gecko_graph.provenance import Sources, trace
 from gecko_graph.schemas.findings import path_tokens, value_at
 
 ANY = {"type": "object"}

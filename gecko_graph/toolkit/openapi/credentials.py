@@ -19,6 +19,7 @@ import httpx
 
 from ...contracts.language.syntax import did_you_mean
 from ...errors import GeckoError, ToolkitError
+from ...leaves import map_texts
 from ...masking import MASK
 from ...state import Json, JsonObject
 from ..spec import ToolSpec
@@ -64,8 +65,10 @@ class Secrets:
 
     def remove(self, value: Json) -> Json:
         """Return an answer without the credentials that it echoes."""
-        spellings = [one for scheme, value in self._chosen for one in _spellings(scheme, value)]
-        return _remove(value, sorted({one for one in spellings if len(one) >= _SHORTEST}, key=len, reverse=True))
+        spellings = {one for scheme, value in self._chosen for one in _spellings(scheme, value)}
+        secrets = sorted((one for one in spellings if len(one) >= _SHORTEST), key=len, reverse=True)
+        pattern = re.compile("|".join(map(re.escape, secrets)))
+        return map_texts(value, lambda text: pattern.sub(MASK, text), keys=True) if secrets else value
 
 
 def _others(pairs: str, separator: str, name: str) -> list[str]:
@@ -90,16 +93,6 @@ def _spellings(scheme: JsonObject, value: str) -> Iterator[str]:
 
 def _quote(text: str) -> str:
     return quote(text, safe="")
-
-
-def _remove(value: Json, secrets: list[str]) -> Json:
-    if isinstance(value, str):
-        for one in secrets:
-            value = value.replace(one, MASK)
-        return value
-    if isinstance(value, dict):
-        return {_remove(key, secrets): _remove(member, secrets) for key, member in value.items()}
-    return [_remove(one, secrets) for one in value] if isinstance(value, list) else value
 
 
 class Credentials:

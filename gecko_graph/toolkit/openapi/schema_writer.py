@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ...leaves import scalars_of
 from ...schemas.complaints import find_faults
 from ...schemas.subschemas import ANNOTATIONS, rebuild, walk
 from ...state import Json, JsonObject
@@ -155,7 +156,7 @@ class SchemaWriter:
         key = (number, json.dumps(schema["default"]))
         if key not in self._sure:
             rest = with_defs({name: one for name, one in schema.items() if name != "default"}, self._defs)
-            leaves = _scalars(schema["default"])
+            leaves = list(scalars_of(schema["default"], keys=True))
             has_text = any(isinstance(one, str) for one in leaves)
             unsure = "$ref" in leaves or (has_text and any(one.keys() & {"format", "pattern"} for one in walk(rest)))
             self._sure[key] = not unsure and not find_faults(rest, schema["default"])
@@ -200,14 +201,6 @@ def _without_refused(written: JsonObject) -> JsonObject:
     if isinstance(patterns, dict) and not all(map(_is_python, patterns)):
         written["patternProperties"] = {key: one for key, one in patterns.items() if _is_python(key)}
     return written
-
-
-def _scalars(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return [leaf for key, one in value.items() for leaf in (key, *_scalars(one))]
-    if isinstance(value, list):
-        return [leaf for one in value for leaf in _scalars(one)]
-    return [value]
 
 
 def _is_python(pattern: str) -> bool:
