@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy
 
@@ -96,3 +97,26 @@ def test_before_a_call_only_what_is_new_in_the_thread_is_looked_at(monkeypatch):
 
     few, many = count(4), count(12)
     assert many - few <= 8 * 4
+
+
+def test_a_task_of_the_functional_api_makes_the_calls_once(shop):
+    models = {"planner": recorded(planner=[PLAN])}
+    agent = create_gecko_agent(shop.toolkit(), models=models, review="none")
+    failing = [ConnectionError("after the agent")]
+
+    @task(retry_policy=RetryPolicy(max_attempts=2, initial_interval=0.01, jitter=False))
+    def order(fails: bool) -> str:
+        status = agent.invoke(TASK)["execution"]["status"]
+        if fails and failing:
+            raise failing.pop()
+        return status
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(fails: bool) -> str:
+        return order(fails).result()
+
+    assert flow.invoke(False, thread("1")) == "done"
+    assert len(shop.calls) == 3
+    with pytest.raises(StateError, match="a retry policy"):
+        flow.invoke(True, thread("2"))
+    assert len(shop.calls) == 6

@@ -69,9 +69,12 @@ def was_begun_before(saver: BaseCheckpointSaver[Any], thread_id: str, namespaces
 
 
 def are_saved(saver: BaseCheckpointSaver[Any], thread_id: str, checkpoints: Mapping[str, str]) -> bool:
-    """Wait until a saver has these checkpoints, by namespace; False where it has not after `WAIT_S` seconds."""
+    """Wait until a saver has these checkpoints, by namespace; False where it has not after `WAIT_S` seconds.
+
+    A task of LangGraph's functional API has its graph's checkpoint, under a name of its own.
+    """
     deadline = time.monotonic() + WAIT_S
-    for namespace, identifier in checkpoints.items():
+    for identifier, namespace in {checkpoints[each]: each for each in sorted(checkpoints, reverse=True)}.items():
         config: Any = {
             "configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": identifier}
         }
