@@ -2,14 +2,15 @@
 
 A value is looked up whole before in parts, in its normal forms (`spellings`); where several sources hold it, all are
 named. It is made up only where nothing real holds it: what a rung invented, a supposed place of the state, or nothing
-at all (the planner's own invention); what merely repeats an invention is one as well. Plain words that the planner
-chose, and what its tool's schema offers, need no source: they have no origins and are not made up.
+at all (the planner's own invention, also in the answers of earlier turns); what merely repeats an invention is one as
+well, and what a rule computes from a supposed state. Plain words that the planner chose, and what its tool's schema
+offers, need no source: they have no origins and are not made up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -20,12 +21,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from .errors import PatchConflict
 from .leaves import Place, scalars
 from .models.formatting import text_of
-from .models.memory import rung_of
+from .models.memory import is_remembered, rung_of
 from .schemas.findings import json_path
 from .schemas.subschemas import walk
+from .schemas.well_formed import RUNTIME
 from .simulation.ladder import INVENTING
+from .simulation.observed import DECIDING
 from .simulation.rung import clock
-from .spellings import Atom, atoms_of, canonical, durations_of, forms_of, whole_form
+from .spellings import TEXT_CHARS, Atom, atoms_of, canonical, durations_of, forms_of, whole_form
 from .state import Json, JsonObject, MadeUp, Origin, Origins, Step, UnjudgedAttempt
 from .task_state.patch import find, pointer, tokens
 
@@ -50,6 +53,8 @@ _FIGURE = re.compile(r"\d+(?:\.\d+|:\d\d)?")
 _ADDRESS = re.compile(r"[^@:/]+@[^@:/]+")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _CLOCKS = {"", "/now", "/runtime_state", "/runtime_state/now"}
+_IDENTIFYING = re.compile(r"\d\d|@")
+"""What a key holds that no schema names and that is looked up: it stands for a thing, not for a field."""
 _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
 
@@ -63,6 +68,7 @@ class Sources:
         supposed: JSON Pointers to what a model made up of it.
         lesson: The failed attempt that the planner was shown.
         inventing: Names of the rungs that make things up.
+        reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
     """
 
     conversation: Sequence[AnyMessage]
@@ -70,6 +76,7 @@ class Sources:
     supposed: Sequence[str] = ()
     lesson: UnjudgedAttempt | None = None
     inventing: Collection[str] = INVENTING
+    reads: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def trace(
@@ -161,6 +168,8 @@ class _Trace:
     real: dict[str, list[_Mark]] = field(default_factory=dict)
     made: dict[str, list[_Mark]] = field(default_factory=dict)
     numbers: list[str] = field(default_factory=list)
+    supposed: dict[str, _Mark] = field(default_factory=dict)
+    """Root keys of the state in which something is made up, "" for the whole, each with such a place."""
     offers: dict[str, tuple[frozenset[str], int]] = field(default_factory=dict)
 
     def run(self, steps: Sequence[Step]) -> tuple[Origins, list[MadeUp]]:
@@ -172,8 +181,9 @@ class _Trace:
             call, arguments = step["call"], self._book(step, number)
             if not is_planned(step):
                 continue
-            origins[call["id"]] = {path: [mark.origin() for mark in marks] for path, _, marks, _ in arguments}
+            found = origins.setdefault(call["id"], {})
             for path, value, marks, made in arguments:
+                found[path] = [*found.get(path, ()), *(mark.origin() for mark in marks)]
                 if made:
                     fields = {"tool": call["name"], "argument": path, "value": value, "origin": marks[0].origin()}
                     made_up.append({"call": call["id"], **fields})  # type: ignore[typeddict-item]
@@ -183,6 +193,7 @@ class _Trace:
         """Read the supposed state, the conversation, and the failed attempt."""
         sources = self.sources
         for path in sources.supposed:
+            self.supposed.setdefault(path[1:].partition("/")[0], _Mark("supposed", path))
             for place, value in scalars(_at(sources.state, path), keys=True):
                 self._add(value, _Mark("supposed", path + pointer(place)), invented=True)
         humans = [message for message in sources.conversation if isinstance(message, HumanMessage)]
@@ -192,7 +203,7 @@ class _Trace:
                 for call in message.tool_calls:
                     self._look(call["name"], call["args"])
             mark = _Mark("task") if message in humans[-1:] else _Mark("conversation", message.id or "", rung=rung or "")
-            invented = isinstance(message, ToolMessage) and rung in sources.inventing
+            invented = rung in sources.inventing if isinstance(message, ToolMessage) else is_remembered(message)
             trusted = rung is None and not isinstance(message, AIMessage)
             self._add(text_of(message), mark, invented=invented, trusted=trusted)
         for number, step in enumerate(sources.lesson["steps"] if sources.lesson else (), 1):
@@ -205,12 +216,25 @@ class _Trace:
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
         rung = outcome["rung"]
         invented = rung in self.sources.inventing
+        basis = self._basis(step["call"]["name"], rung)
         for place, value in islice(scalars(outcome["result"], keys=True), MOST_VALUES):
-            self._add(value, _Mark("result", place, number, rung, attempt), invented=invented)
-        for operation in (outcome["patch"] or ()) if invented else ():
+            computed = basis is not None and any(atom.is_specific for atom in atoms_of(value))
+            mark = basis if basis and computed else _Mark("result", place, number, rung, attempt)
+            self._add(value, mark, invented=invented or computed)
+        for operation in (outcome["patch"] or ()) if invented or outcome.get("supposed") else ():
+            mark = _Mark("supposed", operation["path"], rung=rung if invented else "model")
+            self.supposed.setdefault(operation["path"][1:].partition("/")[0], mark)
             for _, value in scalars(operation.get("value"), keys=True):
-                self._add(value, _Mark("supposed", operation["path"], rung=rung), invented=True)
+                self._add(value, mark, invented=True)
         return arguments
+
+    def _basis(self, tool: str, rung: str) -> _Mark | None:
+        """Return a made-up place of the state that a rule has computed a result from, as far as is known."""
+        reads = self.sources.reads.get(tool) if rung == "contract" else None
+        places = self.supposed.items() if rung in DECIDING else ()
+        if reads is None:
+            return next((mark for root, mark in places if root != RUNTIME), None)
+        return next((mark for root, mark in places if reads and (root in reads or "" in (root, *reads))), None)
 
     def _add(self, value: Json, mark: _Mark, *, invented: bool, trusted: bool = False) -> None:
         """Make a scalar known; what repeats an invention is one, unless the user or a real tool does (`trusted`)."""
@@ -230,7 +254,8 @@ class _Trace:
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
         """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
-        for place, value in scalars(args):
+        members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
+        for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
             marks, made = self._origins(tool, value)
             marks = sorted(dict.fromkeys(marks), key=lambda mark: _KINDS.index(mark.kind))
             arguments.append((json_path(place), value, marks[:MOST_ORIGINS], made))
@@ -254,7 +279,7 @@ class _Trace:
                 return next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE]), True
         if whole in self.made and not all(found):
             return self.made[whole], True
-        return marks, False
+        return (marks, False) if len(whole) <= TEXT_CHARS else ([_NOWHERE], True)  # its end was not read
 
     def _offered(self, tool: str, value: Json) -> bool:
         """Return whether the tool's schema names a value, or a number lies on a small scale that it gives."""
@@ -341,8 +366,8 @@ def _offers(parameters: JsonObject) -> tuple[frozenset[str], int]:
     """Return what a schema names, also in descriptions: enums, consts, defaults; and the end of its longest scale."""
     values, top = set[str](), 1
     for schema in walk(parameters):
-        enum, text = schema.get("enum"), schema.get("description")
-        for value in (*(enum if isinstance(enum, list) else ()), schema.get("const"), schema.get("default")):
+        enum, text, names = schema.get("enum"), schema.get("description"), schema.get("properties", ())
+        for value in (*(enum if isinstance(enum, list) else ()), schema.get("const"), schema.get("default"), *names):
             values.add(value.casefold() if isinstance(value, str) else canonical(str(value)))
         text = text if isinstance(text, str) else ""
         values.update(form for default in _DEFAULT.findall(text) for form in forms_of(default))

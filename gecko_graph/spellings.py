@@ -16,7 +16,8 @@ TEXT_CHARS = 50_000
 """Characters read of one text, half from its start and half from its end."""
 
 SHORT_CHARS = 80
-"""Texts up to this length are also found as a whole; their forms are cached, since names repeat in every result."""
+"""Texts up to this length are also found as a whole, as are those of which only a part is read; their forms are cached,
+since names repeat in every result."""
 
 _PLAIN = re.IGNORECASE | re.ASCII  # else "ſep" is a month too
 _ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -158,10 +159,10 @@ def _forms_of_short(text: str) -> tuple[str, ...]:
 
 
 def _forms_of_text(text: str) -> Iterator[str]:
+    if not SHORT_CHARS < len(text) <= TEXT_CHARS:
+        yield whole_form(text)
     if len(text) > TEXT_CHARS:
         text = f"{text[: TEXT_CHARS // 2]} {text[-TEXT_CHARS // 2 :]}"
-    if len(text) <= SHORT_CHARS:
-        yield whole_form(text)
     for token in _TOKEN.findall(text):
         parts = [part.casefold() for part in _PART.findall(token)]
         yield token.casefold()

@@ -70,6 +70,35 @@ def test_the_second_turn_knows_what_the_first_one_found(make):
     assert second["rehearsal"]["origins"][made["call"]] == {"$.flight": [made["origin"]]}
 
 
+@pytest.mark.parametrize("make", [gecko, embedded])
+@pytest.mark.parametrize("first", [DONE, {**FAILED, "feedback": "F-7731 was not found."}])
+def test_what_only_an_earlier_answer_speaks_of_is_made_up(make, first):
+    told = [{**turns(first)[0], "planner": [[{"say": "There is one flight, F-7731."}]]}, turns()[1]]
+    graph, thread = make(Listener(turns=told), InMemorySaver()), {"configurable": {"thread_id": "t"}}
+    graph.invoke({"messages": [("user", "Find a flight")]}, thread)
+    second = graph.invoke({"messages": [("user", "Book it")]}, thread)
+    assert [each["value"] for each in second["rehearsal"]["verdict"]["made_up"]] == ["F-7731"]
+
+
+def test_what_a_contract_computes_from_a_supposed_state_marks_the_verdict():
+    tools = [
+        {"name": "total", "description": "The total.", "parameters": {"type": "object", "properties": {}}},
+        {"name": "pay", "description": "Pay.", "parameters": {"properties": {"amount": {"type": "number"}}}},
+    ]
+    contracts = {"total": {"returns": "{{ state.cart | sum }}"}, "pay": {"returns": "paid"}}
+    toolkit = Toolkit.from_tools(tools, contracts=contracts, effects={"total": "read"})
+    plan = [{"call": "total"}, {"call": "pay", "args": {"amount": 37.75}}, {"say": "Paid."}]
+    model = Listener(
+        turns=[{"planner": [plan], "judge": [DONE], "bootstrapper": [{"domain": {"cart": [20.25, 17.5]}}]}]
+    )
+    graph = create_gecko(toolkit, models=dict.fromkeys(("planner", "judge", "bootstrapper"), model), context=KNOBS)
+    given = {"messages": [("user", "Pay my cart")], "checklist": ["it is paid"]}
+    (made,) = graph.invoke(given)["rehearsal"]["verdict"]["made_up"]
+    assert (made["argument"], made["origin"]) == ("$.amount", {"from": "supposed", "path": "/cart"})
+    state = {"cart": [20.25, 17.5], "runtime_state": {}}
+    assert graph.invoke({**given, "task_state": state})["rehearsal"]["verdict"]["made_up"] == []
+
+
 def test_what_a_rule_found_is_not_made_up_in_the_next_turn():
     model = Listener(turns=turns())
     thread = {"configurable": {"thread_id": "t"}}

@@ -11,7 +11,10 @@ from gecko_graph.leaves import scalars
 from gecko_graph.provenance import Sources, trace
 from tests.any_schema import JSON
 
-PARAMETERS = {"pay": {"type": "object", "properties": {"speed": {"enum": ["slow", "fast"]}}}}
+PARAMETERS = {
+    "pay": {"type": "object", "properties": {"speed": {"enum": ["slow", "fast"]}}},
+    "tune": {"type": "object", "properties": {"map": {"properties": {"speed_10": {}}}}},
+}
 
 
 def step(name, args, result=None, rung="contract", *, number=1, status="ok", patch=()):
@@ -181,6 +184,67 @@ def test_a_clock_that_was_not_made_up_tells_the_year_of_tomorrow():
 def test_an_address_is_made_up_though_its_words_are_known():
     task = "Write to Jonas of Lumen Ltd."
     assert marked(step("send", {"to": "jonas@lumen-ltd.example"}), task=task) == [("$.to", "jonas@lumen-ltd.example")]
+
+
+CART = {"cart": [{"price": 20.25}, {"price": 17.5}], "runtime_state": {"desk": 4}}
+
+
+def test_what_a_rule_computes_from_a_supposed_state_is_supposed():
+    steps = [step("total", {}, {"total": 37.75, "note": "two items"}), step("pay", {"x": 37.75, "y": "two items"})]
+    reads = {"total": {"cart"}}
+    (made,) = traced(*steps, state=CART, supposed=["/cart"], reads=reads)[1]
+    assert (made["argument"], made["origin"]) == ("$.x", {"from": "supposed", "path": "/cart"})
+    assert marked(*steps, state=CART, reads=reads) == []
+    assert marked(*steps, state=CART, supposed=["/runtime_state"], reads=reads) == []
+    assert marked(*steps, state=CART, supposed=["/cart"], reads={"total": {"fees"}}) == []
+    assert marked(*steps, state=CART, supposed=["/cart"], reads=reads, task="Pay 37.75") == []
+    assert marked(*steps, state=CART, supposed=[""], reads=reads) == [("$.x", 37.75)]
+    assert marked(*steps, state=CART, supposed=["/cart"], reads={"total": {""}}) == [("$.x", 37.75)]
+
+
+def test_a_function_may_have_computed_its_result_from_all_of_a_supposed_state():
+    steps = [step("total", {}, {"total": 37.75}, "python"), step("pay", {"x": 37.75})]
+    assert marked(*steps, state=CART, supposed=["/cart"]) == [("$.x", 37.75)]
+    assert marked(*steps, state=CART, supposed=["/runtime_state"]) == []
+
+
+def test_what_a_model_has_written_for_another_rung_is_supposed_also_in_what_follows():
+    order = step(
+        "order", {}, {"ok": True}, "shop", patch=[{"op": "add", "path": "/orders/-", "value": {"id": "O-9981"}}]
+    )
+    order["outcome"]["supposed"] = True
+    steps = [order, step("orders", {}, [{"id": "O-9981"}]), step("pay", {"x": "O-9981"})]
+    (made,) = traced(*steps, reads={"orders": {"orders"}})[1]
+    assert made["origin"] == {"from": "supposed", "path": "/orders/-", "rung": "model"}
+
+
+@pytest.mark.parametrize("args", [{"map": {"LAMP-777": 2}}, {"list": [{"map": {"LAMP-777": 2}}]}])
+def test_a_key_that_stands_for_a_thing_is_a_value(args):
+    assert [value for _, value in marked(step("put", args), task="Two lamps")] == ["LAMP-777"]
+    assert marked(step("put", args), task="Two of LAMP-777") == []
+    assert marked(step("put", {"map": {"line1": 2, "speed_10": 2}}), task="Two lamps") == [("$.map", "speed_10")]
+    assert marked(step("tune", {"map": {"speed_10": 2}}), task="Two lamps") == []
+
+
+def test_of_an_argument_that_is_not_read_to_its_end_only_a_source_of_the_whole_counts():
+    text = "well " * 11_000 + "to DE89370400440532013000"
+    assert [path for path, _ in marked(step("write", {"x": text}), task="Write")] == ["$.x"]
+    assert marked(step("read", {}, text), step("write", {"x": text}), task="Write") == []
+    assert marked(step("write", {"x": text}), task="Write", state={"letter": text}) == []
+
+
+def test_the_answer_of_an_earlier_turn_vouches_for_nothing_that_is_not_known_from_elsewhere():
+    whole = {"gecko": {"v": 1, "verdict": "accepted", "made_up": 0, "whole": True}}
+
+    def after(metadata, *more):
+        answer = AIMessage("You have booked BK-99174.", name="gecko", response_metadata=metadata)
+        conversation = [HumanMessage("What have I booked?"), *more, answer, HumanMessage("Cancel it.")]
+        return marked(step("cancel", {"x": "BK-99174"}), conversation=conversation)
+
+    assert after(whole) == [("$.x", "BK-99174")]
+    assert after({}) == []  # not by a rehearsal, or what it knew is not remembered
+    call = AIMessage("", tool_calls=[{"id": "1", "name": "find", "args": {}}])
+    assert after(whole, call, ToolMessage("BK-99174", tool_call_id="1")) == []
 
 
 def test_what_the_task_names_is_real_though_a_state_was_made_up_from_it():

@@ -110,6 +110,13 @@ class Contract:
         return frozenset(self._parts.at[:1]) or self._parts.state_keys
 
     @property
+    def result_keys(self) -> frozenset[str]:
+        """Root keys of the state that its result is computed from, "" for the whole."""
+        read = self._parts.with_lets(self._parts.returns.expressions)
+        roots = frozenset(path[0] if path else "" for expression in read for path in expression.code.paths)
+        return roots and (frozenset(self._parts.at[:1]) or roots)
+
+    @property
     def where(self) -> str:
         """The document and the tool, as in messages."""
         return self._parts.where

@@ -22,7 +22,7 @@ NOTHING_DONE = "Rehearsal failed; nothing was done."
 NO_ANSWER = "The rehearsal ended without an answer."
 MOST_CALLS = 100
 MOST_PLACES = 100
-"""Supposed places that are remember_calls one by one; of more the whole state counts as made up."""
+"""Supposed places that are remembered one by one; of more the whole state counts as made up."""
 SHARES = 6
 SHORTEST_SHARE = 800
 REASON_CHARS = 500
@@ -58,8 +58,8 @@ def answer_message(
     if word == "failed":
         answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
     lasting = {"accepted": steps, "needs_user": steps_before_changes(steps), "failed": []}[word]
-    calls = remember_calls(lasting, budget=budget)
-    metadata: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ())), "calls": calls}
+    metadata: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ()))}
+    metadata |= remember_calls(lasting, budget=budget)
     if checklist:
         metadata["checklist"], answer = checklist, answer or NO_ANSWER
     if supposed:
@@ -80,8 +80,11 @@ def steps_before_changes(steps: Sequence[Step]) -> list[Step]:
     return list(takewhile(lambda step: "outcome" not in step or not step["outcome"]["patch"], steps))
 
 
-def remember_calls(steps: Sequence[Step], *, budget: int) -> list[JsonObject]:
-    """Return the latest calls with their results that `budget` characters hold, in order, long texts cut."""
+def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:
+    """Return the latest calls with their results that `budget` characters hold, in order, long texts cut.
+
+    Under `calls`, with `whole` where nothing was left out or cut: the answer then knows of no other results.
+    """
     ran = [step for step in steps if "outcome" in step][-MOST_CALLS:]
     share = min(budget, max(SHORTEST_SHARE, budget // min(len(ran) or 1, SHARES)))
     calls: list[JsonObject] = []
@@ -94,7 +97,9 @@ def remember_calls(steps: Sequence[Step], *, budget: int) -> list[JsonObject]:
         if text is None or budget < 0:
             break
         calls.append({**json.loads(text), "status": outcome["status"], "rung": outcome["rung"]})
-    return calls[::-1]
+    kept = [(call["args"], call["result"]) for call in reversed(calls)]
+    whole = kept == [(step["call"]["args"], step["outcome"]["result"]) for step in steps if "outcome" in step]
+    return {"calls": calls[::-1], **({"whole": True} if whole else {})}
 
 
 def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -134,6 +139,11 @@ def rung_of(message: AnyMessage) -> str | None:
     """Return the rung of a recalled result, "" for recalled calls; None for every other message."""
     rung = _metadata(message).get("rung")
     return rung if isinstance(rung, str) else None
+
+
+def is_remembered(message: AnyMessage) -> bool:
+    """Return whether a rehearsal has written a message, and all results that it may speak of are remembered."""
+    return _metadata(message).get("whole") is True
 
 
 def _metadata(message: AnyMessage) -> JsonObject:

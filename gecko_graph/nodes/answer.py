@@ -16,7 +16,7 @@ from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, variables_of
-from ..state import VERSION, Call
+from ..state import VERSION, Call, JsonObject
 from ..turn import task_of
 
 CONVERSATION_VIEWS = 10
@@ -42,9 +42,9 @@ def answer(
         (reply,) = yield [ask_answer(state, scope, prompts, facts)]
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
     lines = [text or done_lines(execution["calls"]), *facts]
-    record = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
-    calls = remember_calls(state["steps"], budget=scope.context.view_chars)
-    message = AIMessage("\n".join(filter(None, lines)), name=NAME, response_metadata={NAME: {**record, "calls": calls}})
+    record: JsonObject = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
+    record |= remember_calls(state["steps"], budget=scope.context.view_chars)
+    message = AIMessage("\n".join(filter(None, lines)), name=NAME, response_metadata={NAME: record})
     return {"execution": execution, "messages": [message], "again": "", "unreported": []}
 
 

@@ -170,6 +170,7 @@ def trace_origins(
         supposed=state.get("supposed") or (),
         lesson=shown[0] if shown else None,
         inventing=inventing,
+        reads={tool.name: tool.contract.result_keys for tool in toolkit if tool.contract is not None},
     )
     return trace(evidence.attempt["steps"], sources, lambda name: schemas.get(name, {}))
 

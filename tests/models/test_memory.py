@@ -34,7 +34,7 @@ def test_an_accepted_answer_carries_calls_results_and_rungs():
     message = said([REFUSED, FIND], made_up=[{"call": "c"}])
     assert (message.text, message.name) == ("I found some flights.", "gecko")
     assert message.response_metadata["gecko"] == {
-        "v": 1, "verdict": "accepted", "made_up": 1,
+        "v": 1, "verdict": "accepted", "made_up": 1, "whole": True,
         "calls": [
             {"name": "find", "args": {"to": "Rome"}, "result": {"flights": [{"id": "F-7731"}]}, "status": "ok",
              "rung": "model"},
