@@ -49,7 +49,8 @@ RUN = rehearsal(ATTEMPT) | {
     "supposed_state": {"paths": ["/a"], "state": {"a": [1]}, "unclear": ["find: state.a is a list"]},
 }
 EVERYWHERE = [
-    "accepted, 1 of 1; rests on 2 made-up values: number, to.amount; 1 condition could not be evaluated",
+    "accepted, 1 of 1; rests on 2 made-up values: number, to.amount; 1 condition could not be "
+    "evaluated; 1 unasked change",
     "thing 2 holds",
     'number: "INV-1042" (pay), made up by model, step 1',
     "to.amount: 1240.5 (pay), made up by the planner",
@@ -113,6 +114,12 @@ def test_that_a_value_is_made_up_is_said_once():
     origins = {"$.number": [{"from": "supposed", "path": "/invoices/0"}, BY_MODEL]}
     shown = words.format_arguments({"args": {"number": "INV-1042"}}, origins=origins)
     assert shown == 'number: "INV-1042" (made up in the start state)'
+
+
+def test_an_unasked_change_marks_an_accepted_verdict():
+    found = verdict("accepted", "success") | {"unasked_changes": ["remove /diary"]}
+    assert (words.format_verdict(found), words.style_of(found)) == ("accepted, 1 of 1; 1 unasked change", "made up")
+    assert words.format_verdict({**found, "word": "failed"}) == "failed, 1 of 1"
 
 
 def test_an_unasked_change_is_said_once():

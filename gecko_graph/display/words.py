@@ -43,6 +43,12 @@ _ESCAPES = re.compile(
     re.DOTALL,
 )
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
+MARKS = {
+    "unclear": ("condition", " could not be evaluated"),
+    "stale": ("stale read", ""),
+    "unasked_changes": ("unasked change", ""),
+}
+"""What marks a verdict besides made-up values, in words."""
 EXECUTION_WORDS = {"": "not over", "nothing": "nothing was done", "in_doubt": "in doubt"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
 _STRAY_JOINERS = re.compile(rf"(?:^|(?<=[\s{_JOINERS}]))[{_JOINERS}]")
@@ -262,15 +268,14 @@ def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str
     score = f"{held} of {len(counted_items)}" if counted_items else ""
     idle = "no calls" if plan is not None and not plan and verdict["word"] == "accepted" else ""
     result = ", ".join(filter(None, [word, score, idle]))
-    unclear = len(verdict.get("unclear", ()))
-    doubt = f"{counted(unclear, 'condition')} could not be evaluated" if unclear else ""
-    stale = f"{counted(len(verdict['stale']), 'stale read')}" if verdict.get("stale") else ""
-    return "; ".join(filter(None, [result, format_made_up(verdict.get("made_up", ())), doubt, stale]))
+    marks = {key: verdict.get(key) for key in MARKS if key != "unasked_changes" or verdict["word"] != "failed"}
+    found = [counted(len(each), MARKS[key][0]) + MARKS[key][1] for key, each in marks.items() if each]
+    return "; ".join(filter(None, [result, format_made_up(verdict.get("made_up", ())), *found]))
 
 
 def style_of(verdict: Record) -> str:
-    """Return the verdict's word, or `made up` where it is accepted on what is made up, unclear or stale."""
-    doubtful = verdict.get("made_up") or verdict.get("unclear") or verdict.get("stale")
+    """Return the verdict's word, or `made up` where it is accepted with a mark: made up, unclear, stale or unasked."""
+    doubtful = any(verdict.get(key) for key in ("made_up", *MARKS))
     return "made up" if verdict["word"] == "accepted" and doubtful else str(verdict["word"])
 
 
