@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from gecko_graph.display.drafts import Drafts, list_events
-from gecko_graph.display.live import LiveTree, PlainLines, progress, show
+from gecko_graph.display.live import LiveTree, PlainLines, progress, show, show_opening
 from tests.runs_to_show import FIRST, MOVED, RUN, SECOND, attempt, nasty_run, printable, step, verdict
 
 
@@ -190,3 +190,19 @@ def test_what_was_made_up_of_the_state_is_shown_before_the_first_attempt(view):
     assert 'desk: {"pens": 3}' in said
     assert "look: no" in said
     assert "stopped here" not in said, "it is of no attempt"
+
+
+def test_lines_before_the_attempts_are_rows_on_a_terminal_and_plain_in_a_pipe():
+    lines = [("given", f"items: {'[1, 2] ' * 15}"), ("expected", "one is left")]
+    shown, piped = console(force_terminal=True, color_system=None), console(soft_wrap=True)
+    show_opening(shown, lines)
+    show_opening(piped, lines)
+    first, second, third = [line.rstrip() for line in shown.file.getvalue().splitlines()]
+    assert (first[:16], second[:10], third) == ("given    items: ", "         [", "expected one is left")
+    assert piped.file.getvalue().splitlines()[1] == "[-] expected one is left"
+
+
+def test_a_result_without_a_change_of_the_state_shows_none():
+    shown = console(force_terminal=True, color_system=None)
+    show(shown, [], {**RUN, "changes": ["(nothing)"]})
+    assert "state" not in shown.file.getvalue().split()

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from .. import __version__
-from .hints import HintingParser
+from .hints import HintingParser, ScreenFormatter
 
 _MAIN = """\
 Rehearse an agent's tool calls before anything real is touched: a plan that has been seen to work,
@@ -22,8 +22,12 @@ examples:
   gecko-graph record api.yaml --task TEXT --model NAME --out case.yaml    # the same, kept as a scenario
   gecko-graph tools api.yaml                            # an OpenAPI document's tools, and what it does not define
 
-exit code: 0 accepted, 1 not accepted, 2 a mistake in the command or its files,
-           3 the model did not answer (address, key, limits of its provider), 130 interrupted
+exit code:
+  0    accepted
+  1    not accepted
+  2    a mistake in the command or its files
+  3    the model did not answer (address, key, limits of its provider)
+  130  interrupted
 """
 
 _DEMO_EXAMPLES = """\
@@ -140,7 +144,7 @@ def _format_help(description: str, examples: str) -> dict[str, Any]:
     return {
         "description": description,
         "epilog": examples,
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "formatter_class": ScreenFormatter,
         "allow_abbrev": False,
     }
 
@@ -201,7 +205,7 @@ def _add_rehearsal(parser: argparse.ArgumentParser) -> Any:
     parser.add_argument("--allow-outside", action="store_true", help="read tools outside the scenario's folder, too")
     task = parser.add_argument_group("a task in place of a scenario (needs --model)")
     task.add_argument("--task", metavar="TEXT", help="what the user wants")
-    task.add_argument("--tools", metavar="SPEC", help="FILE by its name: OpenAPI document or function descriptions")
+    task.add_argument("--tools", metavar="SPEC", help="the tools, as FILE: OpenAPI document or function descriptions")
     _add_choice(parser)
     task.add_argument("--state", metavar="FILE", help="the task state at the start, as JSON or YAML")
     model = _add_model(parser, "replaces the recorded replies")
@@ -249,9 +253,10 @@ def _add_history(commands: Any) -> None:
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     choice = parser.add_argument_group("some of the tools, and more about them (as often as you like)")
     choice.add_argument("--only", metavar="GLOB", action="append", default=[], help="those of this name: 'issues_*'")
-    choice.add_argument("--allow-remote", action="store_true", help="read https addresses, also where tools refer to")
     choice.add_argument("--tag", metavar="TAG", action="append", default=[], help="those with this tag")
     choice.add_argument("--contracts", metavar="FILE", action="append", default=[], help="add contracts from this file")
+    about = "read https addresses: that of the tools, and those that they refer to"
+    choice.add_argument("--allow-remote", action="store_true", help=about)
 
 
 def _add_completion(commands: Any) -> None:
@@ -269,5 +274,7 @@ def _add_model(parser: argparse.ArgumentParser, use: str) -> Any:
     model.add_argument("--model", metavar="NAME", help=f"provider:name; {use}")
     model.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible server")
     model.add_argument("--timeout", metavar="SECONDS", type=float, help="longest wait for one reply (OpenAI's: 120)")
-    model.add_argument("--temperature", metavar="NUMBER", type=float, help="(OpenAI's: 0, or the model's only one)")
+    model.add_argument(
+        "--temperature", metavar="NUMBER", type=float, help="temperature (OpenAI's: 0, or the model's only one)"
+    )
     return model

@@ -1,13 +1,37 @@
-"""The parser's errors: each names the option or command that was probably meant."""
+"""The parser's errors, each with the option or command that was probably meant, and its help, as wide as the screen."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
+import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import did_you_mean
+
+
+class ScreenFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help whose lists and examples keep their columns on a narrow terminal; in a pipe no line is wrapped."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if not sys.stdout.isatty():
+            return super()._fill_text(text, width, indent)
+        paragraphs = re.sub(r"(?<=[^\n])\n(?=\w)", " ", text)
+        return "".join(f"{_wrap(line, width)}\n" for line in paragraphs.splitlines())
+
+
+def _wrap(line: str, width: int) -> str:
+    """Return a line of the help within `width` columns, below its last column; a command is never broken."""
+    if len(line) <= width:
+        return line
+    head, gap, tail = re.fullmatch(r"(.*\S)(\s{2,})(\S.*)|.*", line).groups()  # type: ignore[union-attr]
+    if line.startswith("  gecko-graph "):
+        return f"{head}\n      {tail}" if tail else line
+    below = " " * len(f"{head}{gap}" if tail else "")
+    return textwrap.fill(line, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
 
 
 class HintingParser(argparse.ArgumentParser):

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from ..agent import create_gecko_agent
 from ..display.drafts import Draft, follow_up
-from ..display.live import show
+from ..display.live import show, show_opening
 from ..display.words import clean, counted, cut, format_execution, format_value, format_verdict, prose
 from ..errors import GeckoError
 from ..execution.channels import calls_left
@@ -58,9 +58,12 @@ def history(options: argparse.Namespace) -> int:
     if options.blame is not None:
         records = [turn.rehearsal for turn in turns if turn.rehearsal is not None]
         found = blame(records, options.blame, state=turns[0].start_state or {}) if records else None
+        if found is None:
+            why = "nothing ever stood there" if records else "no rehearsal of this thread is over"
+            raise GeckoError(f"--blame {options.blame}: {why}")
         console.print(Text(f"{clean(options.blame)}: {format_value(found)}"))
-    else:
-        show_turns(turns, options, console)
+        return 0
+    show_turns(turns, options, console)
     return 0
 
 
@@ -132,10 +135,9 @@ class SavedTurn:
 
 def show_given(console: Console, state: JsonObject) -> None:
     """Print the given start state, a line for each key."""
-    for key, value in list(state.items())[:KEYS_SHOWN]:
-        console.print(Text(f"[-] given    {clean(key)}: {format_value(value)}", "dim"))
-    if len(state) > KEYS_SHOWN:
-        console.print(Text(f"[-] given    and {len(state) - KEYS_SHOWN} more keys", "dim"))
+    lines = [f"{key}: {format_value(value)}" for key, value in list(state.items())[:KEYS_SHOWN]]
+    lines += [f"and {len(state) - KEYS_SHOWN} more keys"] if len(state) > KEYS_SHOWN else []
+    show_opening(console, (("given", line) for line in lines))
 
 
 def show_turn(turn: SavedTurn, number: int, console: Console) -> None:

@@ -115,8 +115,10 @@ def check_target(option: str, target: str | None) -> None:
         return
     if Path(target).is_dir():
         raise GeckoError(f"{option} {target}: is a folder: give a file")
-    if not os.access(Path(target).absolute().parent, os.W_OK):
-        raise GeckoError(f"{option} {target}: cannot be written")
+    folder = Path(target).absolute().parent
+    if not os.access(folder, os.W_OK):
+        why = "may not be written to" if folder.is_dir() else "does not exist"
+        raise GeckoError(f"{option} {target}: cannot be written: the folder {folder} {why}")
 
 
 # knobs -----------------------------------------------------------------------------------------------

@@ -69,11 +69,15 @@ def _show_preview(calls: list[PlannedCall], console: Console) -> None:
 
 
 def _is_approved(console: Console) -> bool:
-    """Ask; without a terminal only --yes approves."""
+    """Ask; without a terminal only --yes approves. The end of the input (Ctrl-D) is a no."""
     if not sys.stdin.isatty() or not console.is_terminal:
         console.print(Text("no terminal to ask on; --yes approves the plan", "yellow"))
         return False
-    return console.input(QUESTION, markup=False).strip().lower() in ("y", "yes")
+    try:
+        return console.input(QUESTION, markup=False).strip().lower() in ("y", "yes")
+    except EOFError:
+        console.print()
+        return False
 
 
 def _compare(output: dict[str, Any], service: OrderService, console: Console) -> int:

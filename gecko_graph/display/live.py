@@ -14,7 +14,7 @@ from rich.text import Text
 
 from . import words
 from .drafts import Draft, Drafts, is_complete, is_finished, list_events, list_opening_events, pending_calls
-from .tree import attempt_tree, follow_up_trees, result_block
+from .tree import attempt_tree, follow_up_trees, opening_row, result_block
 
 REFRESHES_A_SECOND = 8
 
@@ -69,8 +69,7 @@ class LiveTree:
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
         if not event["attempt"]:  # an event of the turn
-            for word, text in event_lines(event):
-                self._console.print(Text(f"{word} {words.clean(text)}", "dim"))
+            show_opening(self._console, event_lines(event))
             return
         with self._lock:
             draft = self._drafts.add(event)
@@ -134,7 +133,7 @@ def show(
     """
     plain = PlainLines(console)
     for event in list_opening_events(rehearsal or {}):
-        plain.on_event(event)
+        show_opening(console, event_lines(event))
     for attempt in attempts:
         if console.is_terminal:
             console.print(attempt_tree(attempt, waiting=waiting))
@@ -147,6 +146,15 @@ def show(
         return
     for block in [*([result_block(record)] if "verdict" in record else []), *follow_up_trees(record)]:
         console.print(block)
+
+
+def show_opening(console: Console, lines: Iterable[tuple[str, str]]) -> None:
+    """Print labelled lines on a turn that stand before its attempts."""
+    for word, text in lines:
+        if console.is_terminal and not console.is_dumb_terminal:
+            console.print(opening_row(word, text))
+        else:
+            console.out(f"[-] {word:<8} {words.clean(text)}", highlight=False)
 
 
 class PlainLines:

@@ -56,6 +56,11 @@ def supposed_rows(rehearsal: words.Record) -> list[Row]:
     return [_row(word, text) for word, text in words.format_supposed(rehearsal)]
 
 
+def opening_row(word: str, text: str) -> RenderableType:
+    """Return a line on a turn that stands before its attempts: `given    balance: 500.0`."""
+    return _grid([(Text(f"{word:<8}", "dim"), Text(words.clean(text), "dim"))])
+
+
 def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
     """Return one attempt, finished or not, as a tree.
 

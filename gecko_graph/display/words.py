@@ -215,11 +215,12 @@ def format_changes(rehearsal: Record) -> list[Mark]:
     if "changes" not in rehearsal:  # of version 0.1
         chosen = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
         return format_patch(chosen["change"])
-    lines = sorted(rehearsal["changes"], key=lambda line: not line.startswith("shrink"))
+    lines = [line for line in rehearsal["changes"] if " " in line]  # without changes it is one word
+    lines.sort(key=lambda line: not line.startswith("shrink"))
     return _at_most([_change(*line.split(" ", 2)) for line in lines], OPERATIONS_SHOWN)
 
 
-def _change(kind: str, place: str = "", value: str = "") -> Mark:
+def _change(kind: str, place: str, value: str = "") -> Mark:
     return Mark(SIGNS.get(kind, "…"), clean(place), clean(cut(value, 2 * VALUE_CHARS)))
 
 

@@ -13,6 +13,7 @@ from ..toolkit import Toolkit
 from ..toolkit.function_dicts import tool_descriptions
 
 _OPENAPI = frozenset({"openapi", "swagger", "asyncapi"})
+_PARTS = frozenset({"info", "paths", "components", "$schema"})
 
 
 def read_toolkit(path: str | Path, *, allow_remote: bool = False) -> Toolkit:
@@ -39,6 +40,8 @@ def read_toolkit(path: str | Path, *, allow_remote: bool = False) -> Toolkit:
         return Toolkit.from_openapi(source, parsed=document, allow_remote=allow_remote)
     if isinstance(document, dict) and {"turns", "tools"} <= document.keys():
         raise ToolkitError(f"{file} is a scenario, which holds its own tools and tasks: gecko-graph run {file}")
+    if isinstance(document, dict) and document.keys() & _PARTS:
+        raise ToolkitError(f"{file}: is no whole OpenAPI document: it has no key `openapi` (as in `openapi: 3.1.0`)")
     described = tool_descriptions(document, where=str(file))
     if not described:
         raise ToolkitError(f"{file}: it holds no tools")

@@ -110,6 +110,9 @@ def _descriptions(value: Any, place: Place) -> Iterator[JsonObject]:
         yield dict(value)
         return
     if not isinstance(value, Mapping | list):
-        raise ToolkitError(f"{place}: a tool description must be an object with a name, not {json_type(value)}")
+        raise ToolkitError(
+            f"{place}: expected an OpenAPI document, or descriptions of tools: objects with `name`, `description` and "
+            f"`parameters`; got {json_type(value)}"
+        )
     for key, one in value.items() if isinstance(value, Mapping) else enumerate(value):
         yield from _descriptions(one, place / key)

@@ -60,3 +60,13 @@ def test_on_a_terminal_it_says_what_can_be_answered(monkeypatch, typed, answer):
     console = Console(file=io.StringIO(), force_terminal=True)
     assert order._is_approved(console) is answer
     assert "y/N" in console.file.getvalue()
+
+
+def test_ctrl_d_at_the_question_is_a_no(monkeypatch):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", raise_end)
+    assert order._is_approved(Console(file=io.StringIO(), force_terminal=True)) is False
+
+
+def raise_end():
+    raise EOFError

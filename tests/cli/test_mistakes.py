@@ -61,7 +61,11 @@ MISTAKES = {
     ("tools", __file__): (__file__, "Python", "Toolkit.from_tools("),
     ("run", SHOP, "--set", "seed=["): ("--set seed:1:",),
     ("run", SHOP, "--json", "/"): ("--json /", "is a folder"),
-    ("run", SHOP, "--json", "/no/such/folder.json"): ("--json /no/such/folder.json", "cannot be written"),
+    ("run", SHOP, "--json", "/no/such/folder.json"): (
+        "--json /no/such/folder.json",
+        "cannot be written",
+        "folder /no/such does not exist",
+    ),
     ("run", SHOP, "--save", "/"): ("/", "unable to open database file"),
     ("run", SHOP, "--save", "none.sqlite", "--resume"): ("none.sqlite", "no such file", "resume"),
     ("run", SHOP, "--save", __file__): (__file__, "not a file of saved runs"),
@@ -129,6 +133,19 @@ def test_help_teaches_with_examples_that_parse(run, command):
     assert shown
     for line in shown:
         build_parser().parse_args(line[1:])
+
+
+@pytest.mark.parametrize("command", ["", "run", "test", "history"])
+def test_on_a_narrow_screen_the_help_breaks_between_words_and_no_command(run, monkeypatch, command):
+    words = [command] if command else []
+    wide = run(*words, "--help")[1]
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    narrow = run(*words, "--help")[1]
+    examples = narrow[narrow.index("examples:") :]
+    long = [line for line in examples.splitlines() if len(line) > 60]
+    assert [line for line in long if not line.startswith(("  gecko-graph", "      #"))] == []
+    assert examples.split() == wide[wide.index("examples:") :].split()
 
 
 def test_version(run):

@@ -54,7 +54,8 @@ def test_history_says_which_call_a_value_comes_from(run, tmp_path):
     code, out, _ = run("history", file, "file-the-report", "--blame", f"{folder}/temp")
     assert (code, out.partition("call_")[0]) == (0, f'{folder}/temp: {{"turn": 1, "attempt": 2, "step": 2, "call": "')
     assert run("history", file, "file-the-report", "--blame", folder)[1] == f'{folder}: {{"from": "task_state"}}\n'
-    assert run("history", file, "file-the-report", "--blame", "/no")[1] == "/no: null\n"
+    no_place = mistake(run("history", file, "file-the-report", "--blame", "/no"))
+    assert no_place == "--blame /no: nothing ever stood there"
     assert mistake(run("history", file, "file-the-report", "--blame", "tree")).startswith("blame: the path")
     assert mistake(run("history", file, "--blame", "/tree")) == "--blame needs THREAD: the run that it is about"
 
@@ -114,6 +115,10 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
         "gecko-graph: interrupted; what was done is saved. To resume:\n"
         f"  gecko-graph run {FILES} --save '{file}' --thread t --resume\n"
     )
+    interrupt(7)
+    words = ["--out", tmp_path / "case.yaml", "--force", "--save", file, "--thread", "u"]
+    err = run("record", FILES, *words)[2]
+    assert err.endswith(f"  gecko-graph run {FILES} --save '{file}' --thread u --resume\n"), "record takes no --resume"
     interrupt(0)
     code, told, _ = run("history", file, "t")
     assert code == 0

@@ -133,5 +133,7 @@ def test_files_of_descriptions():
     assert tool_descriptions(one, where="f") == [one]
     assert tool_descriptions([one, two], where="f") == [one, two]
     assert tool_descriptions({"x": [one], "y": {"z": two}}, where="f") == [one, two]
-    with pytest.raises(ToolkitError, match=r"f#/x/0: a tool description must be an object with a name, not text"):
+    with pytest.raises(
+        ToolkitError, match=r"f#/x/0: expected an OpenAPI document, or descriptions of tools: .*; got text"
+    ):
         tool_descriptions({"x": ["a"]}, where="f")

@@ -134,3 +134,36 @@ def test_the_document_is_not_changed():
 def test_what_is_neither_path_nor_dict(source, message):
     with pytest.raises(ToolkitError, match=message):
         Toolkit.from_openapi(source)
+
+
+MISSPELT = {
+    "x-stat": {"type": "object"},
+    "paths": {
+        "/a": {
+            "pst": {},
+            "x-contract": {},
+            "get": {"operationID": "a", "x-contrct": {}, "x-efect": "write", "x-mine": 1},
+        }
+    },
+}
+
+
+def test_a_misspelt_key_is_a_problem_and_not_lost_in_silence():
+    found = {
+        problem.message.partition("#")[2]: problem.tool for problem in Toolkit.from_openapi(document(**MISSPELT)).broken
+    }
+    assert found == {
+        "/x-stat: unknown key (did you mean x-state?)": "the document",
+        "/paths/~1a/pst: unknown key (did you mean post?)": "/a",
+        "/paths/~1a/x-contract: is not read here: path has no such key": "/a",
+        "/paths/~1a/get/operationID: unknown key (did you mean operationId?)": "get_a",
+        "/paths/~1a/get/x-contrct: unknown key (did you mean x-contract?)": "get_a",
+        "/paths/~1a/get/x-efect: unknown key (did you mean x-effect?)": "get_a",
+    }
+
+
+def test_the_keys_of_real_documents_are_known(shared_data):
+    for file in sorted((shared_data / "openapi").iterdir()):
+        with contextlib.suppress(ToolkitError):
+            messages = [problem.message for problem in Toolkit.from_openapi(file).broken]
+            assert [message for message in messages if "unknown key" in message or "not read here" in message] == []

@@ -32,7 +32,8 @@ from ...state import Json, JsonObject
 from ..names import path_variables, provider_names
 from ..spec import HttpBinding, ToolSpec
 from .arguments import PLACES
-from .importer import EFFECTS, METHODS, read_openapi
+from .importer import EFFECTS, read_openapi
+from .keywords import METHODS
 from .references import Place, to_json
 from .request import JSON_MEDIA
 from .schema_writer import SchemaWriter

@@ -40,11 +40,10 @@ from ..problems import Problem
 from ..spec import Effect, HttpBinding, ToolExample, ToolSpec, read_tags
 from .arguments import ArgumentReader, Arguments, Body
 from .examples import pair_examples
+from .keywords import METHODS, find_misspelt
 from .references import Documents, Place, error_at, expect_list, expect_object, json_type, list_items, member
 from .schema_reader import SchemaReader, Version
 from .servers import ServerReader
-
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(("get", "head", "options"), "read"),
@@ -132,6 +131,7 @@ class _DocumentReader:
         tools: list[ToolSpec] = []
         operations: list[tuple[str, str]] = []
         given: list[JsonObject] = []
+        self._note(self._place.document, *find_misspelt(self._root, self._place, "document"))
         for path, (item, place) in self._paths().items():
             for method in (one for one in item if one in METHODS):
                 read = self._operation(item, place, method, path)
@@ -162,6 +162,7 @@ class _DocumentReader:
             # OpenAPI has no references here, but documents in several files are written so
             value, there = self._documents.follow(given, place / method)
             operation = expect_object(value, there)
+            self._note(name, *find_misspelt(operation, there, "operation"), operation=(path, method))
             arguments = self._arguments.read(operation, there, item=item, item_place=place, path=path)
         except ToolkitError as error:
             self._leave_out(error, name)
@@ -172,19 +173,18 @@ class _DocumentReader:
             self._whole = True
         except ToolkitError as error:
             self._broken = self._broken or error
-            self._note(f"any JSON passes as its result, which is broken: {error}", name, (path, method))
-        for message in self._schemas.notes:
-            self._note(message, name, (path, method))
+            self._note(name, f"any JSON passes as its result, which is broken: {error}", operation=(path, method))
+        self._note(name, *self._schemas.notes, operation=(path, method))
         self._schemas.notes.clear()
         return operation, self._tool(operation, there, item, (method, path), arguments, response)
 
     def _leave_out(self, error: ToolkitError, name: str) -> None:
         self._broken = self._broken or error
         self._schemas.notes.clear()
-        self._note(f"left out: {error}", name)
+        self._note(name, f"left out: {error}")
 
-    def _note(self, message: str, name: str, operation: tuple[str, str] = ("", "")) -> None:
-        self._notes.append((operation, Problem(name, "broken", message)))
+    def _note(self, name: str, *messages: str, operation: tuple[str, str] = ("", "")) -> None:
+        self._notes += [(operation, Problem(name, "broken", message)) for message in messages]
 
     def _problems(self, names: dict[tuple[str, str], str]) -> tuple[Problem, ...]:
         """Return what was noted, under the tools' names where there are such."""
@@ -209,6 +209,7 @@ class _DocumentReader:
                 if absolute in paths:
                     raise error_at(here / path, f"{absolute} is given twice")
                 paths[absolute] = self._item(item, here / path)
+                self._note(path, *find_misspelt(*paths[absolute], "path"))
             except ToolkitError as error:
                 self._leave_out(error, path)
         return paths

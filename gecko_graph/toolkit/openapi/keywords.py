@@ -1,14 +1,42 @@
-"""What each keyword of JSON Schema 2020-12 may hold, and which values a branch of a discriminated union lists."""
+"""Keys of a document: misspelt ones, and what each keyword of JSON Schema 2020-12 may hold.
+
+Also which values a branch of a discriminated union lists.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...errors import did_you_mean
 from ...schemas.subschemas import ANNOTATIONS, IN_PLACE
 from ...schemas.tidy import COUNTS, are_names, is_count, is_number
 from ...state import JsonObject
 from .references import Documents, Place, error_at, expect_list, json_type, list_items
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+
+_KEYS = {
+    "document": "openapi info servers paths webhooks components security tags externalDocs jsonSchemaDialect "
+    "x-contract-let x-contract-requires x-contract-invariants x-state",
+    "path": f"$ref summary description servers parameters {' '.join(METHODS)}",
+    "operation": "tags summary description externalDocs operationId parameters requestBody responses callbacks "
+    "deprecated security servers x-effect x-contract",
+}
+_OURS = {key for keys in _KEYS.values() for key in keys.split() if key.startswith("x-")}
+
+
+def find_misspelt(value: JsonObject, place: Place, part: str) -> Iterator[str]:
+    """Yield a message for each key that a `document`, `path` or `operation` does not have, and that is almost one."""
+    known = _KEYS[part].split()
+    for key in value:
+        if key in known:
+            continue
+        if key in _OURS:
+            yield f"{place / key}: is not read here: {part} has no such key"
+        elif hint := did_you_mean(key, known, cutoff=0.85):
+            yield f"{place / key}: unknown key{hint}"
+
 
 _Check = tuple[Callable[[Any], bool], str]
 
