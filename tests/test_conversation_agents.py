@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from typing import Any
+
 import pytest
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
@@ -11,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
-from gecko_graph import create_conversation
+from gecko_graph import Scenario, create_conversation
 from gecko_graph.conversations.messages import read_envelope
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.toolkit.augment import augment
@@ -164,6 +168,35 @@ def test_what_the_agent_and_the_tools_cost_is_counted(scenario):
     judge = recorded(auditor=[{"reason": "", "invented": False, "broke_instructions": False}])
     spent = converse(agent, scenario(user=with_script({"end": True})), models={"auditor": judge})["score"]["usage"]
     assert (spent["planner"]["calls"], spent["planner"]["input_tokens"], spent["auditor"]["calls"]) == (1, 5, 1)
+
+
+class Patient(Repeating):
+    """Replies once the event loop has gone on."""
+
+    loop: Any
+
+    def _generate(self, *args, **kwargs):
+        gone_on = threading.Event()
+        self.loop.call_soon_threadsafe(gone_on.set)
+        assert gone_on.wait(10), "the event loop is blocked"
+        return super()._generate(*args, **kwargs)
+
+
+@pytest.mark.parametrize("calls", [[WEATHER], [WEATHER, NOTE]])
+@pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
+async def test_the_tools_of_an_agent_may_be_simulated_by_a_model(scenario, kind, calls):
+    one = Scenario.from_dict(SCENARIO | {"user": with_script({"end": True})})
+    reply = AIMessage('{"status": "ok", "result": {"sky": "clear"}, "patch": [], "unchanged": true}')
+    models = {"simulator": Patient(responses=[reply], loop=asyncio.get_running_loop())}
+    agent = factory(scripted({"calls": calls}, ANSWER))
+    graph = create_conversation(agent, scenario=one, models=models)
+    config = {"recursion_limit": 200}
+    run = graph.ainvoke({}, config) if kind == "ainvoke" else asyncio.to_thread(graph.invoke, {}, config)
+    output = await run
+    assert (output["score"]["end"], output["score"]["failed_calls"]) == ("ended", 0)
+    assert [step["outcome"]["rung"] for step in output["world"]["log"]] == ["model"] * len(calls)
+    spent = {role: each["calls"] for role, each in output["score"]["usage"].items()}
+    assert spent == {"planner": 2, "simulator": len(calls)}
 
 
 def test_models_by_name_are_asked_at_the_given_address(scenario, monkeypatch):

@@ -83,8 +83,8 @@ async def run_turn(
         GeckoError: The factory or its agent cannot be used.
         Exception: Whatever the agent raises.
     """
-    outer = var_child_runnable_config.get() or {}
-    var_child_runnable_config.set({"callbacks": outer.get("callbacks")})
+    desk.config = {"callbacks": (var_child_runnable_config.get() or {}).get("callbacks")}
+    var_child_runnable_config.set(desk.config)
     runnable = check_runnable(factory(desk.tools()), checkpointed=checkpointed)
     messages = [each.model_copy(deep=True) for each in view]
     return _read_messages(
@@ -121,6 +121,9 @@ def _as_stored(message: AIMessage | ToolMessage) -> AnyMessage:
     return kept
 
 
+Batch: TypeAlias = list[tuple[JsonObject, Future[Step]]]
+"""Calls that are answered together, each with its answer to come."""
+
 CALL_ID: ContextVar[str | None] = ContextVar("gecko_call_id", default=None)
 """The id of the call that a `WorldTool` answers."""
 
@@ -142,7 +145,8 @@ class WorldTool(BaseTool):
         return await super().ainvoke(input, config, **kwargs)
 
     def _run(self, /, **args: Any) -> tuple[Any, JsonObject]:
-        future = self._submit(args)
+        future, batch = self._submit(args)
+        self.desk.answer(batch)
         try:
             return self._read(future.result(TOGETHER_S))
         except TimeoutError:
@@ -150,12 +154,14 @@ class WorldTool(BaseTool):
             return self._read(future.result())
 
     async def _arun(self, /, **args: Any) -> tuple[Any, JsonObject]:
-        future = asyncio.wrap_future(self._submit(args))
-        if not (await asyncio.wait({future}, timeout=TOGETHER_S))[0]:
-            self.desk.answer_waiting()
-        return self._read(await future)
+        future, batch = self._submit(args)
+        if batch:  # a model's reply may take its time, and must not stop the event loop
+            await asyncio.to_thread(self.desk.answer, batch)
+        elif not (await asyncio.wait({asyncio.wrap_future(future)}, timeout=TOGETHER_S))[0]:
+            await asyncio.to_thread(self.desk.answer_waiting)
+        return self._read(await asyncio.wrap_future(future))
 
-    def _submit(self, args: JsonObject) -> Future[Step]:
+    def _submit(self, args: JsonObject) -> tuple[Future[Step], Batch]:
         desk: Desk = self.desk
         return desk.submit({"name": self.name, "args": args, "id": CALL_ID.get()})
 
@@ -184,6 +190,7 @@ class Desk:
         races: In how many messages their order mattered.
         asked: What each reply of the agent's models has cost.
         own: Names of the agent's own tools, which are none of the world's.
+        config: Callbacks of the world's models: the conversation's, not the agent's with its listener.
     """
 
     world: World
@@ -191,10 +198,11 @@ class Desk:
     races: int = 0
     asked: list[RoleUsage] = field(default_factory=list)
     own: set[str] = field(default_factory=set)
+    config: RunnableConfig = field(default_factory=RunnableConfig)
     _first: int = 0
     _over: bool = False
     _expected: set[str] = field(default_factory=set)
-    _waiting: list[tuple[JsonObject, Future[Step]]] = field(default_factory=list)
+    _waiting: Batch = field(default_factory=list)
     _unknown: list[JsonObject] = field(default_factory=list)
     _lock: Any = field(default_factory=RLock)
 
@@ -244,26 +252,45 @@ class Desk:
     def _has_tool(self, name: str) -> bool:
         return self.world.toolkit.resolve(name) in self.world.toolkit
 
-    def submit(self, call: JsonObject) -> Future[Step]:
-        """Take a call; its answer comes with those of the same message. Raises TurnOver."""
+    def submit(self, call: JsonObject) -> tuple[Future[Step], Batch]:
+        """Take a call; return its answer to come, and what is to be answered now: nothing while others are expected.
+
+        Raises:
+            TurnOver: No call is taken any more.
+        """
         with self._lock:
             if self._over or self.is_full:
                 raise TurnOver("agent: its turn is over: it has made as many calls as the conversation has messages")
             future: Future[Step] = Future()
             if call["id"] not in self._expected:
-                self._answer([(call, future)])
-                return future
+                return future, [(call, future)]
             self._expected.remove(call["id"])
             self._waiting.append((call, future))
-            if not self._expected:
-                self.answer_waiting()
-            return future
+            return future, [] if self._expected else self._take()
 
     def answer_waiting(self) -> None:
         """Answer the calls that wait for others of their message."""
         with self._lock:
-            waiting, self._waiting, self._expected = self._waiting, [], set()
-            self._answer(waiting)
+            self.answer(self._take())
+
+    def answer(self, batch: Batch) -> None:
+        """Answer calls that were taken; whatever their world raises is raised where the answers are awaited."""
+        with self._lock:
+            token = var_child_runnable_config.set(self.config)
+            batch = [one for one in batch if one[1].set_running_or_notify_cancel()]
+            try:
+                if self._over:
+                    raise TurnOver("agent: its turn is over")
+                answered = answer_batch(self.world, self.world.read_calls([call for call, _ in batch]))
+            except Exception as error:  # noqa: BLE001 - the agent's own thread or task raises it
+                for _, future in batch:
+                    future.set_exception(error)
+                return
+            finally:
+                var_child_runnable_config.reset(token)
+            self.races += answered.race
+            for (_, future), step in zip(batch, answered.steps, strict=True):
+                future.set_result(step)
 
     def close(self) -> None:
         """End the turn: an agent that was left behind changes nothing any more."""
@@ -271,11 +298,9 @@ class Desk:
             self._over = True
             self._refuse_unknown()
 
-    def _answer(self, waiting: Sequence[tuple[JsonObject, Future[Step]]]) -> None:
-        answered = answer_batch(self.world, self.world.read_calls([call for call, _ in waiting]))
-        self.races += answered.race
-        for (_, future), step in zip(waiting, answered.steps, strict=True):
-            future.set_result(step)
+    def _take(self) -> Batch:
+        waiting, self._waiting, self._expected = self._waiting, [], set()
+        return waiting
 
     def _refuse_unknown(self) -> None:
         """Record calls of tools that are neither the world's nor the agent's own."""
