@@ -26,8 +26,8 @@ from .conversations.agent import factory_agent, model_agent
 from .conversations.agents import AgentLike, read_agent
 from .conversations.channels import ConversationInput, ConversationOutput, ConversationState
 from .conversations.messages import read_envelope
-from .conversations.opening import open_world
 from .conversations.score import score
+from .conversations.tools import open_world
 from .conversations.tools import tools as answer_calls
 from .conversations.user import user as write_line
 from .conversations.users import UserLike, read_user

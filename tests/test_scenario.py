@@ -134,10 +134,10 @@ WRONG = [
         ("turns[0].replies.planner[0][0].args", "expected an object"),
         {"turns": turn(replies={"planner": [[{"call": "put", "args": "pen"}]]})},
     ),
-    (("turns[0].replies.planner[0][0].call", "tool's name"), {"turns": turn(replies={"planner": [[{"call": 3}]]})}),
+    (("turns[0].replies.planner[0][0].call", "expected text"), {"turns": turn(replies={"planner": [[{"call": 3}]]})}),
     (("turns[0].replies.planner[0][0].say", "expected text"), {"turns": turn(replies={"planner": [[{"say": 3}]]})}),
     (
-        ("turns[0].replies.planner[0][0].calls[0]", "{call: name"),
+        ("turns[0].replies.planner[0][0].calls[0]", "expected an object"),
         {"turns": turn(replies={"planner": [[{"calls": ["put"]}]]})},
     ),
     (("turns[0].replies.judge[0]", "Judgement", "items: is missing"), {"turns": turn(replies={"judge": [{}]})}),

@@ -1,13 +1,14 @@
-"""The options of `run`: checked, and read as a scenario or as a task with tools."""
+"""The options of `run`, checked, and read as a scenario or as a task with tools; and which model answers for a role."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langgraph.types import StateSnapshot
 from pydantic import ValidationError
@@ -15,10 +16,55 @@ from pydantic import ValidationError
 from ..context import GeckoContext
 from ..documents import parse_document, read_document
 from ..errors import GeckoError, ModelError, ScenarioError, ToolkitError, did_you_mean
+from ..models import factory
 from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
+from ..state import ROLES, Role
 from ..toolkit import Toolkit
-from .models import check_model_options, live_roles
+
+MODEL_OPTIONS = {
+    "base_url": "it is the address of the model's server",
+    "timeout": "it limits one reply of the model",
+    "temperature": "it is the temperature of the model",
+}
+
+
+def check_model_options(options: argparse.Namespace) -> None:
+    """Raise GeckoError where an option of a model is given without `--model` (or `--role-model`)."""
+    if options.model or read_role_models(options):
+        return
+    for name, use in MODEL_OPTIONS.items():
+        if getattr(options, name) is not None:
+            raise GeckoError(f"--{name.replace('_', '-')} needs --model: {use}")
+
+
+def read_role_models(options: argparse.Namespace) -> dict[Role, str]:
+    """Return the model name of each role that `--role-model ROLE=NAME` gives one. Raises ModelError."""
+    by_role: dict[Role, str] = {}
+    for entry in getattr(options, "role_model", None) or ():
+        given, equals, name = entry.partition("=")
+        role = next((role for role in ROLES if role == given), None)
+        if not equals or not name:
+            raise ModelError(f"--role-model {entry}: write ROLE=NAME, for example judge=openai:gpt-5-mini")
+        if role is None:
+            raise ModelError(
+                f"--role-model {entry}: unknown role{did_you_mean(given, ROLES)}; roles: {', '.join(ROLES)}"
+            )
+        by_role[role] = name
+    return by_role
+
+
+def live_roles(options: argparse.Namespace) -> frozenset[Role]:
+    """Return the roles that a live model answers for."""
+    return frozenset(ROLES if options.model else read_role_models(options))
+
+
+def build_models(options: argparse.Namespace) -> tuple[BaseChatModel | None, Mapping[Role, BaseChatModel]]:
+    """Return the model of all roles, if any, and those of single roles; one object for each name. Raises ModelError."""
+    by_role = read_role_models(options)
+    how = {"base_url": options.base_url, "timeout_s": options.timeout, "temperature": options.temperature}
+    built = {name: factory.chat_model(name, **how) for name in {options.model, *by_role.values()} - {None}}
+    return built.get(options.model), {role: built[name] for role, name in by_role.items()}
 
 
 def load_scenario(options: argparse.Namespace) -> Scenario:

@@ -30,8 +30,7 @@ from ..state import Role
 from ..toolkit.selection import find_size_problems
 from . import saving
 from .history import read_turns, show_given, write_page
-from .models import build_models, live_roles, read_role_models
-from .options import check_options, check_target, load_scenario, next_task
+from .options import build_models, check_options, check_target, live_roles, load_scenario, next_task, read_role_models
 from .order import demo_order
 from .screen import screen
 

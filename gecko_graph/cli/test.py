@@ -25,8 +25,7 @@ from ..models.factory import chat_model
 from ..state import JsonObject
 from ..toolkit.augment import AUGMENTATIONS
 from . import saving
-from .models import build_models, read_role_models
-from .options import check_target
+from .options import build_models, check_target, read_role_models
 from .screen import screen
 
 MISSES_SHOWN = 20

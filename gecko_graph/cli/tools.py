@@ -17,8 +17,7 @@ from ..scenario import read_toolkit
 from ..simulation.trial import examine_contracts
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.converter import convert as conversion
-from .models import build_models, check_model_options
-from .options import check_files, check_target, choose
+from .options import build_models, check_files, check_model_options, check_target, choose
 from .saving import write_text
 from .screen import screen
 

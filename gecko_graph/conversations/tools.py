@@ -1,4 +1,4 @@
-"""tools: answers the calls of the agent's last message in the world."""
+"""The world's part: `open_world` begins it, `tools` answers the calls of the agent's last message in it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,19 @@ from ..world import World
 from .batch import answer_batch, show_step
 from .channels import ConversationState, record_calls
 from .messages import address, read_calls
+
+
+def open_world(state: ConversationState, scope: NodeScope, *, world: World) -> dict[str, Any]:
+    """Return the world's snapshot where there is none yet, of the caller's state or the scenario's.
+
+    Raises:
+        StateError: The caller's state is not JSON, or breaks the schema or an invariant of the toolkit.
+    """
+    begun: dict[str, Any] = {"end": "", "reason": "", "silent": 0}
+    if state.get("world"):
+        return begun
+    given = state.get("task_state")
+    return {**begun, "world": (world if given is None else world.begin(given)).snapshot()}
 
 
 def tools(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
@@ -171,12 +170,12 @@ def _classify(
     is_exact: bool = True,
 ) -> None:
     """Write down what an argument, or a part of its text, rests on."""
-    argument = exact_path(place)
+    argument = json_path(place, exact=True)
     if reads := [source for source in sources if not source.is_write]:
         found.reads[argument] = reads[0].call
         return
     bindings: list[Binding] = [
-        {"argument": argument, "call": source.call, "path": exact_path(source.place)} for source in sources
+        {"argument": argument, "call": each.call, "path": json_path(each.place, exact=True)} for each in sources
     ]
     for binding in bindings if part else ():
         binding["part"] = part
@@ -324,19 +323,9 @@ def replaced(value: Json, tokens: Sequence[str | int], new: Json) -> Any:
     return copied
 
 
-def exact_path(place: Sequence[str | int]) -> str:
-    """Return the JSON path of a place, however long its names: `schemas.findings.path_tokens` gives them back."""
-    return "$" + "".join(
-        f"[{token}]"
-        if isinstance(token, int)
-        else (f".{token}" if token.isidentifier() else f"[{json.dumps(token, ensure_ascii=False)}]")
-        for token in place
-    )
-
-
 def places(value: Json, here: str = "$") -> Iterator[tuple[str, Json]]:
     """Yield each value within a value, with its JSON path."""
     yield here, value
     members: Any = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
     for key, each in members.items():
-        yield from places(each, here + exact_path((key,))[1:])
+        yield from places(each, here + json_path((key,), exact=True)[1:])

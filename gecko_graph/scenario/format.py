@@ -55,6 +55,26 @@ class TurnEntry(Entry):
         return tuple(items)
 
 
+class CallReply(Entry):
+    """A call in a planner's recorded reply; `malformed` is what a model wrote in place of arguments."""
+
+    call: str
+    args: JsonObject = Field(default_factory=dict)
+    malformed: str = ""
+
+
+class CallsReply(Entry):
+    """A planner's recorded reply with several calls."""
+
+    calls: list[CallReply] = Field(min_length=1)
+
+
+class SayReply(Entry):
+    """A planner's recorded answer."""
+
+    say: str
+
+
 class ScenarioEntry(Entry):
     """The whole file."""
 
@@ -94,7 +114,7 @@ def read_scenario(data: Any, *, where: str) -> ScenarioEntry:
     try:
         entry = ScenarioEntry.model_validate(dict(data))
     except ValidationError as error:
-        raise _build_error(where, _problems(error)) from None
+        raise _build_error(where, _find_problems(error, ScenarioEntry)) from None
     turns = (found for turn in _turn_problems(entry) for found in turn)
     problems = [*_document_problems(entry), *_conversation_problems(entry), *turns]
     if problems:
@@ -129,6 +149,7 @@ def _build_error(where: str, problems: list[str]) -> ScenarioError:
 # what pydantic finds -----------------------------------------------------------------------------------------------
 
 _KEYS: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("calls", CallReply),
     ("checklist", ItemEntry),
     ("turns", TurnEntry),
     ("script", LineEntry),
@@ -141,20 +162,19 @@ _KEYS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("milestones", MilestoneEntry),
     ("minefields", MilestoneEntry),
     ("limits", GeckoContext),
-    ("", ScenarioEntry),
 )
 
 
-def _problems(error: ValidationError) -> list[str]:
-    return list(
-        dict.fromkeys(_format_problem(dict(entry)) for entry in error.errors(include_url=False, include_context=False))
-    )
+def _find_problems(error: ValidationError, whole: type[BaseModel]) -> list[str]:
+    found = map(dict, error.errors(include_url=False, include_context=False))
+    return list(dict.fromkeys(_format_problem(each, whole) for each in found))
 
 
-def _format_problem(found: dict[str, Any]) -> str:
+def _format_problem(found: dict[str, Any], whole: type[BaseModel]) -> str:
     where = found["loc"]
     if found["type"] == "extra_forbidden":
-        return f"{_format_place(where)}: {_format_unknown(str(where[-1]), _known(where[:-1]))}"
+        known = list(next((model for key, model in _KEYS if key in where[:-1]), whole).model_fields)
+        return f"{_format_place(where)}: unknown key{did_you_mean(str(where[-1]), known)}; keys: {', '.join(known)}"
     if where[-1] == "[key]":
         return f"{_format_place(where[:-2])}: unknown role {where[-2]!r}; roles: {', '.join(ROLES)}"
     message = found["msg"].removeprefix("Input ")
@@ -173,16 +193,6 @@ _MESSAGES = {
     "too_short": "is empty",
     "string_too_short": "is empty",
 }
-
-
-def _known(where: tuple[Any, ...]) -> list[str]:
-    names = [str(part) for part in where]
-    model = next(model for key, model in _KEYS if not key or key in names)
-    return list(model.model_fields)
-
-
-def _format_unknown(key: str, known: list[str]) -> str:
-    return f"unknown key{did_you_mean(key, known)}; keys: {', '.join(known)}"
 
 
 def _format_place(where: tuple[Any, ...]) -> str:
@@ -260,43 +270,17 @@ def _planner_problems(attempt: Json, place: str) -> Iterator[str]:
         return
     for number, reply in enumerate(attempt):
         here = f"{place}[{number}]"
-        if not isinstance(reply, dict) or len(reply.keys() & {"call", "calls", "say"}) != 1:
+        kinds = [kind for key, kind in _PLANNED.items() if isinstance(reply, dict) and key in reply]
+        if len(kinds) != 1:
             yield f"{here}: expected {{call: name, args: {{...}}}}, {{calls: [...]}} or {{say: text}}"
-        elif "say" in reply:
-            yield from _key_problems(reply, {"say"}, here)
-            if not isinstance(reply["say"], str):
-                yield f"{here}.say: expected text; put it in quotes"
-        elif "call" in reply:
-            yield from _call_problems(reply, here)
-        else:
-            yield from _key_problems(reply, {"calls"}, here)
-            yield from _calls_problems(reply["calls"], f"{here}.calls")
+            continue
+        try:
+            kinds[0].model_validate(reply)
+        except ValidationError as error:
+            yield from (f"{here}.{problem}" for problem in _find_problems(error, kinds[0]))
 
 
-def _calls_problems(calls: Json, place: str) -> Iterator[str]:
-    if not isinstance(calls, list) or not calls:
-        yield f"{place}: expected a list of {{call: name, args: {{...}}}}"
-        return
-    for number, call in enumerate(calls):
-        if isinstance(call, dict):
-            yield from _call_problems(call, f"{place}[{number}]")
-        else:
-            yield f"{place}[{number}]: expected {{call: name, args: {{...}}}}"
-
-
-def _call_problems(call: JsonObject, place: str) -> Iterator[str]:
-    yield from _key_problems(call, {"call", "args", "malformed"}, place)
-    if not isinstance(call.get("call"), str):
-        yield f"{place}.call: expected a tool's name"
-    if not isinstance(call.get("args", {}), dict):
-        yield f"{place}.args: expected an object"
-    if not isinstance(call.get("malformed", ""), str):
-        yield f"{place}.malformed: expected the text that a model wrote in place of arguments"
-
-
-def _key_problems(entry: JsonObject, known: set[str], place: str) -> Iterator[str]:
-    for key in entry.keys() - known:
-        yield f"{place}.{key}: {_format_unknown(key, sorted(known))}"
+_PLANNED: dict[str, type[BaseModel]] = {"call": CallReply, "calls": CallsReply, "say": SayReply}
 
 
 def _helper_problems(role: Role, reply: Json, place: str) -> Iterator[str]:
@@ -313,5 +297,5 @@ def _helper_problems(role: Role, reply: Json, place: str) -> Iterator[str]:
                     raise
     except ValidationError as error:
         first = dict(error.errors(include_url=False, include_context=False)[0])
-        problem = _format_problem({**first, "loc": first["loc"] or ("it",)})
+        problem = _format_problem({**first, "loc": first["loc"] or ("it",)}, ScenarioEntry)
         yield f"{place}: expected a {REPLIES[role][0].__name__}: {problem}"

@@ -39,17 +39,17 @@ class Finding(NamedTuple):
     got: str
 
 
-def json_path(tokens: Sequence[str | int]) -> str:
-    """Return the JSON path of a place: `$.items[0].name`, `$["odd name"]`."""
-    return "$" + "".join(_step(token) for token in tokens)
+def json_path(tokens: Sequence[str | int], *, exact: bool = False) -> str:
+    """Return the JSON path of a place: `$.items[0].name`, `$["odd name"]`; long names are cut unless it is `exact`."""
+    return "$" + "".join(_step(token, exact) for token in tokens)
 
 
-def _step(token: str | int) -> str:
+def _step(token: str | int, exact: bool) -> str:
     if isinstance(token, int):
         return f"[{token}]"
-    if token.isidentifier() and len(token) <= EXCERPT_CHARS:
+    if token.isidentifier() and (exact or len(token) <= EXCERPT_CHARS):
         return f".{token}"
-    return f"[{excerpt(token)}]"
+    return f"[{json.dumps(token, ensure_ascii=False) if exact else excerpt(token)}]"
 
 
 def value_at(value: Json, path: str) -> Json:

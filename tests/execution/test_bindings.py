@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from gecko_graph import Toolkit
-from gecko_graph.execution.bindings import PlanResults, exact_path, places, replaced, resolve
+from gecko_graph.execution.bindings import PlanResults, places, replaced, resolve
 from gecko_graph.execution.preview import with_holes
 from gecko_graph.leaves import scalars
 from gecko_graph.provenance import Sources, trace
-from gecko_graph.schemas.findings import path_tokens, value_at
+from gecko_graph.schemas.findings import json_path, path_tokens, value_at
 
 ANY = {"type": "object"}
 KINDS = {"type": "object", "properties": {"kind": {"enum": ["K-9000", "K-9001"]}}}
@@ -241,8 +241,9 @@ objects = st.dictionaries(names, trees, max_size=4)
 @given(objects)
 def test_paths_of_odd_names_lead_back(value):
     for place, each in scalars(value):
-        assert path_tokens(exact_path(place)) == list(place)
-        assert value_at(value, exact_path(place)) is each or value_at(value, exact_path(place)) == each
+        path = json_path(place, exact=True)
+        assert path_tokens(path) == list(place)
+        assert value_at(value, path) is each or value_at(value, path) == each
         assert replaced(value, place, each) == value
     assert all(value_at(value, path) == each for path, each in places(value))
 

@@ -38,8 +38,7 @@ from ...state import JsonObject
 from ..names import VALID, operation_name, unique_name, valid_name
 from ..problems import Problem
 from ..spec import Effect, HttpBinding, ToolExample, ToolSpec, read_tags
-from .arguments import ArgumentReader, Arguments, Body
-from .examples import pair_examples
+from .arguments import ArgumentReader, Arguments, Body, pair_examples
 from .keywords import METHODS, find_misspelt
 from .references import Documents, Place, error_at, expect_list, expect_object, json_type, list_items, member
 from .schema_reader import SchemaReader, Version
