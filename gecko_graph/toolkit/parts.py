@@ -15,8 +15,9 @@ from ..schemas.subschemas import rebuild
 from ..schemas.well_formed import check_schema
 from ..state import JsonObject
 from ..task_state.patch import pointer
+from .functions import check_simulation
 from .spec import ToolSpec
-from .stated import by_name, check_known, stated_effects
+from .stated import by_name, check_effect, check_known, read_examples, stated_effects, with_keys
 
 Mount = str | Sequence[str]
 
@@ -30,6 +31,35 @@ class Parts(NamedTuple):
     state_schema: JsonObject | None = None
 
 
+def read_parts(tools: Sequence[ToolSpec], given: Mapping[str, Any], rules: Mapping[str, Any]) -> Parts:
+    """Return tools with what `Toolkit.from_tools` is given of each, and the rules that they share.
+
+    Raises:
+        ToolkitError: Something names a tool that does not exist, or cannot be used.
+        ContractError: A contract or an invariant is wrong.
+    """
+    plain, trust = with_keys(tools, given["idempotency"]), given["trust_hints"]
+    named = {key: _named(key, given[key]) for key in ("contracts", "simulate", "effects", "examples", "results")}
+    fields: dict[str, Mapping[str, Any]] = {
+        "simulate": named["simulate"],
+        "result": named["results"],
+        "effect": {name: check_effect(name, one) for name, one in named["effects"].items()},
+        "stated": dict.fromkeys(by_name(plain) if trust else named["effects"], True),
+        "examples": {name: read_examples(name, some) for name, some in named["examples"].items()},
+    }
+    made = with_fields(plain, fields)
+    for tool in made:
+        if tool.name in named["simulate"]:
+            check_simulation(named["simulate"][tool.name], tool)
+    return load_rules(Parts(made, {}, ()), {"contracts": named["contracts"], **rules})
+
+
+def _named(key: str, given: Any) -> Mapping[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ToolkitError(f"{key}: expected {{'tool name': ...}}, got {type(given).__name__}")
+    return given or {}
+
+
 def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: Mount | None) -> Parts:
     """Return tools with the contracts of a file, and what else it holds. Raises ToolkitError, ContractError."""
     from ..documents import read_document  # here, because it imports yaml
@@ -41,32 +71,48 @@ def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: 
     for key, kind in (("contracts", Mapping), ("let", Mapping), ("requires", Mapping), ("invariants", list)):
         if key in data and not isinstance(data[key], kind):
             raise ToolkitError(f"{where}: {key}: expected {'a list' if kind is list else 'an object'}")
-    lets, place, contracts = data.get("let", {}), data.get("at") if at is None else at, data.get("contracts", {})
+    return load_rules(parts, data, at=data.get("at") if at is None else at, document=where)
+
+
+def load_rules(parts: Parts, data: Mapping[str, Any], *, at: Mount | None = None, document: str = "") -> Parts:
+    """Return tools with contracts, and what these share: `contracts`, `let`, `requires`, `invariants` and `state`.
+
+    Args:
+        parts: The tools, and the schema of their state, where the data has none.
+        data: The rules as they were written.
+        at: Keys of the task state: `state` is what stands there.
+        document: The file that holds them, for messages.
+    """
+    begin, lines = f"{document}: " if document else "", Origin(document, ("state",)).find_line
+    lets, contracts, given = data.get("let") or {}, data.get("contracts", {}), data.get("state")
     loaded = {
         name: Contract.load(
-            _mounted(one, place),
+            _mounted(one, at),
             lets=lets,
             requires=data.get("requires"),
-            where=f"{where}: contract of {name}",
-            origin=Origin(where, ("contracts", name)),
+            where=f"{begin}contract of {name}",
+            origin=Origin(document, ("contracts", name)),
         )
         for name, one in contracts.items()
     }
-    stated = dict.fromkeys(stated_effects(None, contracts), True)
-    given, lines = data.get("state"), Origin(where, ("state",)).find_line
-    state = None if given is None else check_schema(given, where=f"{where}: state", line_of=lines)
-    schema = _schema_below(state, place)
-    known = parts.state_schema if schema is None else schema
-    made = with_fields(parts.tools, {"contract": loaded, "stated": stated}, state_schema=known, where=f"{where}: ")
+    where = f"{begin}{'state' if document else 'state_schema'}"
+    state = None if given is None else check_schema(given, where=where, line_of=lines)
+    schema = _schema_below(state, at)
+    known = of_state(parts.state_schema if schema is None else schema)
+    stated = dict.fromkeys(stated_effects(contracts), True)
+    made = with_fields(parts.tools, {"contract": loaded, "stated": stated}, where=begin)
+    for tool in made:
+        if tool.name in loaded:
+            loaded[tool.name].fit(tool.parameters, state=known)
     invariants = [
         Invariant.load(
-            _mounted(one, place),
+            _mounted(one, at),
             lets=lets,
-            where=f"{where}: invariants[{index}]",
-            origin=Origin(where, ("invariants", index)),
-            state=of_state(known),
+            where=f"{begin}invariants[{index}]",
+            origin=Origin(document, ("invariants", index)),
+            state=known,
         )
-        for index, one in enumerate(data.get("invariants", []))
+        for index, one in enumerate(data.get("invariants") or [])
     ]
     return Parts(made, lets, invariants, schema)
 
@@ -111,19 +157,13 @@ def _moved(schema: Any, above: str) -> Any:
 
 
 def with_fields(
-    tools: Sequence[ToolSpec],
-    fields: Mapping[str, Mapping[str, Any]],
-    *,
-    state_schema: JsonObject | None,
-    where: str = "",
+    tools: Sequence[ToolSpec], fields: Mapping[str, Mapping[str, Any]], *, where: str = ""
 ) -> list[ToolSpec]:
     """Return the tools with other fields: field of a spec to tool name to value. Raises ToolkitError."""
     known = by_name(tools)
     for key, of in fields.items():
         for name in of:
             check_known(name, known, f"{where}{key}")
-    for name, contract in fields["contract"].items():
-        contract.fit(known[name].parameters, state=of_state(state_schema))
     return [replace(tool, **{key: of[tool.name] for key, of in fields.items() if tool.name in of}) for tool in tools]
 
 

@@ -77,15 +77,12 @@ def check_effect(name: str, effect: Any) -> Effect:
     return checked
 
 
-def stated_effects(
-    effects: Mapping[str, Effect] | None, contracts: Mapping[str, Mapping[str, Any]] | None
-) -> list[str]:
-    """Return the tools whose effect is stated: by name, or by a contract that says what they do, and no change.
+def stated_effects(contracts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the tools whose effect is stated by a contract that says what they do, and no change.
 
     A contract that only guards a call states no effect: what a server claims of the tool stays a claim.
     """
-    whole = [name for name, one in (contracts or {}).items() if {"returns", "observes"} & one.keys()]
-    return [*(effects or {}), *(name for name in whole if not (contracts or {})[name].get("effects"))]
+    return [name for name, one in contracts.items() if {"returns", "observes"} & one.keys() and not one.get("effects")]
 
 
 def read_examples(name: str, examples: Iterable[ToolExample | Mapping[str, Any]]) -> tuple[ToolExample, ...]:

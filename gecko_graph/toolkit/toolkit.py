@@ -16,7 +16,7 @@ from ..state import JsonObject
 from .check import Calls, Rejection, Unclear, check_call, read_call
 from .mcp import load_reader
 from .names import format_names, provider_names
-from .parts import Parts, join, read_contracts
+from .parts import Parts, join, read_contracts, read_parts
 from .problems import Problem, find_problems
 from .selection import find_size_problems, select_tools
 from .spec import Effect, ToolExample, ToolSpec
@@ -183,12 +183,12 @@ class Toolkit:
         Raises:
             ToolkitError: Something is not a tool, cannot be read, or names a tool that does not exist.
         """
-        from .given import read_parts
+        from .functions import specs_of
 
         fields = {"contracts": contracts, "simulate": simulate, "effects": effects, "examples": examples}
         more = {"results": results, "idempotency": idempotency, "trust_hints": trust_hints}
-        rules: dict[str, Any] = {"lets": lets, "requires": requires, "invariants": invariants}
-        return cls(**read_parts(tools, {**fields, **more}, **rules, state_schema=state_schema)._asdict(), title=title)
+        rules = {"let": lets, "requires": requires, "invariants": invariants, "state": state_schema}
+        return cls(**read_parts(specs_of(tools), {**fields, **more}, rules)._asdict(), title=title)
 
     def __getitem__(self, name: str) -> ToolSpec:
         return self._tools[name]
