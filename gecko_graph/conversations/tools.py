@@ -10,14 +10,17 @@ from langchain_core.messages import AnyMessage
 
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.node import NodeScope
+from ..state import JsonObject
 from ..world import World
 from .batch import answer_batch, show_step
 from .channels import ConversationState, record_calls
 from .messages import address, read_calls
 
 
-def open_world(state: ConversationState, scope: NodeScope, *, world: World) -> dict[str, Any]:
-    """Return the world's snapshot where there is none yet, of the caller's state or the scenario's.
+def open_world(
+    state: ConversationState, scope: NodeScope, *, world: World, default: JsonObject | None = None
+) -> dict[str, Any]:
+    """Return the world's snapshot where there is none yet, of the caller's state, else the default, else its own.
 
     Raises:
         StateError: The caller's state is not JSON, or breaks the schema or an invariant of the toolkit.
@@ -25,7 +28,7 @@ def open_world(state: ConversationState, scope: NodeScope, *, world: World) -> d
     begun: dict[str, Any] = {"end": "", "reason": "", "silent": 0}
     if state.get("world"):
         return begun
-    given = state.get("task_state")
+    given = state.get("task_state", default)
     return {**begun, "world": (world if given is None else world.begin(given)).snapshot()}
 
 
