@@ -303,7 +303,7 @@ def test_a_rehearsing_agent_is_an_agent(scenario):
     """It plans on copies of what it sees, its calls are those of its plan, and what its helpers write is no call."""
     from gecko_graph import create_gecko_agent
 
-    plan = [[WIFI, WEATHER, ANSWER]]
+    plan = [[WIFI, {"call": "made_up", "args": {}}, WEATHER, ANSWER]]
     helpers = {
         "checklist": recorded(checklist=[{"items": [{"description": "the weather is known"}]}]),
         "judge": recorded(judge=[{"items": [{"id": "item-1", "status": "success"}]}]),

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import Any, Literal, TypeAlias
+from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models import BaseChatModel
@@ -310,13 +311,18 @@ class Desk:
 
 
 class _Listener(AsyncCallbackHandler):
-    """Sees the calls of each message of the agent's models, what they cost, and which tools run."""
+    """Sees the calls of each message of the agent's models, what they cost, and which tools run.
+
+    Calls that the agent only rehearses are none of the conversation's.
+    """
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        self._desk, self._rehearsed = desk, set[UUID]()
 
-    async def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
+    async def on_chat_model_start(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
         """Note the tools that a model is offered: those of a structured reply among them."""
+        if "gecko_role" in (kwargs.get("metadata") or {}):
+            self._rehearsed.add(run_id)
         for tool in kwargs.get("invocation_params", {}).get("tools") or ():
             if isinstance(tool, dict):
                 self._desk.note_tool(str((tool.get("function") or tool).get("name", "")))
@@ -325,8 +331,9 @@ class _Listener(AsyncCallbackHandler):
         """Note that a tool runs."""
         self._desk.note_tool(str((serialized or {}).get("name", "")))
 
-    async def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+    async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Note the calls of a message."""
         messages = [getattr(each, "message", None) for one in response.generations for each in one]
-        calls = [call for each in messages for call in getattr(each, "tool_calls", ())]
+        made = () if run_id in self._rehearsed else messages
+        calls = [call for each in made for call in getattr(each, "tool_calls", ())]
         self._desk.expect(calls, add_all(map(count, messages)))
