@@ -348,3 +348,23 @@ def test_a_typed_state_comes_with_the_run_where_there_is_no_scenario(scenario):
     assert out["world"]["state"]["settings"]["wifi"]
     with pytest.raises(StateError, match="settings"):
         graph.invoke({})
+
+
+@pytest.mark.parametrize(
+    ("now", "minutes", "later"),
+    [
+        ("2026-11-22T23:59", 1, "2026-11-23T00:01"),
+        ("2026-11-22T10:00:00Z", 1, "2026-11-22T10:02:00Z"),
+        ("2026-11-22 10:00:30.500+02:00", 1, "2026-11-22 10:02:30.500+02:00"),
+        ("2026-11-22T10:00", 0.25, "2026-11-22T10:00:30"),
+        ("20261122T1000", 1, "2026-11-22T10:02"),
+        ("2026-11-22", 1, "2026-11-22"),
+        ("9999-12-31T23:59", 1, "9999-12-31T23:59"),
+        ("noon", 1, "noon"),
+    ],
+)
+def test_the_clock_moves_in_the_form_that_it_is_written_in(scenario, now, minutes, later):
+    graph = create_conversation(
+        scripted(), scenario().tools, user={"script": ["a", "b", "c", {"end": True}], "minutes_a_turn": minutes}
+    )
+    assert graph.invoke({"task_state": {"now": now}})["world"]["state"]["now"] == later

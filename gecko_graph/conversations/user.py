@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
@@ -99,12 +100,11 @@ def move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
     """Return a record that moves the state's `now` on, where it has one in ISO form."""
     now = world["state"].get("now")
     try:
-        moment = datetime.fromisoformat(now) if minutes and isinstance(now, str) else None
-    except ValueError:
-        moment = None
-    if moment is None:
+        later = add_minutes(now, minutes) if minutes and isinstance(now, str) else None
+    except (ValueError, OverflowError):
+        later = None
+    if later is None:
         return []
-    later = (moment + timedelta(minutes=minutes)).isoformat(timespec="seconds" if moment.second else "minutes")
     patch = [{"op": "replace", "path": "/now", "value": later}]
     step: Step = {
         "v": VERSION,
@@ -116,5 +116,22 @@ def move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
     return [{"step": step, "note": {}}]
 
 
+def add_minutes(now: str, minutes: float) -> str | None:
+    """Return a later date and time as the one before it is written, if that can show it; None for a date alone.
+
+    Raises:
+        ValueError: It is not in ISO form.
+        OverflowError: There is no such year.
+    """
+    moment = datetime.fromisoformat(now)
+    later = moment + timedelta(minutes=minutes)
+    for between, precision, zone in product("T ", ("minutes", "seconds", "milliseconds", "microseconds"), UTC):
+        before, after = (each.isoformat(between, precision).replace(UTC[0], zone) for each in (moment, later))
+        if before == now and datetime.fromisoformat(after) == later:
+            return after
+    return later.isoformat(timespec="seconds" if later.second else "minutes") if len(now) > LONGEST_DATE else None
+
+
+UTC, LONGEST_DATE = ("+00:00", "Z"), len("2026-11-22")
 CLOCK = "clock"
 """Name and rung of the steps that move the clock."""

@@ -34,9 +34,8 @@ from ..execution.records import ExecutedCall
 from ..models.factory import ModelLike
 from ..models.usage import add_usage
 from ..simulation.rung import Rung
-from ..state import VERSION, Call, JsonObject, Role, Step, Usage
+from ..state import Call, JsonObject, Role, Step, Usage
 from ..task_state.difference import json_equal
-from ..task_state.digest import check_json
 from ..toolkit import Toolkit
 from ..world import World, check_setup
 from .driving import AT_ONCE, AWAITED, Driver, finish
@@ -146,11 +145,9 @@ class GeckoMiddleware(AgentMiddleware):
         if known is not None and (start is None or json_equal(start, known["start"])):
             return {"gecko": {**known}}  # an object of this run's own: it identifies the run where no thread does
         start = {} if start is None else start
-        check_json(start, what="task_state")
         if not isinstance(start, dict):
             raise StateError(f"task_state: expected a JSON object, got {type(start).__name__}")
-        first = {"v": VERSION, "start": start, "state": start, "log": [], "facts": {}, "notes": [], "usage": {}}
-        return {"gecko": first}
+        return {"gecko": self._template.begin(start).snapshot()}
 
     def before_model(self, state: Any, runtime: Any) -> JsonObject | None:
         """Book on the snapshot what became of the last message's calls, in the order in which they were answered."""

@@ -280,9 +280,12 @@ def test_mistakes(more, words):
         GeckoMiddleware(Bank().toolkit(), **more)
 
 
-def test_a_state_that_is_not_an_object():
+def test_a_state_that_cannot_be_begun_from():
     with pytest.raises(StateError, match="expected a JSON object"):
         agent_of(Bank()).invoke(task(task_state=[1]))
+    typed = Bank().toolkit(state_schema={"type": "object", "required": ["balance"]})
+    with pytest.raises(StateError, match=r"^state: at .*balance"):
+        agent_of(Bank(), toolkit=typed).invoke({"messages": [("user", "Pay ann")]})
 
 
 def test_beside_langchains_emulator_a_stateful_task_shows_the_difference():
