@@ -129,11 +129,12 @@ class ContractRun:
     """One call under one contract. Its lets are evaluated once, on the state before the call.
 
     `unclear` lists the requirements that `refusal` could not evaluate, with the reasons; `unknown` is why the contract
-    does not know what the tool does, by `pass`.
+    does not know what the tool does, by `pass`: then they are in `skipped`.
     """
 
     def __init__(self, parts: Parts, scope: Scope) -> None:
         self.unclear: list[str] = []
+        self.skipped: list[str] = []
         self.unknown: str | None = None
         self._parts = parts
         self._scope = scope
@@ -155,6 +156,8 @@ class ContractRun:
         self.unclear, self.unknown = [], None
         found = self.failed(self._parts.requires)
         if (first := next(found, None)) is None:
+            if self.unknown is not None:
+                self.skipped, self.unclear = self.unclear, []
             return None
         error, patch = self.explain(first), list[Operation]()
         try:
@@ -190,20 +193,18 @@ class ContractRun:
             return FAILED
 
     def _note(self, failure: EvaluationFailed) -> None:
-        """Add a failure to `unclear`, without document and tool.
-
-        Once a `pass` of the contract applies, what cannot be evaluated is no news.
-        """
+        """Add a failure to `unclear`, without document and tool."""
         if isinstance(failure, NotKnown):
             self.unknown = self.unknown or str(failure)
-        elif self.unknown is None:
+        else:
             self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
 
     def judge(self) -> Admissibility:
         """Return whether the requirements without arguments hold; one that fails outweighs what cannot be evaluated."""
         if (failed := next(self.failed(self._parts.free), None)) is not None:
             return Admissibility("no", as_text(self.explain(failed)))
-        return Admissibility("unknown", "; ".join(self.unclear[:3])) if self.unclear else Admissibility("yes")
+        is_known = not self.unclear or self.unknown is not None
+        return Admissibility("yes") if is_known else Admissibility("unknown", "; ".join(self.unclear[:3]))
 
     def answer(self) -> ContractAnswer | None:
         """Return result and patch of a call whose requirements are met; None where the contract defines neither.

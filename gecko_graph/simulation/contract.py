@@ -69,17 +69,19 @@ def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
     """Return the request with its contract opened, and the error of a call that must not run.
 
     A broken precondition is the tool's own error, on every rung. One that cannot be evaluated refuses the call only
-    under `unclear="refuse"` or `gate="strict"`; else it goes with the request, and the rung that answers decides.
+    under `unclear="refuse"` or `gate="strict"`; else it goes with the request, and the rung that answers decides. So do
+    those that the contract skips by `pass`, unless the tool only reads.
     """
     if request.tool.contract is None:
         return request, None
     run = open_contract(request, request.tool.contract)
     refusal = run.refusal()
-    request = replace(request, contract=run, unclear=tuple(run.unclear))
+    skipped = () if request.tool.reads else run.skipped
+    request = replace(request, contract=run, unclear=(*run.unclear, *skipped))
     if refusal is not None:
         return request, Answer("error", refusal.error, refusal.patch, more={"violations": [*refusal.violations]})
-    if run.unclear and (request.context.unclear == "refuse" or request.context.gate == "strict"):
-        return request, unchecked(run.unclear)
+    if request.unclear and (request.context.unclear == "refuse" or request.context.gate == "strict"):
+        return request, unchecked(request.unclear)
     return request, None
 
 

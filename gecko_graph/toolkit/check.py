@@ -57,8 +57,9 @@ def check_call(
     ).trust(lambda: untrusted)
     if refusal := run.refusal():
         return {"error": refusal.error, "violations": [*refusal.violations]}
-    if run.unclear and unclear == "refuse":
-        return {"error": f"it cannot be checked: {'; '.join(run.unclear[:3])}"}
+    doubts = [*run.unclear, *(() if tool.reads else run.skipped)]
+    if doubts and unclear == "refuse":
+        return {"error": f"it cannot be checked: {'; '.join(doubts[:3])}"}
     return None
 
 

@@ -251,11 +251,13 @@ def test_a_wrong_use_is_refused_at_load(requires, why):
 # pass ----------------------------------------------------------------------------------------------------------------
 
 
-def answered(contract, *, unclear=None, **state):
-    tool = {"name": "t", "parameters": {"type": "object", "properties": {}}}
+TOOL = {"name": "t", "parameters": {"type": "object", "properties": {}}}
+
+
+def answered(contract, effect=None, *, unclear=None, **state):
     rung = Rung("own", lambda request: Answer("ok", "other", []))
     context = GeckoContext(ladder=("contract", "own"), unclear=unclear)
-    tools = Toolkit.from_tools([tool], contracts={"t": contract})
+    tools = Toolkit.from_tools([TOOL], contracts={"t": contract}, effects={"t": effect} if effect else {})
     return World(tools, state=state, rungs=[rung], context=context).call({"name": "t", "args": {}})["outcome"]
 
 
@@ -285,14 +287,30 @@ def test_what_a_contract_knows_it_answers():
     assert answered(contract, known=True)["result"] == 1
 
 
-def test_the_other_requirements_still_hold_and_what_cannot_be_evaluated_is_no_news():
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_other_requirements_still_hold_and_what_cannot_be_evaluated_marks_what_is_no_read(first):
     closed = {"check": "state.open", "error": "closed", "id": "hours"}
-    requires = [{"check": "state.known", "pass": "x"}, {"check": "state.fare > 3", "error": "dear"}, closed]
-    outcome = answered({"requires": requires, "returns": 1}, known=False, open=False)
+    unsure = [{"check": "state.known", "pass": "x"}, {"check": "state.fare > 3", "error": "dear"}]
+    contract = {"requires": [unsure[first], unsure[1 - first], closed], "returns": 1}
+    outcome = answered(contract, known=False, open=False)
     assert (outcome["status"], outcome["result"]) == ("error", "closed")
     assert [each["clause"] for each in outcome["violations"]] == ["hours"]
-    assert answered({"requires": requires, "returns": 1}, known=False, open=True).get("unclear") is None
-    assert answered({"requires": requires[1:], "returns": 1}, open=True)["status"] == "error"
+    assert answered(contract, "read", known=False, open=True).get("unclear") is None
+    assert answered(contract, "read", unclear="refuse", known=False, open=True)["result"] == "other"
+    for effect in ("write", None):
+        outcome = answered(contract, effect, known=False, open=True)
+        assert (outcome["result"], len(outcome["unclear"])) == ("other", 1)
+        assert answered(contract, effect, unclear="refuse", known=False, open=True)["status"] == "error"
+    assert answered({"requires": [unsure[1], closed], "returns": 1}, open=True)["status"] == "error"
+
+
+def test_what_a_pass_skips_refuses_a_real_write_where_the_guard_is_to():
+    unsure = [{"check": "state.known", "pass": "x"}, {"check": "state.fare > 3", "error": "dear"}]
+    call = {"name": "t", "args": {}}
+    for effect, refused in (("write", True), ("read", False)):
+        tools = Toolkit.from_tools([TOOL], contracts={"t": {"requires": unsure}}, effects={"t": effect})
+        assert (tools.check(call, {"known": False}, unclear="refuse") is not None) == refused
+        assert tools.check(call, {"known": False}) is None
 
 
 def test_a_pass_says_nothing_of_whether_a_tool_is_admissible():
