@@ -15,7 +15,7 @@ from .language.location import Location
 from .language.shapes import ANY
 from .language.syntax import did_you_mean
 from .language.template import Template
-from .lets import LazyLets, Lets, find_used_lets, load_lets
+from .lets import LazyLets, Lets, find_used_lets, load_lets, report_calls
 
 BASE = frozenset(("args", "call", "before", "now", "state", "calls"))
 """Names available to every expression of a contract."""
@@ -80,6 +80,7 @@ class Parts:
             for item, place in load_list(data.get("ensures", []), after.part("ensures"))
         ]
         self.observes = load_effects(data.get("observes", []), after.part("observes"))
+        report_calls(whole)
         refusing = [clause for clause in self.requires if not clause.passes]
         self.free = [clause for clause in refusing if not self.names_used(clause.condition) & NEEDS_CALL]
         """The requirements that need neither the arguments nor the call, also not through their lets."""

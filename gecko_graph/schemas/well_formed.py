@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -18,6 +18,9 @@ from .subschemas import follow, mentions
 
 RUNTIME = "runtime_state"
 """The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
+
+DEPTH = 6
+"""References and alternatives that are followed to see whether an object is allowed."""
 
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 
@@ -62,7 +65,20 @@ def _find_fault(key: Same) -> str:
         return f"{place}: expected {found.expected}, got {found.got}"
     if mentions(key.schema, "patternProperties") and mentions(key.schema, "unevaluatedProperties"):
         return ": patternProperties and unevaluatedProperties together cannot be checked; use one of them"
-    return next(_find_unchecked(key.schema, key.schema, ""), "")
+    fault = next(_find_unchecked(key.schema, key.schema, ""), "")
+    return fault or ("" if _allows_object(key.schema, key.schema) else ": it allows no object, and a task state is one")
+
+
+def _allows_object(root: JsonObject, part: Any, depth: int = DEPTH) -> bool:
+    """Return whether types, values, references and alternatives of a schema may allow an object."""
+    if not isinstance(part, dict) or not depth:
+        return part is not False
+    allows = partial(_allows_object, root, depth=depth - 1)
+    values = part.get("enum", [part.get("const", {})])
+    every = [part.get("anyOf"), part.get("oneOf"), *([one] for one in part.get("allOf", ()))]
+    every += [[follow(root, part["$ref"])]] if "$ref" in part else []
+    is_typed = "object" in part.get("type", "object") and any(isinstance(value, dict) for value in values)
+    return is_typed and all(any(map(allows, one)) for one in every if one)
 
 
 def _find_unchecked(root: JsonObject, part: Any, place: str) -> Iterator[str]:

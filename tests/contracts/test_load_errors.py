@@ -41,7 +41,13 @@ TOOL = {
         "required": ["id"],
     },
 }
-LETS = {"order": "{{ at(state.orders, [args.id]) }}", "each_of(list)": "{{ each(x in list, x) }}"}
+LETS = {
+    "order": "{{ at(state.orders, [args.id]) }}",
+    "each_of(list)": "{{ each(x in list, x) }}",
+    "high(number)": "{{ number > 3 }}",
+    "dear(one)": "{{ high(one.total) }}",
+    "low(value)": "{{ value.lower() if value is string else value }}",
+}
 
 
 def fitted(contract, state=STATE):
@@ -67,6 +73,9 @@ WRONG = [
     ("call.nmae == 'x'", "unknown key call.nmae"),
     ("calls | map(attribute='nmae')", "unknown key 'nmae' of the items"),
     ("args.amuont > 1", "unknown argument args.amuont; did you mean 'amount'"),
+    ("trusted(['odrers', args.id])", "unknown key 'odrers' of trusted; did you mean 'orders'"),
+    ("trusted(['orders', args.id, 'totl'])", "unknown key 'totl' of trusted"),
+    ("trusted(args.id)", r"trusted: write \[args.id\]: a path needs a list, not a text"),
     # types
     ("'a' < 3", "cannot compare a text and a number"),
     ("args.id > 3", "cannot compare a text and a number"),
@@ -92,6 +101,28 @@ def test_what_can_never_be_evaluated_is_refused(check, why):
 
 
 @pytest.mark.parametrize(
+    ("check", "place", "why"),
+    [
+        ("high(args.id)", "high(number)", "cannot compare a text and a number, in `{{ number > 3 }}`"),
+        ("dear(order.status)", "dear(one)", "unknown key one.total"),
+        ("dear(state.log)", "dear(one)", "unknown key one.total"),
+        ("high('a') and high('b')", "high(number)", "cannot compare a text and a number"),
+        ("low(args.amount)", "low(value)", ".lower() needs a text, not a number"),
+    ],
+)
+def test_lets_with_parameters_are_examined_with_what_they_are_called_with(check, place, why):
+    with pytest.raises(ContractError) as error:
+        fitted({"requires": [{"check": check, "error": "x"}]})
+    assert f"x-contract-let.{place}: {why}" in str(error.value)
+
+
+def test_a_let_with_very_many_calls_is_examined_for_a_while_only():
+    chain = {f"f{n}(x)": f"{{{{ f{n - 1}(x) + f{n - 1}(x) }}}}" for n in range(1, 40)} | {"f0(x)": "{{ x + 1 }}"}
+    contract = {"let": chain, "returns": "{{ f39(args.id) }}"}
+    assert fitted(contract)["pay"].contract is not None
+
+
+@pytest.mark.parametrize(
     "check",
     [
         "order is defined and order.total > args.amount",
@@ -107,6 +138,8 @@ def test_what_can_never_be_evaluated_is_refused(check, why):
         "calls | selectattr('name', 'eq', 'x') | map(attribute='result') | map(attribute='id')",
         "state.user.name.lower() ~ state.cwd | join('/')",
         "between(now, date(args.id), 'days') > 1 and 'x' in args.tags",
+        "trusted(['orders', args.id, 'total']) and trusted(['open', 'anything']) and trusted(args.tags)",
+        "high(args.amount) and dear(order) and low(args.id) == 'x' and low(3) == 3",
     ],
 )
 def test_what_may_be_right_loads(check):

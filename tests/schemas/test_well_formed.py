@@ -32,6 +32,31 @@ def test_what_cannot_be_checked_is_refused_with_its_place(schema, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array"},
+        {"type": ["string", "null"]},
+        {"const": 3},
+        {"enum": [[], "a"]},
+        {"anyOf": [{"type": "array"}, False]},
+        {"allOf": [{}, {"type": "string"}]},
+        {"$ref": "#/$defs/list", "$defs": {"list": {"type": "array"}}},
+    ],
+)
+def test_a_task_state_that_can_be_no_object_is_refused(schema):
+    with pytest.raises(ContractError, match=r"shop\.yaml#/x-state: it allows no object, and a task state is one"):
+        check_schema(schema, where="shop.yaml#/x-state")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{}, {"type": ["object", "null"]}, {"anyOf": [{"type": "array"}, {"$ref": "#"}]}, {"enum": [{}, 1]}, {"not": {}}],
+)
+def test_a_task_state_that_may_be_an_object_is_not(schema):
+    assert check_schema(schema, where="shop.yaml#/x-state") is schema
+
+
 def test_a_schema_that_can_be_checked_is_returned_as_it_is():
     schema = {
         "$id": "https://example.com/shop",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from jinja2 import nodes
@@ -13,7 +13,7 @@ from .shapes import ANY, Plain, Shape, either
 from .syntax import describe, did_you_mean
 
 Names = Mapping[str, Any]
-"""Name to Shape, or to a function that returns it."""
+"""Name to Shape, or to a function that returns it; of a let with parameters from those of its arguments."""
 
 Report = Callable[[str], None]
 
@@ -119,10 +119,13 @@ class Inference:
         for keyword in node.kwargs:
             self.shape(keyword.value)
         if name == "at":
-            return self._at(node, guarded)
+            return self._at(node, node.args, guarded)
+        if name == "trusted":
+            self._at(node, [nodes.Name("state", "load"), *node.args], True)
+            return TRUTH
         shapes = [self.shape(argument) for argument in node.args]
         own = self._names.get(f"{name}/{len(node.args)}", ANY)
-        takes, gives = _FUNCTIONS.get(name, (ANY, _known(own)))
+        takes, gives = _FUNCTIONS.get(name) or (ANY, own if isinstance(own, Shape) else own(*shapes))
         for shape in shapes:
             self.expect(shape, takes.kinds, name)
         return gives
@@ -135,21 +138,22 @@ class Inference:
         value, *_ = [inside.shape(argument) for argument in node.args[1:]]
         return {"each": Plain("a list", inner=value), "count": NUMBER}.get(name, TRUTH)
 
-    def _at(self, node: nodes.Call, guarded: bool) -> Shape:
-        value = self.shape(node.args[0] if node.args else None, guarded=True)
-        path: Any = node.args[1] if len(node.args) > 1 else nodes.List([])
+    def _at(self, node: nodes.Call, args: Sequence[nodes.Expr], guarded: bool) -> Shape:
+        name = getattr(node.node, "name", "")
+        value = self.shape(args[0] if args else None, guarded=True)
+        path: Any = args[1] if len(args) > 1 else nodes.List([])
         tokens = path.items if isinstance(path, nodes.List) else []
         if tokens is not getattr(path, "items", None):
-            self.expect(self.shape(path), LIST.kinds, f"at: write [{describe(path)}]: a path")
-        has_default = len(node.args) + len(node.kwargs) > 2
+            self.expect(self.shape(path), LIST.kinds, f"{name}: write [{describe(path)}]: a path")
+        has_default = len(args) + len(node.kwargs) > 2
         is_known = bool(tokens) and not has_default
         for token in tokens:
             literal = token.value if isinstance(token, nodes.Const) else None
             kinds = self.shape(token).kinds
             if kinds is None or "a list" in kinds:
                 value = ANY  # perhaps several tokens
-            value = self.member(value, literal, f"{literal!r} of at", guarded=guarded or has_default)
-        for default in node.args[2:]:
+            value = self.member(value, literal, f"{literal!r} of {name}", guarded=guarded or has_default)
+        for default in args[2:]:
             self.shape(default)
         return value if is_known else ANY
 
