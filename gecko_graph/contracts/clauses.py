@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from ..errors import EvaluationFailed, PatchConflict
+from ..errors import EvaluationFailed, PatchConflict, did_you_mean
 from ..state import Json, Operation, Patch, Violation
 from ..task_state.patch import apply_patch, pointer
 from .language.expression import Expression, Scope
@@ -15,7 +15,7 @@ from .language.functions import splice
 from .language.location import Location
 from .language.sandbox import Fault
 from .language.shapes import ANY, Shape
-from .language.syntax import did_you_mean, is_template
+from .language.syntax import is_template
 from .language.template import Loop, Template
 
 OPERATIONS: dict[str, tuple[str, ...]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from ..errors import EvaluationFailed, NotKnown
+from ..errors import EvaluationFailed, NotKnown, did_you_mean
 from ..state import Json, Operation, Patch, Violation
 from ..task_state.patch import pointer
 from ..task_state.stamps import Untrusted, is_doubtful
@@ -13,7 +13,6 @@ from .clauses import Change, Clause, Effect, as_text, load_effects, load_list
 from .language.expression import Expression, Scope
 from .language.location import Location
 from .language.shapes import ANY
-from .language.syntax import did_you_mean
 from .language.template import Template
 from .lets import LazyLets, Lets, find_used_lets, load_lets, report_calls
 

@@ -12,6 +12,7 @@ from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
 from ..models.formatting import text_of
 from ..models.node import NodeScope
 from ..models.usage import add_all
+from ..provenance import is_planned
 from ..state import JsonObject, Step
 from ..world import World
 from .agents import Desk, Factory, run_turn
@@ -103,4 +104,4 @@ def _has_worked(state: ConversationState, log: Sequence[Step]) -> bool:
     """Return whether a call since the user's last message has worked."""
     sent = (read_envelope(each) for each in reversed(state["messages"]))
     first = next((each["steps"] for each in sent if each["sender"] == "user"), None)
-    return any("outcome" in step and step["outcome"]["status"] == "ok" for step in log[first or 0 :])
+    return any(map(is_planned, log[first or 0 :]))

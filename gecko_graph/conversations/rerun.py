@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
 
 from ..context import GeckoContext
 from ..leaves import Place, map_texts, scalars
@@ -12,7 +11,7 @@ from ..state import Json, JsonObject, Step
 from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
 from ..world import World
-from .user import CLOCK
+from .user import CLOCK, add_minutes
 
 
 class Rerun:
@@ -32,7 +31,7 @@ class Rerun:
         self, toolkit: Toolkit, start: JsonObject, log: Sequence[Step], *, seed: int = 0, minutes: int = 0
     ) -> None:
         context = GeckoContext(seed=seed, semantic_validation=False)
-        start = {**start, "now": _shift(start["now"], minutes)} if "now" in start else start
+        start = {**start, "now": add_minutes(start["now"], minutes) or start["now"]} if "now" in start else start
         self._log, self._minutes, self._renamed = log, minutes, dict[str, Json]()
         self._world = World(toolkit, state=start, context=context)
         self.steps: list[Step] = []
@@ -62,7 +61,7 @@ class Rerun:
         call = step["call"]
         if call["name"] == CLOCK:
             patch = step["outcome"]["patch"] or ()
-            moved = [{**each, "value": _shift(each.get("value"), self._minutes)} for each in patch]
+            moved = [{**each, "value": add_minutes(each["value"], self._minutes) or each["value"]} for each in patch]
             made = {**step, "outcome": {**step["outcome"], "patch": moved}}
             world.replay([{"step": made, "note": {}}])
             return made  # type: ignore[return-value]
@@ -72,14 +71,6 @@ class Rerun:
             pairs = find_differences(step["outcome"]["result"], done["outcome"]["result"])
             renamed |= {old: new for _, old, new in pairs if isinstance(old, str)}
         return done
-
-
-def _shift(now: Json, minutes: int) -> Json:
-    try:
-        moment = datetime.fromisoformat(str(now))
-    except ValueError:
-        return now
-    return (moment + timedelta(minutes=minutes)).isoformat() if minutes else now
 
 
 def find_differences(old: Json, new: Json) -> Iterator[tuple[Place, Json, Json]]:

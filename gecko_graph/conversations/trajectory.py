@@ -9,7 +9,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 
 from ..milestones.tables import MESSAGE, REST, SEEN, Snapshot, Table, find_table
 from ..models.formatting import text_of
-from ..provenance import Sources, trace
+from ..provenance import Sources, is_planned, trace
 from ..state import Json, JsonObject, Step
 from ..task_state.patch import booked_patch, fold_patches
 from ..toolkit import Toolkit
@@ -39,7 +39,7 @@ def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: 
     """
     user_messages = [message for message in messages if read_envelope(message)["sender"] == "user"]
     steps = [step for step in log if step["call"]["name"] in toolkit and "outcome" in step]
-    reads = {step["call"]["id"] for step in steps if _is_done(step) and not step["outcome"]["patch"]}
+    reads = {step["call"]["id"] for step in steps if is_planned(step) and not step["outcome"]["patch"]}
     doubtful: set[str] = set()
     while True:
         known = [_forget(step, doubtful) for step in steps]
@@ -52,7 +52,7 @@ def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: 
 def _forget(step: Step, doubtful: Collection[str]) -> Step:
     """Return a step without its arguments where it failed, and without its result where that is in doubt."""
     call, outcome = step["call"], step["outcome"]
-    if not _is_done(step):
+    if not is_planned(step):
         return {**step, "call": {**call, "args": {}}}
     return {**step, "outcome": {**outcome, "result": None}} if call["id"] in doubtful else step
 
@@ -71,7 +71,7 @@ class _Fold:
             if envelope["sender"] == "system":
                 continue
             steps = self._go_to(envelope["steps"])
-            done = [step for step in steps if _is_done(step)] if isinstance(message, ToolMessage) else []
+            done = [step for step in steps if is_planned(step)] if isinstance(message, ToolMessage) else []
             row: JsonObject = {
                 "sender": envelope["sender"],
                 "recipient": envelope["recipient"],
@@ -116,10 +116,6 @@ class _Fold:
         root = name.partition(".")[0]
         unchanged = before.get(root) is self._state.get(root) and root in before and not name.startswith(REST)
         return self._tables[name] if unchanged else find_table(self._state, name)
-
-
-def _is_done(step: Step) -> bool:
-    return "outcome" in step and step["outcome"]["status"] == "ok"
 
 
 def _read_call(call: Any) -> JsonObject:

@@ -14,7 +14,7 @@ from ..models.ask import AnyAsk, PlannerAsk, Reply, Where
 from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts
-from ..state import VERSION, JsonObject, Step
+from ..state import VERSION, Json, JsonObject, Step
 from .channels import ConversationState
 from .messages import address, read_envelope, swap_sides
 from .users import LONGEST_LINE, UserEntry, find_line
@@ -99,11 +99,7 @@ def has_begun(state: ConversationState) -> bool:
 def move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
     """Return a record that moves the state's `now` on, where it has one in ISO form."""
     now = world["state"].get("now")
-    try:
-        later = add_minutes(now, minutes) if minutes and isinstance(now, str) else None
-    except (ValueError, OverflowError):
-        later = None
-    if later is None:
+    if (later := add_minutes(now, minutes)) is None:
         return []
     patch = [{"op": "replace", "path": "/now", "value": later}]
     step: Step = {
@@ -116,15 +112,13 @@ def move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
     return [{"step": step, "note": {}}]
 
 
-def add_minutes(now: str, minutes: float) -> str | None:
-    """Return a later date and time as the one before it is written, if that can show it; None for a date alone.
-
-    Raises:
-        ValueError: It is not in ISO form.
-        OverflowError: There is no such year.
-    """
-    moment = datetime.fromisoformat(now)
-    later = moment + timedelta(minutes=minutes)
+def add_minutes(now: Json, minutes: float) -> str | None:
+    """Return a later date and time as the one before it is written, if that can show it; None for all else."""
+    try:
+        moment = datetime.fromisoformat(now if minutes and isinstance(now, str) else "")
+        later = moment + timedelta(minutes=minutes)
+    except (ValueError, OverflowError):
+        return None
     for between, precision, zone in product("T ", ("minutes", "seconds", "milliseconds", "microseconds"), UTC):
         before, after = (each.isoformat(between, precision).replace(UTC[0], zone) for each in (moment, later))
         if before == now and datetime.fromisoformat(after) == later:

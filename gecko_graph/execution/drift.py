@@ -12,6 +12,7 @@ from ..schemas.findings import path_tokens
 from ..spellings import atoms_of, whole_form
 from ..state import Call, Json, JsonObject, Outcome, Patch, Step
 from ..task_state.changes import net_changes
+from ..task_state.difference import same_value
 from ..task_state.digest import clone
 from ..task_state.patch import booked_patch, fold_patches, pointer, tokens
 from .bindings import is_bindable, places
@@ -114,7 +115,7 @@ def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[s
     for path in dict.fromkeys([*old, *new]):
         one, other = old.get(path), new.get(path)
         both = isinstance(one, dict | list) and type(one) is type(other)
-        if not both and not (_same(one, other) and (path in old) == (path in new)):
+        if not both and not (same_value(one, other) and (path in old) == (path in new)):
             yield path, one, other
 
 
@@ -122,11 +123,6 @@ def _is_specific(value: Json, path: str = "$") -> bool:
     """Return whether a value can be told from others by equality: no plain word, or an identifier by its name."""
     is_named = any(is_identifier(str(token)) for token in path_tokens(path)[-1:])
     return is_bindable(value, "") and (is_named or any(atom.is_specific for atom in atoms_of(value)))
-
-
-def _same(one: Json, other: Json) -> bool:
-    """Return whether two scalars are one JSON value: 5 and 5.0 are, 1 and true are not."""
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def _with_pairs(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:

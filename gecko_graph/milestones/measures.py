@@ -11,6 +11,7 @@ from ..errors import GeckoError
 from ..leaves import scalars_of
 from ..spellings import atoms_of, canonical, forms_of
 from ..state import Json, JsonObject
+from ..task_state.difference import same_value
 
 Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]
 """From a cell, its target and tolerances by name, the similarity."""
@@ -29,7 +30,7 @@ _NO_DIGIT = re.compile(r"\D")
 
 def exact(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     """Return 1.0 for equal values."""
-    return float(is_equal(cell, target))
+    return float(same_value(cell, target))
 
 
 def any_value(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
@@ -40,7 +41,7 @@ def any_value(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float
 def contains(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     """Return 1.0 where a text contains the target, or a list has it as an item."""
     if isinstance(cell, list):
-        return float(any(is_equal(item, target) for item in cell))
+        return float(any(same_value(item, target) for item in cell))
     return float(isinstance(cell, str) and isinstance(target, str) and target in cell)
 
 
@@ -134,14 +135,7 @@ def is_close(value: Json, target: Json, tolerance: float) -> bool:
     """Return whether two numbers differ by no more than the tolerance; other values must be equal."""
     if isinstance(value, int | float) and isinstance(target, int | float):
         return abs(value - target) <= tolerance
-    return is_equal(value, target)
-
-
-def is_equal(value: Json, target: Json) -> bool:
-    """Return whether two JSON values are equal; true is not 1, and 1.0 is 1."""
-    if isinstance(value, bool) != isinstance(target, bool):
-        return False
-    return bool(value == target)
+    return same_value(value, target)
 
 
 MEASURES: Mapping[str, Measure] = {

@@ -42,6 +42,11 @@ def equal(a: Json, b: Json, same: Callable[[Json, Json], bool]) -> bool:
     return same(a, b)
 
 
+def same_value(a: Json, b: Json) -> bool:
+    """Return True where two values are equal by value: 5 and 5.0 are, 1 and true are not."""
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+
+
 def _same_scalar(a: Json, b: Json) -> bool:
     return type(a) is type(b) and bool(a == b)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
 from ..state import Json, JsonObject, Operation, Outcome, Patch
-from .difference import equal, json_equal, make_patch, pointer_step
+from .difference import equal, json_equal, make_patch, pointer_step, same_value
 from .digest import MAX_DEPTH
 
 __all__ = [
@@ -230,7 +230,7 @@ class _Work:
 
     def test(self, path: list[str], operation: Operation) -> None:
         value = _member(operation, "value")
-        if not equal(find(self.document, path), value, _same_number):
+        if not equal(find(self.document, path), value, same_value):
             raise PatchConflict("the value there differs")
 
     def _put(self, path: list[str], value: Json, *, checked: bool = False) -> None:
@@ -320,10 +320,6 @@ def _measure(value: Json, room: int) -> int:
         if size > COPY_LIMIT:
             break
     return size
-
-
-def _same_number(a: Json, b: Json) -> bool:
-    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 def _name_type(value: object) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..contracts.contract import Contract
-from ..contracts.language.syntax import did_you_mean
+from ..errors import did_you_mean
 from ..schemas.complaints import find_faults
 from ..schemas.partial import Partial, sure_findings
 from ..schemas.pattern import compile_pattern

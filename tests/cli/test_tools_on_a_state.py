@@ -127,7 +127,7 @@ def examined(contract, state, **more):
 @pytest.mark.parametrize(
     ("contract", "line"),
     [
-        ({"returns": "{{ state.odrers }}"}, "pay: returns: unknown key state.odrers; did you mean 'orders'"),
+        ({"returns": "{{ state.odrers }}"}, "pay: returns: unknown key state.odrers (did you mean orders"),
         ({"returns": "{{ at(state.orders, [args.id]).sum }}"}, "pay: returns: unknown key at(...).sum"),
         ({"requires": [{"check": "1 / state.zero > 1", "error": "x"}]}, "pay: requires[0].check: division by zero"),
         ({"returns": "{{ state.many | map('int') }}"}, "pay: returns: int cannot read 'x'"),
@@ -151,7 +151,7 @@ def test_optional_keys_that_the_example_lacks_are_no_mistake():
     }
     assert examined(contract, {"orders": {"a": {"total": 1}}}).found == []
     misspelt = {"returns": "{{ state.discont | default(0) }}"}
-    assert "did you mean 'discount'" in examined(misspelt, {"discount": 1}).found[0]
+    assert "did you mean discount" in examined(misspelt, {"discount": 1}).found[0]
 
 
 def test_an_example_that_breaks_the_rules_is_named_and_what_was_never_run_too():
@@ -171,7 +171,7 @@ def test_on_the_command_line(tmp_path, run):
     spec.write_text(source("shop").read_text().replace("order.status ==", "order.staus =="))
     code, out, _ = run("tools", spec, "--state", state)
     assert code == 1
-    assert "cancelOrder: requires[1].check: unknown key order.staus; did you mean 'status'" in " ".join(out.split())
+    assert "cancelOrder: requires[1].check: unknown key order.staus (did you mean status" in " ".join(out.split())
     state.write_text("[]")
     code, _, err = run("tools", spec, "--state", state)
     assert code != 0

@@ -96,7 +96,7 @@ def test_an_invariant_in_a_document_is_named_by_its_number():
         ({"id": ""}, "id: expected a text, got ''"),
         ({"id": 3}, "id: expected a text, got 3"),
         ({"kind": "rule"}, "kind: expected one of policy, tool, sense, got 'rule'"),
-        ({"kinds": "tool"}, "unknown key 'kinds'; did you mean 'kind'"),
+        ({"kinds": "tool"}, "unknown key 'kinds' .did you mean kind"),
     ],
 )
 def test_wrong_ids_and_kinds_are_refused_at_load(more, why):

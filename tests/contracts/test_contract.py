@@ -268,12 +268,12 @@ def test_what_a_contract_needs_of_the_state():
     [
         ("requires: [{check: nme in here, error: x}]", "requires[0].check: unknown name 'nme'"),
         ("requires: [{check: 1 +, error: x}]", "requires[0].check: unexpected end"),
-        ("requires: [{check: state | lenght, error: x}]", "unknown filter 'lenght'; did you mean 'length'?"),
+        ("requires: [{check: state | lenght, error: x}]", "unknown filter 'lenght' (did you mean length?)"),
         ("requires: [{check: '{{ here }}', error: x}]", "got '}'; this is a bare expression"),
         ("requires: [{check: here}]", "requires[0]: 'error' is missing"),
         ("requires: [{error: x}]", "requires[0]: 'check' is missing"),
         ("requires: [{check: here, error: '{{ nme }}'}]", "requires[0].error: unknown name 'nme'"),
-        ("requires: [{check: here, error: x, wehn: y}]", "requires[0]: unknown key 'wehn'; did you mean 'when'?"),
+        ("requires: [{check: here, error: x, wehn: y}]", "requires[0]: unknown key 'wehn' (did you mean when?)"),
         ("requires: [{check: result, error: x}]", "requires[0].check: unknown name 'result'"),
         ("requires: {check: here, error: x}", "requires: expected a list, got dict"),
         ("requires: [check]", "requires[0]: expected an object"),
@@ -304,7 +304,7 @@ def test_what_a_contract_needs_of_the_state():
         ("returns: {a: [1, '{{ x }}']}", "returns.a[1]: unknown name 'x'"),
         ("returns: {cases: [{value: 1}, {value: 2}]}", "returns.cases[0]: `when` is missing"),
         ("ensures: [{check: result, error: x, effects: []}]", "ensures[0]: unknown key 'effects'"),
-        ("reqires: []", "unknown key 'reqires'; did you mean 'requires'?"),
+        ("reqires: []", "unknown key 'reqires' (did you mean requires?)"),
         ("let: [a]", "let: expected an object"),
         ("let: {a: '{{ b }}', b: '{{ c }}', c: '{{ a }}'}", "let.a: lets use one another in a cycle: a -> b -> c"),
         ("let: {a: '{{ a }}'}", "let.a: lets use one another in a cycle: a -> a"),
@@ -354,7 +354,7 @@ def test_in_a_toolkit_the_document_and_the_tool_are_named(tmp_path):
         Toolkit.from_openapi(path)
     assert "files.json" in str(caught.value)
     assert "ls" in str(caught.value)
-    assert "returns: unknown name 'stat'; did you mean 'state'?" in str(caught.value)
+    assert "returns: unknown name 'stat' (did you mean state?)" in str(caught.value)
 
 
 # invariants ---------------------------------------------------------------------------------------------------------

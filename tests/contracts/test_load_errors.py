@@ -56,10 +56,10 @@ def fitted(contract, state=STATE):
 
 WRONG = [
     # keys
-    ("state.odrers", "unknown key state.odrers; did you mean 'orders'"),
+    ("state.odrers", "unknown key state.odrers .did you mean orders"),
     ("before.nothing", "unknown key before.nothing; its keys are orders, log"),
-    ("state.orders[args.id].totl > 1", r"unknown key state.orders\[args.id\].totl; did you mean 'total'"),
-    ("order.totl > 1", "unknown key order.totl; did you mean 'total'"),
+    ("state.orders[args.id].totl > 1", r"unknown key state.orders\[args.id\].totl .did you mean total"),
+    ("order.totl > 1", "unknown key order.totl .did you mean total"),
     ("order.totl is defined", "unknown key order.totl"),
     ("at(state.orders, [args.id, 'totl'], none) is none", "unknown key 'totl' of at"),
     ("state.orders | values | map(attribute='totl') | sum > 1", "unknown key 'totl' of the items"),
@@ -72,8 +72,8 @@ WRONG = [
     ("state.log.x", "unknown key state.log.x"),
     ("call.nmae == 'x'", "unknown key call.nmae"),
     ("calls | map(attribute='nmae')", "unknown key 'nmae' of the items"),
-    ("args.amuont > 1", "unknown argument args.amuont; did you mean 'amount'"),
-    ("trusted(['odrers', args.id])", "unknown key 'odrers' of trusted; did you mean 'orders'"),
+    ("args.amuont > 1", "unknown argument args.amuont .did you mean amount"),
+    ("trusted(['odrers', args.id])", "unknown key 'odrers' of trusted .did you mean orders"),
     ("trusted(['orders', args.id, 'totl'])", "unknown key 'totl' of trusted"),
     ("trusted(args.id)", r"trusted: write \[args.id\]: a path needs a list, not a text"),
     # types
@@ -208,14 +208,14 @@ def test_a_closed_state_has_its_runtime_variables():
 
 def test_the_result_that_a_contract_returns_is_known_to_its_ensures():
     contract = {"returns": {"paid": "{{ args.amount }}"}, "ensures": [{"check": "result.payd > 1", "error": "x"}]}
-    with pytest.raises(ContractError, match=r"unknown key result.payd; did you mean 'paid'"):
+    with pytest.raises(ContractError, match=r"unknown key result.payd .did you mean paid"):
         fitted(contract)
 
 
 def test_a_schema_that_is_open_refuses_only_what_is_almost_one_of_its_keys():
     state = {"type": "object", "properties": {"orders": {"type": "object"}}}
     assert fitted({"requires": [{"check": "state.rooms", "error": "x"}]}, state)
-    with pytest.raises(ContractError, match=r"unknown key state.orderss; did you mean 'orders'"):
+    with pytest.raises(ContractError, match=r"unknown key state.orderss .did you mean orders"):
         fitted({"requires": [{"check": "state.orderss", "error": "x"}]}, state)
 
 

@@ -67,7 +67,7 @@ def test_values_are_filled_in(data, value):
         ({"for_each": "[1]", "as": "no name", "value": 1}, "must be a name"),
         ({"for_each": "[1]", "as": "state", "value": 1}, "already taken"),
         ({"for_each": "[1]", "as": "a", "value": "{{ item }}"}, "unknown name 'item'"),
-        ({"for_each": "[1]", "valu": 1, "value": 1}, "unknown key 'valu'; did you mean 'value'?"),
+        ({"for_each": "[1]", "valu": 1, "value": 1}, "unknown key 'valu' (did you mean value?)"),
         ({"cases": []}, "must be a list of {when, value}"),
         ({"cases": [{"value": 1}, {"value": 2}]}, "here.cases[0]: `when` is missing"),
         ({"cases": [{"when": "1"}]}, "'value' is missing"),

@@ -94,7 +94,7 @@ def test_a_missing_part_of_the_state_is_no_other_part(tmp_path):
         ("contracts: []", "contracts: expected an object"),
         ("contracts: {}\ninvariants: {}", "invariants: expected a list"),
         ("contracts: {}\ninvariants: [5]", "invariants[0]: expected an object with check, error, when"),
-        ("contrakts: {}", "unknown key 'contrakts'; did you mean 'contracts'?"),
+        ("contrakts: {}", "unknown key 'contrakts' (did you mean contracts?)"),
         ("a: [", "not YAML"),
     ],
 )

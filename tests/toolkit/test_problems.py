@@ -84,7 +84,7 @@ def test_a_contract_whose_result_can_never_fit_is_a_problem(contract, message):
         ({"requires": [{"check": "1 < 2", "error": "no"}]}, "write", "the check '1 < 2' names nothing"),
         ({"returns": {"id": "state.user.id"}}, "write", 'write "{{ state.user.id }}" for its value'),
         ({"effects": [{"op": "add", "path": ["x"], "value": "args.n"}]}, "write", 'write "{{ args.n }}"'),
-        ({"returns": {"id": "x", "nn": 1}}, "write", "'nn', which the result schema does not name; did you mean 'n'?"),
+        ({"returns": {"id": "x", "nn": 1}}, "write", "'nn', which the result schema does not name (did you mean n?)"),
     ],
 )
 def test_what_loads_and_comes_to_nothing_is_a_problem(contract, effect, message):

@@ -12,14 +12,14 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
-from ...errors import ContractError, EvaluationFailed
+from ...errors import ContractError, EvaluationFailed, did_you_mean
 from ...state import Json
 from .closures import QUANTIFIERS
 from .compiler import Code, compile_parts
 from .functions import FUNCTIONS
 from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
 from .shapes import ANY
-from .syntax import SyntaxFault, did_you_mean, parse_expression, parse_text
+from .syntax import SyntaxFault, parse_expression, parse_text
 
 __all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "shorten"]
 

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from jinja2 import nodes
 
+from ...errors import did_you_mean
 from .closures import QUANTIFIERS
 from .sandbox import kind
 from .shapes import ANY, Plain, Shape, either
-from .syntax import describe, did_you_mean
+from .syntax import describe
 
 Names = Mapping[str, Any]
 """Name to Shape, or to a function that returns it; of a let with parameters from those of its arguments."""

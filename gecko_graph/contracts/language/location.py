@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from ...errors import ContractError
+from ...errors import ContractError, did_you_mean
 from .expression import Expression, shorten
 from .inference import TEXT, Inference, Names
-from .syntax import did_you_mean
 
 Step = str | int
 

@@ -6,7 +6,6 @@ and test names that are not literal: nothing is looked up by name at run time. `
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, TemplateError, nodes
 from jinja2.parser import Parser
 
+from ...errors import did_you_mean
 from .sandbox import Scope
 
 Run = Callable[[Scope], Any]
@@ -105,12 +105,6 @@ def known(name: str, table: Iterable[str], what: str) -> str:
     if name in names:
         return name
     raise SyntaxFault(f"unknown {what} {name[:40]!r}{did_you_mean(name, names)}")
-
-
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return a hint at the nearest known name, or an empty text."""
-    near = difflib.get_close_matches(name, list(names), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def literal(node: nodes.Node | None, what: str) -> str:

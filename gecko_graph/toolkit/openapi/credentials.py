@@ -17,8 +17,7 @@ from urllib.parse import quote, unquote_plus, urljoin, urlsplit
 
 import httpx
 
-from ...contracts.language.syntax import did_you_mean
-from ...errors import GeckoError, ToolkitError
+from ...errors import GeckoError, ToolkitError, did_you_mean
 from ...leaves import map_texts
 from ...masking import MASK
 from ...state import Json, JsonObject

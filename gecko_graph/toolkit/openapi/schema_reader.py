@@ -19,6 +19,7 @@ What changes on the way:
 from __future__ import annotations
 
 import re
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 
 from ...errors import ToolkitError
@@ -134,13 +135,12 @@ class SchemaReader:
     def _check_ends(self, defs: dict[str, Any], direction: Direction) -> None:
         """Raise ToolkitError for a schema whose validation would never end."""
         fresh = {name: one for name, one in defs.items() if (name, direction) not in self._finite}
-        needs = {name: in_place_defs(one) & fresh.keys() for name, one in fresh.items()}
-        while ended := [name for name, others in needs.items() if not others & needs.keys()]:
-            for name in ended:
-                del needs[name]
-        if needs:
-            name = next(iter(needs))
-            raise error_at(self._places[name], "this schema refers to itself without a property or item between")
+        needs = {name: sorted(in_place_defs(one) & fresh.keys()) for name, one in fresh.items()}
+        try:
+            TopologicalSorter(needs).prepare()
+        except CycleError as error:
+            why = "this schema refers to itself without a property or item between"
+            raise error_at(self._places[error.args[1][0]], why) from None
         self._finite.update((name, direction) for name in fresh)
 
     def _read_schema(self, schema: Any, place: Place, direction: Direction) -> Any:

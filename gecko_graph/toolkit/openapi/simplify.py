@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Callable
+from graphlib import TopologicalSorter
 from itertools import chain
 from typing import Any
 
@@ -153,15 +154,9 @@ class Simplifier:
 
     def _leaves_first(self, defs: dict[str, Any], circular: set[str]) -> list[str]:
         """Return the definitions that are not circular, each after those that it refers to."""
-        waiting = {
-            name: {*self._once(defs_of, one)} & defs.keys() for name, one in defs.items() if name not in circular
-        }
-        known, order = {*circular}, list[str]()
-        while ready := [name for name, others in waiting.items() if others <= known]:
-            order += ready
-            known.update(ready)
-            waiting = {name: others for name, others in waiting.items() if name not in known}
-        return order
+        names = defs.keys() - circular
+        needs = {name: names.intersection(self._once(defs_of, one)) for name, one in defs.items() if name in names}
+        return list(TopologicalSorter(needs).static_order())
 
 
 def _without_defs(schema: JsonObject) -> JsonObject:
