@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address
 from itertools import chain
 from typing import Any
 
-_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIME = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII)
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
@@ -28,15 +28,16 @@ _DURATION = re.compile(
 )
 
 
-def _is_date(text: str) -> bool:
-    found = _DATE.fullmatch(text)
-    if not found:
-        return False
+def _reads(read: Callable[[str], object], text: str) -> bool:
     try:
-        date(*map(int, found.groups()))
+        read(text)
     except ValueError:
         return False
     return True
+
+
+def _is_date(text: str) -> bool:
+    return _DATE.fullmatch(text) is not None and _reads(date.fromisoformat, text)
 
 
 def _is_time(text: str) -> bool:
@@ -61,19 +62,11 @@ def _is_hostname(text: str) -> bool:
 
 
 def _is_ipv4(text: str) -> bool:
-    try:
-        IPv4Address(text)
-    except AddressValueError:
-        return False
-    return True
+    return _reads(IPv4Address, text)
 
 
 def _is_ipv6(text: str) -> bool:
-    try:
-        IPv6Address(text)
-    except AddressValueError:
-        return False
-    return "%" not in text
+    return "%" not in text and _reads(IPv6Address, text)
 
 
 def _is_email(text: str) -> bool:
@@ -85,10 +78,6 @@ def _is_email(text: str) -> bool:
         inside = domain[1:-1]
         return _is_ipv6(inside[5:]) if inside.startswith("IPv6:") else _is_ipv4(inside)
     return _is_hostname(domain)
-
-
-def _is_uri(text: str) -> bool:
-    return bool(_SCHEME.match(text)) and _is_uri_reference(text)
 
 
 def _is_uri_reference(text: str) -> bool:
@@ -118,27 +107,19 @@ def _is_port(text: str) -> bool:
     return not text or (text.isascii() and text.isdigit())
 
 
-def _is_uuid(text: str) -> bool:
-    return _UUID.fullmatch(text) is not None
-
-
-def _is_duration(text: str) -> bool:
-    # ISO 8601, as RFC 3339 gives it in appendix A
-    return len(text) > 2 and _DURATION.fullmatch(text) is not None
-
-
 FORMATS: Mapping[str, Callable[[str], bool]] = {
     "date": _is_date,
     "date-time": _is_date_time,
     "time": _is_time,
     "email": _is_email,
-    "uri": _is_uri,
+    "uri": lambda text: _SCHEME.match(text) is not None and _is_uri_reference(text),
     "uri-reference": _is_uri_reference,
-    "uuid": _is_uuid,
+    "uuid": lambda text: _UUID.fullmatch(text) is not None,
     "hostname": _is_hostname,
     "ipv4": _is_ipv4,
     "ipv6": _is_ipv6,
-    "duration": _is_duration,
+    # ISO 8601, as RFC 3339 gives it in appendix A
+    "duration": lambda text: len(text) > 2 and _DURATION.fullmatch(text) is not None,
 }
 """Name of a format to its check. Other formats are ignored."""
 
