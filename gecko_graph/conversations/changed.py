@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ..milestones.similarity import subtract
-from ..milestones.tables import CLOCK, Table, find_table
+from ..milestones.tables import CLOCK, ENTRIES, Table, find_table
 from ..schemas.well_formed import RUNTIME
 from ..state import Json, JsonObject, Step
 from ..task_state.changes import net_changes
@@ -21,15 +21,38 @@ Path = tuple[str, ...]
 UNWATCHED = (CLOCK, RUNTIME)
 
 
-def find_tables(before: JsonObject, after: JsonObject, free: Collection[str] = ()) -> list[str]:
-    """Return the smallest tables that hold all changes between two states, none of them below another."""
-    paths = {
-        find_table_of(tokens(each.path), (before, after))
-        for each in net_changes(before, after)
-        if tokens(each.path)[0] not in UNWATCHED
-    }
-    outer = [path for path in paths if not any(path[:end] in paths for end in range(1, len(path)))]
+def find_tables(
+    before: JsonObject,
+    after: JsonObject,
+    free: Collection[str] = (),
+    again: tuple[JsonObject, JsonObject] | None = None,
+) -> list[str]:
+    """Return the smallest tables that hold all changes between two states, none of them below another.
+
+    `again` is both states as they were another time: where a key is drawn, what holds it has its entries as rows.
+    """
+    paths = _find_paths(before, after)
+    if again:
+        known = {path[:end] for path in _find_paths(*again) for end in range(1, len(path) + 1)}
+        paths = {_cut(path, known) for path in paths}
+    outer = [path for path in paths if not any(_is_below(path, other) for other in paths)]
     return [name for path in sorted(outer) if (name := ".".join(path)) not in free]
+
+
+def _is_below(path: Path, other: Path) -> bool:
+    held = other[:-1] if other[-1] == "*" else other
+    return path != other and len(path) > len(held) and path[: len(held)] == held
+
+
+def _cut(path: Path, known: Collection[Path]) -> Path:
+    """Return a path, or where it is not known, the entries of what is known of it."""
+    end = next((end for end in range(len(path), 0, -1) if path[:end] in known), len(path))
+    return path if end == len(path) else (*path[:end], "*")
+
+
+def _find_paths(before: JsonObject, after: JsonObject) -> set[Path]:
+    paths = (tokens(each.path) for each in net_changes(before, after))
+    return {find_table_of(path, (before, after)) for path in paths if path[0] not in UNWATCHED}
 
 
 def find_table_of(path: Sequence[str], states: Sequence[JsonObject]) -> Path:
@@ -110,7 +133,7 @@ def compare_table(at: str, before: JsonObject, after: JsonObject, again: tuple[J
 
 
 def _find_places(at: str, state: JsonObject, rows: Sequence[JsonObject]) -> Iterator[tuple[Path, JsonObject]]:
-    path = tuple(at.split("."))
+    path = tuple(at.removesuffix(ENTRIES).split("."))
     left = list(rows)
     for number, row in enumerate(find_table(state, at)):
         if row in left:
@@ -118,7 +141,8 @@ def _find_places(at: str, state: JsonObject, rows: Sequence[JsonObject]) -> Iter
             value: Json = state
             for key in path:
                 value = value[key] if isinstance(value, dict) else None
-            last = (str(number),) if isinstance(value, list) else (row["key"],) if _is_table(value) else ()
+            has_keys = _is_table(value) or at.endswith(ENTRIES)
+            last = (str(number),) if isinstance(value, list) else (row["key"],) if has_keys else ()
             yield (*path, *last), row
 
 

@@ -96,7 +96,7 @@ class _Derivation:
         """Return the milestones: writes, answers, the end."""
         enabled, free = self._find_enabled()
         again = self._other.states[0], self._other.states[-1]
-        tables = find_tables(self._start, self._end, free)
+        tables = find_tables(self._start, self._end, free, again)
         changes = [compare_table(at, self._start, self._end, again) for at in tables]
         writes = self._find_writes(changes)
         ids = {number: f"{self._log[number - 1]['call']['name']}_{number}" for number in sorted(writes)}

@@ -17,6 +17,8 @@ SEEN = "(seen)"
 """What the agent has read so far, one row: `texts` holds the user's messages, and all results but those of reads with
 made-up arguments; `unseen` these reads, and the figures of the agent's message that are not in the texts."""
 
+ENTRIES = ".*"
+"""Ends the name of a table that holds the entries of an object, whatever they are, as rows of `key` and `value`."""
 REST = "* except "
 """Begins the name of a table that holds the task state without the paths that follow, joined by `, `."""
 CLOCK = "now"
@@ -27,16 +29,18 @@ def find_table(state: Json, path: str) -> Table:
     """Return the table at a path of keys joined by dots, as rows.
 
     A list of objects is a table, an object of objects one whose rows have their key as `key`; another object is a table
-    of one row. Other values stand in the column `value`. Where nothing is, the table is empty. `* except a, b.c` is the
-    whole state without these paths.
+    of one row; `a.*` has a row of `key` and `value` for each entry of any object. Other values stand in the column
+    `value`. Where nothing is, the table is empty. `* except a, b.c` is the whole state without these paths.
     """
     if path.startswith(REST):
-        left_out = [each.split(".") for each in path.removeprefix(REST).split(", ")]
+        left_out = [each.removesuffix(ENTRIES).split(".") for each in path.removeprefix(REST).split(", ")]
         return _as_rows(_leave_out(state, left_out))
-    for key in path.split("."):
+    for key in path.removesuffix(ENTRIES).split("."):
         if not isinstance(state, dict) or key not in state:
             return []
         state = state[key]
+    if path.endswith(ENTRIES):
+        return [{"key": key, "value": value} for key, value in state.items()] if isinstance(state, dict) else []
     return _as_rows(state)
 
 

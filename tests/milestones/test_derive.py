@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("scipy")
 pytest.importorskip("rouge_score")
 
-from gecko_graph import GeckoError, Scenario, Toolkit
+from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation
 from gecko_graph.conversations.derive import SUCCESS, derive_milestones, describe_milestones, score_conversation
 from gecko_graph.testing import scripted
 from tests.phone import CASES, agents, converse, load
@@ -217,3 +217,33 @@ def test_a_write_that_a_model_has_made_up_is_refused():
     good["world"]["log"][0] = {**good["world"]["log"][0], "call": {"id": "x", "name": "drop", "args": {"file": "z"}}}
     with pytest.raises(GeckoError, match="drop comes to something else"):
         derive_milestones(tools, good)
+
+
+# an object of plain values under drawn keys ------------------------------------------------------
+
+ORDERS = {
+    "order": {
+        "let": {"number": "{{ new_id('O') }}"},
+        "effects": [{"op": "add", "path": ["orders", "{{ number }}"], "value": "{{ args.item }}"}],
+        "returns": {"id": "{{ number }}"},
+    },
+}
+ORDER = {"call": "order", "args": {"item": "pen"}}
+OTHER = {"call": "order", "args": {"item": "ink"}}
+
+
+@pytest.mark.parametrize("orders", [{}, {"O-0": "cup"}, {"O-0": {"item": "cup"}}])
+@pytest.mark.parametrize(("good", "bad"), [([ORDER], [OTHER]), ([ORDER, OTHER], [ORDER])])
+def test_entries_under_drawn_keys_are_rows(orders, good, bad):
+    schema = {"type": "object", "properties": {"item": {"type": "string"}}}
+    tools = Toolkit.from_tools([{"name": "order", "parameters": schema}], contracts=ORDERS)
+
+    def talk(*does):
+        graph = create_conversation(scripted(*does, {"say": "Done."}), tools, user=["Please.", {"end": True}])
+        return graph.invoke({"task_state": {"orders": orders}})
+
+    goal = derive_milestones(tools, talk(*good))
+    for does in (good, good[::-1]):
+        assert score_conversation(goal, tools, talk(*does))["similarity"] >= SUCCESS
+    for does in (bad, [*good, ORDER], []):
+        assert score_conversation(goal, tools, talk(*does))["similarity"] < SUCCESS
