@@ -1,14 +1,15 @@
-"""A fair lock for threads and event loops alike: one holder at a time, first come, first served."""
+"""What threads and event loops share: a fair lock (first come, first served), and one code for sync and async."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from threading import Lock
+from typing import Any, NamedTuple
 
 from .errors import GeckoError
 
@@ -93,3 +94,35 @@ class _Ticket(Future[None]):
             return False
         self.set_result(None)
         return True
+
+
+class Driver(NamedTuple):
+    """Does the steps of a coroutine, each at once or awaited: so that sync and async are one code."""
+
+    is_async: bool
+
+    async def do(self, function: Callable[..., Any], afunction: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Call the one or await the other."""
+        return await afunction(*args, **named) if self.is_async else function(*args, **named)
+
+    @asynccontextmanager
+    async def turn(self, line: WaitingLine) -> AsyncIterator[None]:
+        """Hold the turn in a waiting line."""
+        if self.is_async:
+            async with line.aturn():
+                yield
+        else:
+            with line.turn():
+                yield
+
+
+AT_ONCE, AWAITED = Driver(False), Driver(True)
+
+
+def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Return what a coroutine comes to that is driven by `AT_ONCE`: it never waits for an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    raise RuntimeError("a step of a sync hook waited for an event loop")

@@ -37,8 +37,8 @@ from ..simulation.rung import Rung
 from ..state import Call, JsonObject, Role, Step, Usage
 from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
+from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from ..world import World, check_setup
-from .driving import AT_ONCE, AWAITED, Driver, finish
 from .live import Live, LiveWorlds
 from .messages import (
     add_marks,

@@ -15,9 +15,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from ..errors import GeckoError
 from ..models.work import Done, Work, aperform, perform
 from ..state import JsonObject
-from ..waiting import WaitingLine
+from ..waiting import Driver, WaitingLine
 from ..world import World
-from .driving import Driver
 
 MOST_LIVE = 256
 """Messages whose real calls are under way in this process, over all threads."""

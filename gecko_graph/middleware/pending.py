@@ -16,8 +16,8 @@ from ..models.formatting import cut, format_steps
 from ..models.prompts import fence
 from ..state import JsonObject, Rehearsal, Step
 from ..toolkit import Toolkit
+from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from ..world import World
-from .driving import AT_ONCE, AWAITED, Driver, finish
 from .messages import find_pending, messages_of
 
 GUIDANCE_CHARS = 12_000

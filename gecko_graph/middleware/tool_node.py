@@ -13,9 +13,8 @@ from langgraph.types import Command
 
 from ..errors import GeckoError
 from ..state import Step
-from ..waiting import WaitingLine
+from ..waiting import AT_ONCE, AWAITED, Driver, WaitingLine, finish
 from ..world import World
-from .driving import AT_ONCE, AWAITED, Driver, finish
 from .messages import build_message, check_names, find_pending, is_same, messages_of
 
 Answered = ToolMessage | Command[Any]

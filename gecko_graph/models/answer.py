@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -16,6 +17,7 @@ from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langgraph.errors import GraphBubbleUp
 
 from ..errors import RunFailure
+from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
 from .factory import Models
 from .failure import failure_of
@@ -37,12 +39,12 @@ def answer(
         One reply for each ask, in order. A model's fault is a failure in it.
     """
     if len(asks) == 1:
-        return [_answer(asks[0], models, config, deadline)]
+        return [finish(_answer(asks[0], models, config, deadline, AT_ONCE))]
     if not asks:
         return []
     workers = min(len(asks), (config or {}).get("max_concurrency") or _MOST_THREADS)
     with ContextThreadPoolExecutor(max_workers=workers) as executor:
-        return list(executor.map(lambda ask: _answer(ask, models, config, deadline), asks))
+        return list(executor.map(lambda ask: finish(_answer(ask, models, config, deadline, AT_ONCE)), asks))
 
 
 async def aanswer(
@@ -50,10 +52,10 @@ async def aanswer(
 ) -> list[Reply]:
     """Answer as `answer` does, without blocking the event loop."""
     if len(asks) == 1:
-        return [await _aanswer(asks[0], models, config, deadline)]
+        return [await _answer(asks[0], models, config, deadline, AWAITED)]
     limit = (config or {}).get("max_concurrency")
     gate = asyncio.Semaphore(limit) if limit else nullcontext()
-    tasks = [asyncio.create_task(_gated(gate, _aanswer(ask, models, config, deadline))) for ask in asks]
+    tasks = [asyncio.create_task(_gated(gate, _answer(ask, models, config, deadline, AWAITED))) for ask in asks]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -66,23 +68,16 @@ async def _gated(gate: AbstractAsyncContextManager[None], reply: Awaitable[Reply
         return await reply
 
 
-def _answer(ask: AnyAsk, models: Models, config: RunnableConfig | None, deadline: float | None) -> Reply:
+async def _answer(
+    ask: AnyAsk, models: Models, config: RunnableConfig | None, deadline: float | None, driver: Driver
+) -> Reply:
     if isinstance(ask, Work):
-        return _reply_of(perform(ask))
+        done = await driver.do(perform, aperform, ask)
+        return Reply(done.value, done.failure, late=done.late, in_doubt=done.in_doubt)
     dialogue, own = models.open(ask), _config(ask, config)
     call = _begin(dialogue)
     while isinstance(call, ModelCall):
-        call = _resume(dialogue, _invoke_until(deadline, call, own))
-    return call
-
-
-async def _aanswer(ask: AnyAsk, models: Models, config: RunnableConfig | None, deadline: float | None) -> Reply:
-    if isinstance(ask, Work):
-        return _reply_of(await aperform(ask))
-    dialogue, own = models.open(ask), _config(ask, config)
-    call = _begin(dialogue)
-    while isinstance(call, ModelCall):
-        call = _resume(dialogue, await _ainvoke_until(deadline, call, own))
+        call = _resume(dialogue, await _invoke_until(deadline, call, own, driver))
     return call
 
 
@@ -105,43 +100,23 @@ def _resume(dialogue: Dialogue, message: Any) -> ModelCall | Reply:
         return Reply(None, f"the model's reply could not be read ({failure_of(error)})")
 
 
-def _invoke_until(deadline: float | None, call: ModelCall, config: RunnableConfig) -> Any:
+async def _invoke_until(deadline: float | None, call: ModelCall, config: RunnableConfig, driver: Driver) -> Any:
     """Call the model; a call that outlasts the deadline, its client's retries included, is left behind in a thread."""
     if deadline is None:
-        return _invoke(call, config)
-    left = deadline - time.time()
-    done = perform(Work(function=_invoke, args=(call, config), timeout_s=left)) if left > 0 else Done(late=True)
+        return await _invoke(call, config, driver)
+    left, made = deadline - time.time(), partial(_invoke, call, config, driver)
+    work = Work(function=made if driver.is_async else lambda: finish(made()), timeout_s=left)
+    done = await driver.do(perform, aperform, work) if left > 0 else Done(late=True)
     return RunFailure(TIME_IS_OVER) if done.late else done.value
 
 
-async def _ainvoke_until(deadline: float | None, call: ModelCall, config: RunnableConfig) -> Any:
-    if deadline is None:
-        return await _ainvoke(call, config)
-    left = deadline - time.time()
-    done = await aperform(Work(function=_ainvoke, args=(call, config), timeout_s=left)) if left > 0 else Done(late=True)
-    return RunFailure(TIME_IS_OVER) if done.late else done.value
-
-
-def _invoke(call: ModelCall, config: RunnableConfig) -> Any:
+async def _invoke(call: ModelCall, config: RunnableConfig, driver: Driver) -> Any:
     try:
-        return call.runnable.invoke(call.messages, config, **call.options)
+        return await driver.do(call.runnable.invoke, call.runnable.ainvoke, call.messages, config, **call.options)
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they raise becomes data
         return error
-
-
-async def _ainvoke(call: ModelCall, config: RunnableConfig) -> Any:
-    try:
-        return await call.runnable.ainvoke(call.messages, config, **call.options)
-    except GraphBubbleUp:
-        raise
-    except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they raise becomes data
-        return error
-
-
-def _reply_of(done: Done) -> Reply:
-    return Reply(done.value, done.failure, late=done.late, in_doubt=done.in_doubt)
 
 
 def _config(ask: ModelAsk, config: RunnableConfig | None) -> RunnableConfig:
