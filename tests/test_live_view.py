@@ -9,8 +9,12 @@ import time
 import pytest
 from rich.console import Console
 
+from gecko_graph import Toolkit, create_gecko
 from gecko_graph.display.drafts import Drafts, list_events
 from gecko_graph.display.live import LiveTree, PlainLines, progress, show, show_opening
+from gecko_graph.display.tree import as_text, attempt_tree
+from gecko_graph.events import Reader, stream_options
+from gecko_graph.testing import recorded
 from tests.runs_to_show import FIRST, MOVED, RUN, SECOND, attempt, nasty_run, printable, step, verdict
 
 
@@ -31,6 +35,27 @@ def test_a_story_is_the_record_again(record):
         if each.get("outcome", {}).get("refused") is None:
             each.get("outcome", {}).pop("refused", None)
     assert draft == expected
+
+
+def test_what_was_streamed_of_a_discarded_result_is_taken_back():
+    look = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}}
+    contract = {"ensures": [{"check": "result.balance < 100", "error": "too rich"}]}
+    toolkit = Toolkit.from_tools([look], contracts={"look": contract}, effects={"look": "read"})
+    done = {"items": [{"id": "item-1", "status": "success", "reason": "ok"}], "feedback": ""}
+    answer = {"status": "ok", "result": {"balance": 987_123}}
+    model = recorded(planner=[[{"call": "look"}, {"say": "Done."}]], simulator=[answer], judge=[done])
+    graph = create_gecko(toolkit, models=dict.fromkeys(("planner", "simulator", "judge"), model))
+    drafts, reader = Drafts(), Reader(lambda event: event["attempt"] and drafts.add(event))
+    given = {"messages": [("user", "Look")], "task_state": {"runtime_state": {}}, "checklist": ["looked"]}
+    for part in graph.stream(given, **stream_options(graph)):
+        reader.read(part)
+    (draft,) = drafts.attempts
+    assert (draft["steps"][0]["outcome"]["status"], draft["steps"][0]["outcome"]["result"]) == (
+        "error",
+        "not done: too rich",
+    )
+    shown = [as_text(attempt_tree(each), width=80) for each in (draft, reader.rehearsal["attempts"][0])]
+    assert shown[0] == shown[1]
 
 
 def test_a_story_may_begin_in_the_middle_and_ignores_what_it_does_not_know():

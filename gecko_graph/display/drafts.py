@@ -16,6 +16,7 @@ REAL = ("gecko.execute", "gecko.executed", "gecko.sync")
 """Events of calls that an agent makes for real."""
 
 ANSWER_KEYS = ("status", "result", "rung", "simulated", "passed")
+CHANGE_KEYS = ("refused", "race", "observed", "unclear", "violations")
 VERDICT_KEYS = ("verdict", "answer", "stop_reason", "stop")
 
 
@@ -95,7 +96,8 @@ def list_events(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield events.event("gecko.result", attempt=number, call=call, **answer)
         if outcome["patch"] or "refused" in outcome or "observed" in outcome:
             change = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
-            change |= {"observed": outcome["observed"]} if "observed" in outcome else {}
+            more = ("status", "result") if "refused" in outcome else ()
+            change |= {key: outcome[key] for key in ("observed", *more) if key in outcome}
             yield events.event("gecko.change", attempt=number, call=call, **change)
     if "verdict" in attempt:
         yield events.event(
@@ -115,7 +117,8 @@ def _update(draft: Draft, event: Mapping[str, Any]) -> None:
             marks = {key: event[key] for key in ("unclear", "stale", "violations") if event.get(key)}
             _step(draft, event)["outcome"] = {**{key: event[key] for key in ANSWER_KEYS}, "patch": [], **marks}
         case "gecko.change":
-            marks = {key: event[key] for key in ("refused", "race", "observed", "violations") if event.get(key)}
+            marks = {key: event[key] for key in CHANGE_KEYS if event.get(key)}
+            marks |= {key: event[key] for key in ("status", "result") if key in event}
             _step(draft, event).setdefault("outcome", {}).update({"patch": event["patch"] or [], **marks})
         case "gecko.verdict":
             draft.update({key: event[key] for key in VERDICT_KEYS if key in event})

@@ -52,7 +52,7 @@ def state_updater(
 
 
 def emit_change(scope: NodeScope, attempt: int, booked: Step) -> None:
-    """Stream what was committed or why it was not, and the calls of the same message that it meets."""
+    """Stream what was committed or why it was not, with what the call comes to then, and the calls that it meets."""
     outcome = booked["outcome"]
     if booked_patch(outcome) or "refused" in outcome:
         fields: dict[str, Any] = {
@@ -60,8 +60,8 @@ def emit_change(scope: NodeScope, attempt: int, booked: Step) -> None:
             "refused": outcome.get("refused"),
             "race": outcome.get("race", []),
         }
-        fields |= {"observed": outcome["observed"]} if "observed" in outcome else {}
-        fields |= {"violations": outcome["violations"]} if {"refused", "violations"} <= outcome.keys() else {}
+        more = ("status", "result", "violations") if "refused" in outcome else ()
+        fields |= {key: outcome[key] for key in ("observed", "unclear", *more) if key in outcome}  # type: ignore[literal-required]
         scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **fields))
 
 
