@@ -8,6 +8,7 @@ from types import MappingProxyType
 from .contracts.language.expression import Scope, check_expression
 from .contracts.language.reads import Reads, StatePath, reads_of
 from .errors import EvaluationFailed
+from .leaves import scalars_of
 from .models.formatting import format_single_change
 from .simulation.ladder import INVENTING
 from .simulation.rung import answered_calls
@@ -52,9 +53,10 @@ def unasked_changes(
 ) -> list[str]:
     """Return the net changes at places that no check reads, in words; none where an item has no check.
 
-    A call that the checks ask for, by its name or by one of its effects, may have all effects that its tool has; where
-    a rung has invented them (`inventing`), only those that a check reads. So may a call before it that changed only
-    root keys which its tool's contract names (`keys`, by tool) and it did not change: a working folder, a session.
+    A call that the checks ask for, by its name, its position, an argument or one of its effects, may have all effects
+    that its tool has; where a rung has invented them (`inventing`), only those that a check reads. So may a call before
+    it that changed only root keys which its tool's contract names (`keys`, by tool) and it did not change: a working
+    folder, a session.
     """
     if not items or any("check" not in item for item in items):
         return []
@@ -110,11 +112,12 @@ def _excused_effects(
     """Return the places changed by calls that the checks ask for, or that such a call needed."""
     made = {step["call"]["name"] for step in steps}
     excused, needed = set[StatePath](), set[str]()
+    ran = [step["call"]["id"] for step in steps if "outcome" in step]
     for step in reversed(steps):
         places = _changed(step)
         roots = {place[0] for place in places if place}
         own = "outcome" in step and step["outcome"]["rung"] not in inventing and any(each in asked for each in places)
-        if own or (roots and _is_named(step, reads, made)):
+        if own or (roots and _is_named(step, reads, made, ran)):
             excused |= places
             needed |= {*keys.get(step["call"]["name"], ())} - roots
         elif roots <= needed:
@@ -127,6 +130,15 @@ def _changed(step: Step) -> set[StatePath]:
     return {tuple(tokens(operation[key])) for operation in patch for key in ("path", "from") if key in operation}
 
 
-def _is_named(step: Step, reads: Sequence[Reads], made: set[str]) -> bool:
-    """Return whether a check asks for a call by its name; one that reads the calls and names none asks for all."""
-    return any(each.calls and (step["call"]["name"] in each.texts or not each.texts & made) for each in reads)
+def _is_named(step: Step, reads: Sequence[Reads], made: set[str], ran: Sequence[str]) -> bool:
+    """Return whether a check asks for a call by its name, or naming none by its position or a text of its arguments.
+
+    How many calls there are, or that all went well, asks for none of them.
+    """
+    call = step["call"]
+    given = {each for each in scalars_of(call["args"]) if isinstance(each, str)}
+    for each in (each for each in reads if each.calls):
+        by_position = any(ran[number : number + 1] == [call["id"]] for number in each.positions)
+        if call["name"] in each.texts or (not each.texts & made and (by_position or each.texts & given)):
+            return True
+    return False

@@ -21,9 +21,9 @@ def checked(*checks):
     return [{"id": str(n), "description": check, "check": check} for n, check in enumerate(checks)]
 
 
-def made(name, *patch, rung="contract"):
+def made(name, *patch, rung="contract", **args):
     outcome = {"status": "ok", "result": None, "patch": list(patch), "rung": rung, "simulated": True, "passed": []}
-    return {"v": 1, "call": {"id": name, "name": name, "args": {}}, "outcome": outcome}
+    return {"v": 1, "call": {"id": name, "name": name, "args": args}, "outcome": outcome}
 
 
 def test_what_one_check_uses_is_not_taken_from_another_in_any_order():
@@ -67,6 +67,9 @@ BURN = {"op": "remove", "path": "/diary/1"}
 CLOCK = [{"op": "replace", "path": "/now", "value": 2}, {"op": "add", "path": "/runtime_state/cwd", "value": "/"}]
 
 
+BURNT = 'remove /diary/1 "x"'
+
+
 @pytest.mark.parametrize(
     ("checks", "steps", "unasked"),
     [
@@ -77,7 +80,17 @@ CLOCK = [{"op": "replace", "path": "/now", "value": 2}, {"op": "add", "path": "/
         (["'bills' in state.trays"], [made("add", ADD, LOG, rung="model")], ['add /log/0 "made bills"']),
         (["calls[0].name == 'burn'"], [made("burn", BURN)], []),
         (["calls[0].name == 'add'"], [made("add", ADD), made("burn", BURN)], ['remove /diary/1 "x"']),
-        (["calls | length == 2"], [made("add", ADD), made("burn", BURN)], []),
+        (["'bills' in state.trays", "calls | length == 2"], [made("add", ADD), made("burn", BURN)], [BURNT]),
+        (
+            ["'bills' in state.trays", "all(c in calls, c.status == 'ok')"],
+            [made("add", ADD), made("burn", BURN)],
+            [BURNT],
+        ),
+        (["not any(c in calls, c.name == 'sell')"], [made("burn", BURN)], [BURNT]),
+        (["calls[0].status == 'ok'"], [made("add", ADD), made("burn", BURN)], [BURNT]),
+        (["calls[1].status == 'ok'", "calls[0].args.x == 1"], [made("add", ADD), made("burn", BURN)], []),
+        (["any(c in calls, c.args.what == 'diary')"], [made("burn", BURN, what="diary")], []),
+        (["any(c in calls, c.args.what == 'bills')"], [made("burn", BURN, what="diary")], [BURNT]),
         (["state.diary | length == 0"], [made("burn", BURN)], []),
         (["answer == 'x'"], [made("burn", BURN)], ['remove /diary/1 "x"']),
         ([], [made("burn", BURN)], []),

@@ -11,6 +11,7 @@ from jinja2 import nodes
 from .syntax import parse_expression
 
 StatePath = tuple[str, ...]
+CALLS = nodes.Name("calls", "load")
 
 
 class Reads(NamedTuple):
@@ -21,20 +22,25 @@ class Reads(NamedTuple):
             None for all of it. A computed key ends a path: everything below counts as read.
         calls: Whether it reads the calls.
         texts: The text literals in it.
+        positions: The calls that it names by their position, as in `calls[0]`.
     """
 
     places: frozenset[tuple[StatePath, str | None]]
     calls: bool
     texts: frozenset[str]
+    positions: frozenset[int]
 
 
 @lru_cache(maxsize=8192)
 def reads_of(source: str) -> Reads:
-    """Return what an expression reads of `state` and `before`, whether it reads `calls`, and its text literals."""
+    """Return what an expression reads of `state` and `before`, which calls, and its text literals."""
     tree = parse_expression(source)
     names = {node.name for node in tree.find_all(nodes.Name)} | {getattr(tree, "name", None)}
     texts = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
-    return Reads(frozenset(_reads(tree)), "calls" in names, frozenset(texts))
+    items = [node for node in (tree, *tree.find_all(nodes.Getitem)) if isinstance(node, nodes.Getitem)]
+    keys = [item.arg.value for item in items if item.node == CALLS and isinstance(item.arg, nodes.Const)]
+    positions = frozenset(key for key in keys if type(key) is int)
+    return Reads(frozenset(_reads(tree)), "calls" in names, frozenset(texts), positions)
 
 
 def paths_in(parts: Iterable[str | nodes.Expr]) -> frozenset[StatePath]:
