@@ -134,6 +134,17 @@ def test_a_tool_of_the_agents_own_is_no_call_of_an_unknown_tool(scenario):
     assert [each["snapshot"] for each in output["score"]["milestones"]] == [8, 10, 11]
 
 
+def test_a_message_that_no_checkpoint_can_hold_is_kept_as_far_as_it_can_be(scenario):
+    broken = {"type": "invalid_tool_call", "name": "note", "args": {"text": "x"}, "id": "a", "error": 2**80}
+    odd = AIMessage("").model_copy(update={"id": {"a": 1}, "invalid_tool_calls": [broken]})
+    graph = create_conversation(
+        Repeating(responses=[odd, AIMessage("So.")]), scenario=scenario(), checkpointer=InMemorySaver()
+    )
+    output = graph.invoke({}, {"configurable": {"thread_id": "1"}, "recursion_limit": 200})
+    assert senders(output)[:4] == ["user", "agent", "tools", "agent"]
+    assert output["world"]["log"][0]["call"]["malformed"] == '{"text": "x"}'
+
+
 def test_an_agent_may_leave_its_calls_to_the_conversation(scenario):
     def call(values):
         number = sum(isinstance(each, AIMessage) for each in values["messages"])

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-import ormsgpack
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
-from langchain_core.messages.tool import invalid_tool_call
+from langchain_core.messages.tool import invalid_tool_call, tool_call
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ..leaves import map_texts
 from .json_text import MAX_REPLY_CHARS
 from .structured import find_storage_problem
+
+_SERDE = JsonPlusSerializer()
+_TEXT = frozenset((str, type(None)))
 
 
 def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
@@ -38,17 +42,19 @@ def sanitize_message(message: AIMessage) -> AIMessage:
     if _is_storable(message):
         return message
     calls = [_named(call) for call in message.tool_calls or ()]
-    wrong = [_unusable(call.get("args")) for call in calls]
-    broken = [_broken(call, why) for call, why in zip(calls, wrong, strict=True) if why]
+    wrong = [_unusable(call["args"]) for call in calls]
     storable: dict[str, Any] = {
         "content": _content(message.content),
         "tool_calls": [call for call, why in zip(calls, wrong, strict=True) if not why],
-        "invalid_tool_calls": [*(_clean(_named(call)) for call in message.invalid_tool_calls or ()), *broken],
-        "additional_kwargs": {} if broken else _kept(message.additional_kwargs, {}),
+        "invalid_tool_calls": [
+            *(_broken(_named(call), call.get("error")) for call in message.invalid_tool_calls or ()),
+            *(_broken(call, why) for call, why in zip(calls, wrong, strict=True) if why),
+        ],
+        "additional_kwargs": {} if any(wrong) else _kept(message.additional_kwargs, {}),
         "response_metadata": _kept(message.response_metadata, {}),
         "usage_metadata": _kept(message.usage_metadata, None),
-        "id": message.id and str(_clean(message.id)),
-        "name": message.name and str(_clean(message.name)),
+        "id": _text(message.id),
+        "name": _text(message.name),
     }
     changes = {key: value for key, value in storable.items() if value != getattr(message, key)}
     return message.model_copy(update=changes) if changes else message
@@ -57,10 +63,12 @@ def sanitize_message(message: AIMessage) -> AIMessage:
 def _is_storable(message: AIMessage) -> bool:
     """Return whether a message is known to have no fault, by one look at all of it: most have none."""
     kept = [message.additional_kwargs, message.response_metadata, message.usage_metadata or {}]
-    if message.invalid_tool_calls or type(message.content) is not str or any(type(each) is not dict for each in kept):
+    if any(type(each) is not dict for each in kept) or {type(message.id), type(message.name)} - _TEXT:
         return False
     calls = message.tool_calls
     kinds = {(type(call.get("name")), type(call.get("args")), type(call.get("id", 0))) for call in calls}
+    if message.invalid_tool_calls or type(message.content) is not str:
+        return False
     plain = kinds <= {(str, dict, str), (str, dict, type(None))}
     return plain and find_storage_problem([message.content, message.id, message.name, calls, *kept]) is None
 
@@ -71,21 +79,20 @@ def _size(message: AIMessage) -> int:
 
 
 def _named(call: ToolCall | InvalidToolCall) -> ToolCall:
-    fields: Any = {key: _clean(value) for key, value in call.items() if key != "args"} | {"args": call.get("args")}
-    for key, missing in (("name", ""), ("id", None)):
-        fields[key] = missing if fields.get(key) is None else str(fields[key])
-    kept: ToolCall = fields
-    return kept
+    args: Any = call.get("args")
+    return tool_call(name=_text(call.get("name")) or "", args=args, id=_text(call.get("id")))
 
 
 def _unusable(args: Any) -> str | None:
     return find_storage_problem(args) if isinstance(args, dict) else "the arguments are not an object"
 
 
-def _broken(call: ToolCall, why: str) -> InvalidToolCall:
-    # escaped as ASCII the arguments are text that can be kept, whatever is in them
-    args = json.dumps(call.get("args"), default=str, skipkeys=True)
-    return invalid_tool_call(name=call["name"], args=args, id=call["id"], error=why)
+def _broken(call: ToolCall, why: object) -> InvalidToolCall:
+    args: Any = call["args"]
+    if args is not None and not isinstance(args, str):  # escaped as ASCII they can be kept, whatever is in them
+        with suppress(ValueError, RecursionError):
+            args = json.dumps(args, default=lambda each: type(each).__name__, skipkeys=True)
+    return invalid_tool_call(name=call["name"], args=_text(args), id=call["id"], error=_text(why))
 
 
 def _content(content: Any) -> Any:
@@ -95,13 +102,17 @@ def _content(content: Any) -> Any:
     return _clean(content) if isinstance(content, str) else ""
 
 
+def _text(value: object) -> str | None:
+    return None if value is None else str(_clean(value))
+
+
 def _kept(value: Any, otherwise: Any) -> Any:
     return value if isinstance(value, Mapping) and _packs(value) else otherwise
 
 
 def _packs(value: Any) -> bool:
     try:
-        ormsgpack.packb(value, default=lambda other: None)
+        _SERDE.dumps_typed(value)
     except (TypeError, ValueError, RecursionError):
         return False
     return True

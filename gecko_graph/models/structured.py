@@ -128,14 +128,18 @@ def _unwrap(value: Json, reply: type[BaseModel]) -> Json:
     return {name: [value]} if items.get("properties", {}).keys() & value.keys() else value
 
 
+_PLAIN_ONLY = ormsgpack.OPT_PASSTHROUGH_TUPLE | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
 _encode = json.JSONEncoder(allow_nan=False).encode  # json.dumps makes an encoder each time
 
 
 def find_storage_problem(value: Json) -> str | None:
-    """Return why no checkpoint can store a value: an integer over 64 bits, half a surrogate pair, NaN; else None."""
+    """Return why no checkpoint can store a value: an integer over 64 bits, half a surrogate pair, NaN; else None.
+
+    A tuple, or an object of a class of its own, would come back from it as another value.
+    """
     try:
         _encode(value)
-        ormsgpack.packb(value)
+        ormsgpack.packb(value, option=_PLAIN_ONLY)
     except (TypeError, ValueError, RecursionError) as error:
         return " ".join(str(error).split())[:200]
     return None
