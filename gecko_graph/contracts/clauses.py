@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -218,7 +218,8 @@ class Clause:
         self._when = place.at("when").compile(data["when"]) if "when" in data else None
         self._error = Template.load(data[says], place.at(says))
         self.effects = load_effects(data.get("effects", []), place.at("effects"))
-        self.expressions = (*self.condition, *self._error.expressions, *_expressions(self.effects))
+        effects = (expression for effect in self.effects for expression in effect.expressions)
+        self.expressions = (*self.condition, *self._error.expressions, *effects)
 
     @property
     def condition(self) -> list[Expression]:
@@ -250,8 +251,3 @@ def as_text(error: Json) -> str:
 def _name_by_place(part: Part, where: str) -> str:
     number = where.rstrip("]").rpartition("[" if where.endswith("]") else "/")[2]
     return f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]"
-
-
-def _expressions(effects: Iterable[Effect]) -> Iterator[Expression]:
-    for effect in effects:
-        yield from effect.expressions

@@ -163,7 +163,10 @@ class Contract:
             calls: The turn's calls before it, oldest first, each `{"name", "args", "status", "result"}`.
         """
         values = {"args": {**_defaults(parameters), **args}, "call": call, **self._names(state, now, calls)}
-        return ContractRun(self._parts, Scope(values, seed=seed, call_id=lambda: _identity(call)))
+        # not the id alone: models do reuse the identifiers of calls
+        return ContractRun(
+            self._parts, Scope(values, seed=seed, call_id=lambda: f"{call['id']} {call['name']} {call['args']}")
+        )
 
     @property
     def is_gated(self) -> bool:
@@ -216,11 +219,6 @@ def _shape_below(shape: Shape, at: Sequence[str]) -> Shape:
 
 def _refuse_identity() -> NoReturn:
     raise Fault("it depends on the call")
-
-
-def _identity(call: Call) -> str:
-    """Return an identity for the call: models do reuse the identifiers of calls."""
-    return f"{call['id']} {call['name']} {call['args']}"
 
 
 def _is_shared(old: Json, new: Json, path: StatePath) -> bool:

@@ -253,7 +253,8 @@ class Maker:
                 continue
             room -= not wanted
         self._fill(value, flat, position, self._dice(position.trail, f"members {turn}"))
-        args = {name for name in value if self._repeats(position.member(name), value[name])}
+        echoed = {name: map(canonical, self._echo.candidates(position.member(name))) for name in value}
+        args = {name for name, arguments in echoed.items() if canonical(value[name]) in arguments}
         agree(value, fixed=args, fits=lambda name, value: self._fits(rules.get(name, True), value))
         return value
 
@@ -271,9 +272,6 @@ class Maker:
             or name in flat.get("dependentRequired", {})
             or not (few or is_own_identifier(name, position.name or position.owner) or dice.chance(90))
         }
-
-    def _repeats(self, position: Position, value: Json) -> bool:
-        return any(canonical(argument) == canonical(value) for argument in self._echo.candidates(position))
 
     def _fill(self, value: JsonObject, flat: JsonObject, position: Position, dice: Dice) -> None:
         """Add missing members, and unlisted ones to a map."""

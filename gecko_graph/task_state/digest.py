@@ -84,7 +84,7 @@ def check_json(document: object, *, what: str) -> None:
     fault = _Check().fault(document, 0)
     if fault:
         place, reason = fault
-        raise StateError(f"{what}: {_json_path(place[::-1])} {reason}")
+        raise StateError(f"{what}: ${''.join(map(_step, place[::-1]))} {reason}")
 
 
 class _Check:
@@ -183,10 +183,6 @@ def _has_half_surrogate(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
-
-
-def _json_path(place: _Place) -> str:
-    return "$" + "".join(map(_step, place))
 
 
 def _step(step: str | int) -> str:

@@ -15,6 +15,9 @@ from .words import split_term
 _ALONE = 20
 """Occurrences up to which a reference is followed: a value that occurs more often does not identify anything."""
 
+_RECORD = 2_000
+"""Characters below which a container counts as a record, not as a collection."""
+
 _REFERRERS = 6
 _REFERENCES = 40
 _CIRCUMSTANCE = re.compile(
@@ -73,12 +76,9 @@ def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
             _follow(outline, reference, weight)
     places = _addressed(outline)
     near = {node.index for node in places}
-    ranked = sorted(((_relevance(node, near), node) for node in outline.found.values()), key=_heaviest_latest)
+    weighed = ((_relevance(node, near), node) for node in outline.found.values())
+    ranked = sorted(weighed, key=lambda find: (-find[0], -find[1].index))  # of equal ones the latest
     return Findings(ranked, places, _branches(outline))
-
-
-def _heaviest_latest(find: tuple[float, Node]) -> tuple[float, int]:
-    return -find[0], -find[1].index
 
 
 def _addressed(outline: Outline) -> list[Node]:
@@ -190,7 +190,7 @@ def _worth(place: Found) -> float:
 
 def _references(outline: Outline) -> Iterator[tuple[str, float]]:
     """Yield lower-case values that may refer to other records: those of the first records and of the user."""
-    records = [node for node in outline.found.values() if _is_record(node)]
+    records = [node for node in outline.found.values() if node.depth > 1 and node.size < _RECORD]
     for node in sorted(records, key=lambda node: -(node.score + node.named))[:_REFERRERS]:
         values = node.value.values() if isinstance(node.value, dict) else node.value
         for value in islice(values, _REFERENCES):
@@ -199,10 +199,6 @@ def _references(outline: Outline) -> Iterator[tuple[str, float]]:
         for key in islice(node.value, _MANY) if isinstance(node.value, dict) else ():
             if _IDENTITY.search(key):
                 yield from ((name, 0.5) for name in _reference(node.value[key]))
-
-
-def _is_record(node: Node) -> bool:
-    return node.depth > 1 and node.size < 2_000
 
 
 def _reference(value: Json) -> Iterator[str]:

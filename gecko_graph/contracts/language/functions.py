@@ -124,14 +124,9 @@ def whole_numbers(scope: Scope, *bounds: Any) -> list[int]:
     """Return `range` as a list. Raises Fault."""
     if not 1 <= len(bounds) <= 3:
         raise Fault("range needs one to three numbers")
-    numbers = range(*(a_small_int(bound, "range", 2**62) for bound in bounds))
-    scope.take_items(_length(numbers))
+    numbers = range(*(a_small_int(bound, "range", 2**61) for bound in bounds))  # `len` raises beyond a machine word
+    scope.take_items(len(numbers))
     return list(numbers)
-
-
-def _length(numbers: range) -> int:
-    """Return the length of a range; `len` raises beyond a machine word."""
-    return max(0, (numbers.stop - numbers.start + numbers.step - (1 if numbers.step > 0 else -1)) // numbers.step)
 
 
 def new_id(scope: Scope, prefix: Any = "", shape: Any = None) -> str:

@@ -156,7 +156,8 @@ def _connection(server: Any, options: McpOptions, name: str) -> McpConnection:
     sources = {**config.get("headers", {}), **(options.headers or {})}
     if isinstance(target, str) and urlsplit(target).scheme in ("http", "https"):
         if isinstance(auth, str) or (callable(auth) and not isinstance(auth, httpx2.Auth)):
-            sources["Authorization"], auth = _bearer(auth), None
+            token, auth = auth, None
+            sources["Authorization"] = lambda: f"Bearer {read_credential(token, 'auth').removeprefix('Bearer ')}"
         label = name or _check_address(target)
         return McpConnection(label=label, target=target, sources=sources, auth=auth, timeout_s=options.timeout_s)
     if sources or auth:
@@ -183,10 +184,6 @@ def _check_address(url: str) -> str:
     if "@" in parts.netloc or not parts.hostname:
         raise ToolkitError("from_mcp: expected an address without credentials; pass auth= or headers=")
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
-
-
-def _bearer(source: Credential) -> Callable[[], str]:
-    return lambda: f"Bearer {read_credential(source, 'auth').removeprefix('Bearer ')}"
 
 
 def _add_tools(

@@ -149,10 +149,7 @@ class Documents:
 
     def at(self, place: Place) -> Json:
         """Return the value at a place that exists."""
-        value = self._values[place.document]
-        for token in place.tokens:
-            value = value[int(token)] if isinstance(value, list) else value[token]
-        return value
+        return self._find(place)
 
     def follow(self, value: Any, place: Place) -> tuple[Any, Place]:
         """Return the value, or what it refers to if it is a reference, or a reference to a reference.
