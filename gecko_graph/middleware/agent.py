@@ -143,7 +143,8 @@ class GeckoMiddleware(AgentMiddleware):
         if self._mode == "off":
             return None
         if known is not None and (start is None or json_equal(start, known["start"])):
-            return {"gecko": {**known}}  # an object of this run's own: it identifies the run where no thread does
+            self._template.resume(known)  # checked whole here, and from now on the graph's own
+            return None
         start = {} if start is None else start
         if not isinstance(start, dict):
             raise StateError(f"task_state: expected a JSON object, got {type(start).__name__}")
@@ -154,7 +155,7 @@ class GeckoMiddleware(AgentMiddleware):
         done = state.get("gecko_done")
         if not done:
             return None
-        world = self._template.resume(state["gecko"])
+        world = self._template.resume(state["gecko"], own=True)
         records = sorted(done.values(), key=lambda record: record["at"])
         costs: list[Usage] = [(state.get("gecko_batch") or {}).get("usage", {}), *(each["usage"] for each in records)]
         world.replay(records, reduce(add_usage, costs))
@@ -185,7 +186,7 @@ class GeckoMiddleware(AgentMiddleware):
 
     def _fork(self, state: Any) -> World:
         """Return a world at the state's snapshot, whose usage begins at nothing."""
-        return self._template.resume(state["gecko"]).fork()
+        return self._template.resume(state["gecko"], own=True).fork()
 
     def after_model(self, state: Any, runtime: Any) -> JsonObject | None:
         """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""

@@ -280,6 +280,14 @@ def test_mistakes(more, words):
         GeckoMiddleware(Bank().toolkit(), **more)
 
 
+def test_a_thread_whose_snapshot_was_edited_is_not_gone_on_with(run):
+    agent = agent_of(Bank(), calls(pay("a", 60)), mode="guard", saver=InMemorySaver())
+    gecko = run(agent, task(), THREAD)["gecko"]
+    agent.update_state(THREAD, {"gecko": gecko | {"state": STATE | {"balance": 1000}}})
+    with pytest.raises(StateError, match="it was edited"):
+        run(agent, {"messages": [("user", "More")]}, THREAD)
+
+
 def test_a_state_that_cannot_be_begun_from():
     with pytest.raises(StateError, match="expected a JSON object"):
         agent_of(Bank()).invoke(task(task_state=[1]))
