@@ -15,7 +15,6 @@ from ..schemas.subschemas import rebuild
 from ..schemas.well_formed import check_schema
 from ..state import JsonObject
 from ..task_state.patch import pointer
-from .functions import check_simulation
 from .spec import ToolSpec
 from .stated import by_name, check_effect, check_known, read_examples, stated_effects, with_keys
 
@@ -47,6 +46,8 @@ def read_parts(tools: Sequence[ToolSpec], given: Mapping[str, Any], rules: Mappi
         "stated": dict.fromkeys(by_name(plain) if trust else named["effects"], True),
         "examples": {name: read_examples(name, some) for name, some in named["examples"].items()},
     }
+    from .functions import check_simulation  # here, because it imports yaml
+
     made = with_fields(plain, fields)
     for tool in made:
         if tool.name in named["simulate"]:
