@@ -42,6 +42,9 @@ def load_agent(name: str) -> AgentLike:
         GeckoError: The module cannot be imported, or has no such attribute.
     """
     module, colon, attribute = name.partition(":")
+    if (not colon and is_module(module.removesuffix(".py"))) or module.endswith(".py"):
+        hint = f"write {module.removesuffix('.py')}:{attribute or 'build'}, with the name of its function"
+        raise GeckoError(f"agent {name}: expected module:function from tools to an agent: {hint}")
     if not colon or not attribute.isidentifier() or module in PROVIDERS:
         return name
     if not is_module(module):

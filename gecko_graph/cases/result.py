@@ -72,10 +72,12 @@ class CaseResult:
         missed = [number for number, each in enumerate(milestones) if each["similarity"] < 1]
         stepped = [each for each in score["minefields"] if each["similarity"] > 0]
         similarity = "unscored" if score["similarity"] is None else f"similarity {score['similarity']:.3f}"
-        reason = f": {score['reason']}" if score["reason"] else ""
-        lines = [f"{self.record['case']}: {similarity}; the conversation ended: {score['end']}{reason}"]
-        lines += [_format_reached("missed milestone", milestones[number]) for number in missed]
-        lines += [_format_reached("minefield", each) for each in stepped]
+        trial = f"trial {self.record['trial'] + 1}" if self.record["trial"] else ""
+        held = ", ".join(filter(None, [self.record["case"], self.record["augmentation"], trial]))
+        early = "" if score["end"] == "ended" else ": ".join(filter(None, [score["end"], score["reason"]]))
+        lines = [f"{held}: {similarity}{'; the conversation ended early: ' if early else ''}{early}"]
+        lines += _format_reached("missed milestone", [milestones[number] for number in missed])
+        lines += _format_reached("minefield", stepped)
         lines += filter(None, [find_fault(self.record)])
         before = milestones[: missed[0]] if missed else []
         first = max((each["snapshot"] or 0 for each in before), default=0)
@@ -92,9 +94,11 @@ def find_fault(record: Mapping[str, Any]) -> str:
 _FAULTS = {"invented": "invented something", "broke_instructions": "broke the instructions"}
 
 
-def _format_reached(what: str, reached: Reached) -> str:
-    place = "" if reached["snapshot"] is None else f" (message {reached['snapshot']})"
-    return f"{what} {reached['id']}: {reached['similarity']:.3f}{place}"
+def _format_reached(what: str, reached: Sequence[Reached]) -> list[str]:
+    """Return one line for all: `missed milestones told: 0.000, sent: 0.412 (message 3)`; none where there are none."""
+    places = ("" if each["snapshot"] is None else f" (message {each['snapshot']})" for each in reached)
+    named = [f"{each['id']}: {each['similarity']:.3f}{place}" for each, place in zip(reached, places, strict=True)]
+    return [f"{what}{'s' if len(named) > 1 else ''} {', '.join(named)}"] if named else []
 
 
 def is_passed(record: Mapping[str, Any]) -> bool:

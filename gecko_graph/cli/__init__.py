@@ -115,6 +115,8 @@ def _format_interruption(arguments: list[str], options: argparse.Namespace, *, s
         if options.command == "record":  # which needs every reply: what is left goes on as a `run`
             again = ["run", *(word for word in again[1:] if word not in ("--force", "--out", options.out))]
         return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
-    if options.command != "run" or options.save:
+    if options.command == "test" and options.save:
+        return "interrupted; the finished conversations are saved: the same command goes on with the others"
+    if options.command not in ("run", "test") or options.save:
         return "interrupted"
     return "interrupted; nothing was saved (--save FILE keeps a run, so that it can be resumed)"

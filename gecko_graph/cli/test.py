@@ -25,7 +25,7 @@ from ..models.factory import chat_model
 from ..state import JsonObject
 from ..toolkit.augment import AUGMENTATIONS
 from . import saving
-from .options import build_models, check_target, read_role_models
+from .options import build_models, check_files, check_target, read_role_models
 from .screen import screen
 
 MISSES_SHOWN = 20
@@ -33,12 +33,15 @@ MISSES_SHOWN = 20
 
 def test(options: argparse.Namespace) -> int:
     """Hold all conversations; exit code 0 if every one is a success."""
-    check_target("--html", options.html)
-    check_target("--json", options.json)
+    cases = find_cases(options.cases)
+    written = [(f"--{name}", getattr(options, name)) for name in ("save", "html", "json")]
+    check_files([("CASES", file) for file in cases], written)
+    for option, target in written:
+        check_target(option, target)
+    if not 0 < options.pass_at <= 1:
+        raise GeckoError(f"--pass-at {options.pass_at}: expected a similarity above 0, 1 at most")
     console = screen(stderr=options.json == "-")
-    planned = plan_cases(
-        find_cases(options.cases), _read_augmentations(options), _at_least_one("--trials", options.trials)
-    )
+    planned = plan_cases(cases, _read_augmentations(options), _at_least_one("--trials", options.trials))
     run = _make_run(options, planned)
     file = Path(options.save) if options.save else None
     setting = json.dumps(
@@ -106,14 +109,14 @@ def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console:
         bar = progress.add_task("conversations", total=len(planned))
         misses = 0
         for record in records:
-            if not is_passed(record):
-                misses += 1
-                if misses <= MISSES_SHOWN:
-                    progress.console.print(
-                        Text(clean(CaseResult(record).explain().partition("\n\n")[0], lines=True), "red")
-                    )
+            misses += not is_passed(record)
+            if not is_passed(record) and misses <= MISSES_SHOWN:
+                shown = CaseResult(record).explain().partition("\n\n")[0]
+                progress.console.print(Text(clean(shown, lines=True), "red"))
             progress.advance(bar)
             yield record
+    if misses > MISSES_SHOWN:
+        console.print(Text(f"and {misses - MISSES_SHOWN} more that did not pass (--html FILE shows all)", "red"))
 
 
 def show_report(report: Report, records: Sequence[JsonObject], console: Console) -> None:

@@ -15,7 +15,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool, ToolException
 
@@ -56,18 +56,21 @@ def read_agent(agent: AgentLike, *, base_url: str | None = None) -> BaseChatMode
     return agent
 
 
-def check_runnable(runnable: object, *, checkpointed: bool) -> Runnable[Any, Any]:
-    """Return what a factory has made.
+def check_runnable(made: object, tools: Sequence[BaseTool], *, checkpointed: bool) -> Runnable[Any, Any]:
+    """Return what a factory has made; a chat model, with its tools bound or without, is asked for its next message.
 
     Raises:
         GeckoError: It cannot run; or it keeps checkpoints of its own, which a fork of the conversation does not go
             back to.
     """
-    if not isinstance(runnable, Runnable):
-        raise GeckoError(f"agent: expected a Runnable from the function, got {type(runnable).__name__}")
-    if checkpointed and getattr(runnable, "checkpointer", None):
+    if not isinstance(made, Runnable):
+        raise GeckoError(f"agent: expected a Runnable from the function, got {type(made).__name__}")
+    if isinstance(getattr(made, "bound", made), BaseChatModel):
+        model = made.bind_tools(tools) if isinstance(made, BaseChatModel) else made
+        return RunnableLambda(lambda given: given["messages"]) | model
+    if checkpointed and getattr(made, "checkpointer", None):
         raise GeckoError("agent: it has a checkpointer of its own: leave it out, the conversation's keeps the messages")
-    return runnable
+    return made
 
 
 async def run_turn(
@@ -86,7 +89,8 @@ async def run_turn(
     """
     desk.config = {"callbacks": (var_child_runnable_config.get() or {}).get("callbacks")}
     var_child_runnable_config.set(desk.config)
-    runnable = check_runnable(factory(desk.tools()), checkpointed=checkpointed)
+    tools = desk.tools()
+    runnable = check_runnable(factory(tools), tools, checkpointed=checkpointed)
     messages = [each.model_copy(deep=True) for each in view]
     return _read_messages(
         await runnable.ainvoke({"messages": messages}, {"callbacks": [_Listener(desk)]}), len(view), desk

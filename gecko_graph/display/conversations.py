@@ -30,14 +30,9 @@ def _view(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "record": record,
         "passed": is_passed(record),
-        "name": words.clean(" · ".join(filter(None, (record["case"], record["augmentation"], _trial(record))))),
         "messages": [(each, reached.get(number, [])) for number, each in enumerate(shown)],
         "missed": [each for each in record["score"]["milestones"] if each["similarity"] < 1],
         "stepped": [each for each in record["score"]["minefields"] if each["similarity"] > 0],
         "explained": CaseResult(dict(record)).explain().splitlines()[0],
         "fault": find_fault(record),
     }
-
-
-def _trial(record: Mapping[str, Any]) -> str:
-    return f"trial {record['trial'] + 1}" if record["trial"] else ""

@@ -9,6 +9,7 @@ import pytest
 from gecko_graph.cases.batch import read_finished
 from gecko_graph.cases.find import find_cases, load_agent
 from gecko_graph.cases.report import build_report, find_pass_k
+from gecko_graph.cases.result import CaseResult
 from gecko_graph.cli import main
 from gecko_graph.errors import GeckoError
 
@@ -52,6 +53,14 @@ def bad(tools):
 
 
 model = scripted(*GOOD)
+
+
+def makes_model(tools):
+    return scripted(*GOOD)
+
+
+def binds_tools(tools):
+    return scripted(*GOOD).bind_tools(tools)
 """
 
 
@@ -81,6 +90,7 @@ def test_a_bad_agent_is_explained(folder, capsys):
     assert main(["test", "cases", "--agent", "my_agents:bad", "--json", "out.json", "--html", "out.html"]) == 1
     shown = capsys.readouterr().out
     assert "missed milestone noted: 0.000" in shown
+    assert "ended" not in shown, "only an early end is worth a word"
     assert "0 of 2 passed" in shown
     report = json.loads((folder / "out.json").read_text(encoding="utf-8"))
     assert [one["name"] for one in report["categories"]] == ["canonicalization", "single_tool_call", "all"]
@@ -90,6 +100,58 @@ def test_a_bad_agent_is_explained(folder, capsys):
     assert "missed noted" in page
     assert "Note milk." in page
     assert "<script" not in page
+
+
+@pytest.mark.parametrize("agent", ["makes_model", "binds_tools"])
+def test_a_factory_may_make_a_chat_model(folder, capsys, agent):
+    assert main(["test", "cases", "--agent", f"my_agents:{agent}"]) == 0
+    assert "2 of 2 passed" in capsys.readouterr().out
+
+
+def test_no_case_is_written_over(folder, capsys):
+    case = folder / "cases" / "deep" / "one.gecko.yaml"
+    before = case.read_bytes()
+    for option in ("--html", "--json", "--save"):
+        assert main(["test", "cases", "--agent", "my_agents:good", option, str(case)]) == 2
+        assert "is the same file as CASES" in capsys.readouterr().err
+    assert case.read_bytes() == before
+    assert main(["test", "cases", "--agent", "my_agents:good", "--html", "x", "--save", "x"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--agent", "my_agents"], "write my_agents:build, with the name of its function"),
+        (["--agent", "my_agents.py:good"], "write my_agents:good"),
+        (["--agent", "my_agents:good", "--pass-at", "3"], "--pass-at 3.0: expected a similarity above 0, 1 at most"),
+        (["--agent", "my_agents:good", "--save", "no/x.jsonl"], "--save no/x.jsonl: cannot be written: the folder"),
+    ],
+)
+def test_mistakes_are_found_before_the_first_conversation(folder, capsys, words, message):
+    assert main(["test", "cases", *words]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
+
+
+def test_several_misses_are_one_line_that_names_augmentation_and_trial():
+    missed = [{"id": name, "similarity": 0.0, "snapshot": None} for name in ("found", "sent")]
+    score = {"similarity": 0.2, "milestones": missed, "minefields": [], "end": "max_messages", "reason": ""}
+    record = {"case": "text", "augmentation": "all_tools", "trial": 1, "score": score, "messages": []}
+    assert CaseResult(record).explain().splitlines()[:2] == [
+        "text, all_tools, trial 2: similarity 0.200; the conversation ended early: max_messages",
+        "missed milestones found: 0.000, sent: 0.000",
+    ]
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(folder, capsys, monkeypatch):
+    monkeypatch.setattr("gecko_graph.cli.test.build_report", raise_interrupt)
+    assert main(["test", "cases", "--agent", "my_agents:good", "--save", "done.jsonl"]) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+
+
+def raise_interrupt(records):
+    raise KeyboardInterrupt
 
 
 def test_augmentations_and_trials(folder, capsys):
