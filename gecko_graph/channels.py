@@ -3,11 +3,10 @@
 `delta` keeps the big ones out of every checkpoint: a saver stores what a node wrote, not the whole value every time.
 """
 
-from __future__ import annotations
-
+# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, reduce
-from typing import Annotated, Any, NotRequired, SupportsIndex, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, NotRequired, Self, SupportsIndex, TypeVar, cast, get_type_hints
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
@@ -52,7 +51,7 @@ class _SharedDelta(DeltaChannel[Any]):
     LangGraph copies all channels for each router, which for long lists takes longer than all else.
     """
 
-    def copy(self) -> _SharedDelta:
+    def copy(self) -> Self:
         new = type(self)(self.reducer, self.typ, snapshot_frequency=self.snapshot_frequency)
         new.key, new.value = self.key, self.value
         return new

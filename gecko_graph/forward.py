@@ -1,7 +1,6 @@
 """Records and keys of forward execution (ToolGate, algorithm 1): `create_toolgate`."""
 
-from __future__ import annotations
-
+# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections.abc import Sequence
 from typing import Annotated, Literal, NotRequired
 

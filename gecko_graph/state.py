@@ -4,8 +4,7 @@ Everything here is plain JSON and messages, so that every checkpointer can keep 
 the resume of somebody's run. Records carry `v`, their version.
 """
 
-from __future__ import annotations
-
+# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, get_args
 
 from langchain_core.messages import AnyMessage

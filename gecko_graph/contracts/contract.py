@@ -101,7 +101,7 @@ class Contract:
         seen = Plain("an object", members={**call, "status": text, "result": ANY})
         names = {"args": of_schema({**closed, **parameters}), "before": here, "state": here, "now": text}
         names |= {"call": Plain("an object", members={**call, "id": text}), "calls": Plain("a list", inner=seen)}
-        Parts(self._written, self._shared, replace(self._place, names=names, report=report))
+        Parts(self._written, self._shared, replace(self._place, names=names, report=report), self._parts.lets)
         return self
 
     @property

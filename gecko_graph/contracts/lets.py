@@ -63,13 +63,16 @@ def read_head(name: Any) -> tuple[Any, tuple[str, ...]]:
     return f"{found[1]}/{len(parameters)}", parameters
 
 
-def load_lets(own: Any, shared: Mapping[str, Any], whole: Location) -> tuple[dict[str, Template], Location]:
+def load_lets(
+    own: Any, shared: Mapping[str, Any], whole: Location, loaded: Lets | None = None
+) -> tuple[Lets, Location]:
     """Check the lets of one contract.
 
     Args:
         own: The contract's `let`.
         shared: The document's `x-contract-let`.
         whole: The contract, with the names that lets may use besides each other.
+        loaded: The same lets, where they were loaded before: nothing that is known of a name changes them.
 
     Returns:
         The lets by name, and the contract's location with their names.
@@ -89,8 +92,9 @@ def load_lets(own: Any, shared: Mapping[str, Any], whole: Location) -> tuple[dic
                 raise place.error("the name is already used in x-contract-let; choose another")
             sources[key] = (value, place, parameters)
     names = {**whole.names, **dict.fromkeys(sources, ANY)}
-    lets = {key: _load_let(value, place, parameters, names) for key, (value, place, parameters) in sources.items()}
-    _check_cycles(lets, {key: place for key, (_, place, _) in sources.items()})
+    lets = loaded if loaded is not None else {key: _load_let(*source, names) for key, source in sources.items()}
+    if loaded is None:
+        _check_cycles(lets, {key: place for key, (_, place, _) in sources.items()})
     if whole.report is not None:
         for key, (value, place, parameters) in sources.items():
             plain = cache(partial(_infer_let, value, place, names))

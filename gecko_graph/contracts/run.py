@@ -62,12 +62,11 @@ class Admissibility(NamedTuple):
 class Parts:
     """The checked clauses of a contract."""
 
-    def __init__(self, data: Mapping[str, Any], shared: Shared, whole: Location) -> None:
+    def __init__(self, data: Mapping[str, Any], shared: Shared, whole: Location, lets: Lets | None = None) -> None:
         whole.check_fields(data, (), _FIELDS)
         self.where = whole.where
         self.at = read_mount(data.get("at"), whole.part("at"))
-        loaded, whole = load_lets(data.get("let", {}), shared.lets, whole)
-        self.lets: Lets = loaded
+        self.lets, whole = load_lets(data.get("let", {}), shared.lets, whole, lets)
         self.required = [*_read_requires(data.get("requires", []), shared.requires, whole)]
         self.requires = [Clause(item, place, part="requires", more=("effects",)) for item, place in self.required]
         self.effects = load_effects(data.get("effects", []), whole.part("effects"))

@@ -1,7 +1,6 @@
 """The keys of a conversation's graph, with their owners, and its result."""
 
-from __future__ import annotations
-
+# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
 

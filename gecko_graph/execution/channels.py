@@ -1,7 +1,6 @@
 """The agent's keys, how writes to one come together, and who owns each."""
 
-from __future__ import annotations
-
+# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections.abc import Sequence
 from typing import Annotated
 

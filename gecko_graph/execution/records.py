@@ -1,7 +1,6 @@
 """Records of review and execution: plain JSON, checkpointed, streamed and returned."""
 
-from __future__ import annotations
-
+# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict

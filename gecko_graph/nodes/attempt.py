@@ -129,8 +129,11 @@ class Boundary:
 def measure_longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
     """Return the number of nodes of a graph's longest cycle: what one tool call costs at most, in supersteps."""
     after: dict[str, set[str]] = {}
-    for edge in graph.get_graph().edges:
-        after.setdefault(edge.source, set()).add(edge.target)
+    for source, target in graph.builder.edges:
+        after.setdefault(source, set()).add(target)
+    for source, branches in graph.builder.branches.items():
+        for branch in branches.values():
+            after.setdefault(source, set()).update(branch.ends.values() if branch.ends else graph.builder.nodes)
 
     def longest(path: tuple[str, ...]) -> int:
         """Return the length of the longest path from here that leads back to its first node."""
