@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -14,6 +15,10 @@ from pathlib import Path
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 os.environ["LANGSMITH_TRACING"] = "false"
 os.environ.pop("OPENAI_API_KEY", None)
+
+# compile each module once, not once a process and run: the workers of `-n 3` would rewrite all asserts each time
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
 from hypothesis import settings
@@ -87,3 +92,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.nodeid in SLOW:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()  # thousands of collected tests: no later collection walks through them

@@ -10,7 +10,7 @@ from gecko_graph.scenario import read_toolkit
 from gecko_graph.schemas.formats import FORMATS
 from gecko_graph.toolkit.docstrings import read_docstring
 
-SIZE = 200_000
+SIZE = 100_000
 PIECES = [
     "a", "1", " ", "-", ".", ":", "://a:", "a:", "token", "token: a ", "token:", 'password="', "cookie: a", "bearer ",
     "basic a", "authorization: ", "-----BEGIN ", "eyJa.", "eyJ-", "AKIA", "?key=", "\\\"", "sk-", "api ", "secret", "@",

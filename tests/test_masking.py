@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -22,58 +23,74 @@ from tests import desk
 from tests.cli.command import SHOP
 from tests.secrets_to_mask import LOOK_ALIKES, SECRETS, WORD
 
-CONFIG = {"configurable": {"thread_id": "secret"}}
+SOME = [SECRETS[start : start + 8] for start in range(0, len(SECRETS), 8)]
+"""The same in handfuls, for what takes a whole run."""
+
+ON_THE_COMMAND_LINE = [text for text in SECRETS if re.match("-----B|x-api|Cookie|redis|{|sk-proj", text)]
+"""One of each kind: what a model raises is masked before it comes there, which the tests of all of them show."""
 
 
-def raising(text):
-    def simulate(state, **_):
-        raise RuntimeError(text)
-
-    return simulate
+def create(tools, **models):
+    return create_gecko(tools, models=models, checkpointer=InMemorySaver(), context=GeckoContext(max_retries=1))
 
 
-def rehearse(tools, planner, saver, **models):
-    gecko = create_gecko(
-        tools, models={"planner": planner, **models}, checkpointer=saver, context=GeckoContext(max_retries=1)
-    )
-    return gecko, list(gecko.stream(desk.inputs(), CONFIG, stream_mode=["custom", "updates", "values"], subgraphs=True))
-
-
-def everything(gecko, streamed, saver):
-    """All that a run leaves behind, as text."""
-    state = gecko.get_state(CONFIG).values
+def rehearse(gecko, thread):
+    """The record of a run, and all that it shows, as text."""
+    config = {"configurable": {"thread_id": thread}}
+    modes = ["custom", "updates", "values"]
+    streamed = list(gecko.stream(desk.inputs(), config, stream_mode=modes, subgraphs=True))
+    state = gecko.get_state(config).values
     shown = format_run(state)
-    stored = itertools.chain(saver.blobs.values(), *(each.values() for each in saver.writes.values()))
-    kept = [repr(each) for each in stored] + [repr(saver.storage)]
-    return [repr(streamed), repr(state), str(shown), shown._repr_html_(), *kept]
+    plain = json.dumps([streamed, state], default=lambda each: getattr(each, "__dict__", None) or repr(each))
+    return state["rehearsal"], [plain, str(shown), shown._repr_html_()]
 
 
-@pytest.mark.parametrize("text", SECRETS)
-def test_what_a_tool_raises_is_masked_wherever_it_goes(text):
+def stored(saver):
+    """All that was checkpointed, as text."""
+    kept = itertools.chain(saver.blobs.values(), *(each.values() for each in saver.writes.values()))
+    return [repr(each) for each in kept] + [repr(saver.storage)]
+
+
+def leaks(texts):
+    """Where the secret still stands, with what is before it."""
+    return [text[max(0, place - 60) : place] for text in texts if (place := text.find(WORD)) >= 0]
+
+
+@pytest.mark.parametrize("texts", SOME)
+def test_what_a_tool_raises_is_masked_wherever_it_goes(texts):
     def weigh(paper: str) -> int:
         """Weigh a paper."""
-        raise ValueError(text)
+        raise ValueError(texts[int(paper)])
 
-    tools = Toolkit.from_tools([*desk.FUNCTIONS, weigh], simulate={"look": raising(text)}, effects={"weigh": "read"})
-    calls = [{"call": "look"}, {"call": "weigh", "args": {"paper": "invoice"}}, {"say": "Done."}]
-    saver = InMemorySaver()
-    gecko, streamed = rehearse(tools.open("weigh"), recorded(planner=[calls, calls]), saver)
-    steps = gecko.get_state(CONFIG).values["rehearsal"]["attempts"][0]["steps"]
-    assert [step["outcome"]["rung"] for step in steps] == ["python", "real"]
-    assert all(step["outcome"]["status"] == "error" and MASK in step["outcome"]["result"] for step in steps)
-    assert [where for where in everything(gecko, streamed, saver) if WORD in where] == []
+    def put(state, tray, paper):
+        raise RuntimeError(texts[int(paper)])
 
-
-@pytest.mark.parametrize("text", SECRETS)
-def test_what_a_model_raises_is_masked_wherever_it_goes(text):
-    saver, broken = InMemorySaver(), failing(RuntimeError(text))
-    gecko, streamed = rehearse(desk.toolkit(), broken, saver, judge=broken, bootstrapper=broken)
-    run = gecko.get_state(CONFIG).values["rehearsal"]
-    assert MASK in run["attempts"][0]["stop_reason"]
-    assert [where for where in everything(gecko, streamed, saver) if WORD in where] == []
+    tools = Toolkit.from_tools([*desk.FUNCTIONS, weigh], simulate={"put": put}, effects={"weigh": "read"})
+    papers = [str(number) for number in range(len(texts))]
+    calls = [{"call": "put", "args": {"tray": "letters", "paper": paper}} for paper in papers]
+    calls += [{"call": "weigh", "args": {"paper": paper}} for paper in papers]
+    ends = [*calls, {"say": "Done."}]
+    gecko = create(tools.open("weigh"), planner=recorded(planner=[ends, ends]))
+    run, shown = rehearse(gecko, "secret")
+    outcomes = [step["outcome"] for attempt in run["attempts"] for step in attempt["steps"]]
+    assert [each["rung"] for each in outcomes] == [*["python"] * len(texts), *["real"] * len(texts)] * 2
+    assert [each for each in outcomes if each["status"] != "error" or MASK not in each["result"]] == []
+    assert leaks([*shown, *stored(gecko.checkpointer)]) == []
 
 
-@pytest.mark.parametrize("text", SECRETS)
+@pytest.mark.parametrize("texts", SOME)
+def test_what_a_model_raises_is_masked_wherever_it_goes(texts):
+    broken = failing(RuntimeError())
+    gecko = create(desk.toolkit(), planner=broken, judge=broken, bootstrapper=broken)
+    for number, text in enumerate(texts):
+        broken.error = RuntimeError(text)
+        run, shown = rehearse(gecko, str(number))
+        assert MASK in run["attempts"][0]["stop_reason"], text
+        assert leaks(shown) == [], text
+    assert leaks(stored(gecko.checkpointer)) == []
+
+
+@pytest.mark.parametrize("text", ON_THE_COMMAND_LINE)
 def test_what_a_model_raises_is_masked_on_the_command_line(text, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(factory, "chat_model", lambda model, **_: failing(RuntimeError(text)))
     file = tmp_path / "out.json"

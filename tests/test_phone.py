@@ -58,7 +58,7 @@ def test_doing_nothing_is_worth_nothing(name):
 @pytest.mark.parametrize("name", CASES)
 def test_a_conversation_repeats_exactly(name):
     """Whatever the seed: only identifiers are made of it, and answers to questions that have no example."""
-    again = [converse(scripted(*agents(name)["good"]), Scenario.load(load(name).where)) for _ in range(2)]
+    again = [converse(scripted(*agents(name)["good"]), each) for each in (load(name), Scenario.load(load(name).where))]
     texts = [[(each.type, each.text) for each in output["messages"]] for output in again]
     assert (texts[0], again[0]["score"], again[0]["world"]) == (texts[1], again[1]["score"], again[1]["world"])
     limits = load(name).limits.model_copy(update={"seed": 7})
