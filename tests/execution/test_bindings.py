@@ -165,6 +165,15 @@ def test_an_identifier_in_a_longer_text_is_bound_as_a_part_of_it():
     assert call["args"]["text"] == "See https://shop.example/orders/42?x=1, or ord-77812."
 
 
+@pytest.mark.parametrize(
+    "more", [{"rung": "real"}, {"tool": "find"}, {"result": {"word": "orders"}, "text": "the orders of today"}]
+)
+def test_of_a_longer_text_only_what_a_simulated_write_made_up_is_bound(more):
+    given = {"result": {"id": "ord-7781"}, "text": "See https://shop.example/orders/ord-7781", **more}
+    result, text = given.pop("result"), given.pop("text")
+    assert not bound(result, {"text": text}, **given).bindings
+
+
 def test_a_fraction_in_a_text_or_as_one_is_never_bound():
     assert not bound({"id": 8.66e-247}, {"text": "about 8.66e-247!"}).bindings
     assert not bound({"id": 1234.5}, {"id": "1234.5"}).bindings
