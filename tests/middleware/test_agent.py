@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from gecko_graph import GeckoError, Toolkit, World
 from gecko_graph.errors import StateError
-from gecko_graph.middleware import GeckoMiddleware
+from gecko_graph.middleware import GeckoMiddleware, live
 from gecko_graph.testing import recorded
 from gecko_graph.toolkit.augment import scramble_names
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
@@ -185,6 +185,16 @@ def test_preview_every_decision(run):
     assert "expected an integer" in by_id["e"].content
     assert by_id["d"].content == "done by hand"
     assert out["gecko"]["state"]["balance"] == bank.money
+
+
+def test_preview_waits_for_no_call_that_is_never_made(run, monkeypatch):
+    monkeypatch.setattr(live, "POLL_S", "waited")  # sleeping so long raises
+    bank, saver = Bank(), InMemorySaver()
+    agent = agent_of(bank, calls(pay("a", "x"), pay("b", 10), pay("c", 5, "bob")), mode="preview", saver=saver)
+    run(agent, task(), THREAD)
+    out = run(agent, Command(resume={"decisions": [{"type": "reject"}, {"type": "approve"}]}), THREAD)
+    assert bank.calls == [("transfer", "bob", 5)]
+    assert [message.status for message in answers(out)].count("error") == 2
 
 
 def test_preview_makes_no_call_whose_id_another_one_has(run):
