@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from threading import Lock
 from typing import Any, Protocol
 
@@ -131,20 +132,18 @@ def show(
         rehearsal: Their result, and what followed it (`drafts.follow_up`); None while there is none.
         waiting: What an unfinished attempt waits for.
     """
-    plain = PlainLines(console)
-    for event in list_opening_events(rehearsal or {}):
-        show_opening(console, event_lines(event))
-    for attempt in attempts:
-        if console.is_terminal:
-            console.print(attempt_tree(attempt, waiting=waiting))
-        else:
-            for event in list_events(attempt):
-                plain.on_event(event)
     record: Mapping[str, Any] = rehearsal or {}
+    for event in list_opening_events(record):
+        show_opening(console, event_lines(event))
     if not console.is_terminal:
+        plain = PlainLines(console)
+        for event in chain.from_iterable(map(list_events, attempts)):
+            plain.on_event(event)
         plain.on_result(record, with_calls=True)
         return
-    for block in [*([result_block(record)] if "verdict" in record else []), *follow_up_trees(record)]:
+    trees = (attempt_tree(attempt, waiting=waiting) for attempt in attempts)
+    result = [result_block(record)] if "verdict" in record else []
+    for block in (*trees, *result, *follow_up_trees(record)):
         console.print(block)
 
 

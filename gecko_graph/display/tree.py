@@ -31,7 +31,8 @@ def rehearsal_tree(rehearsal: words.Record, *, waiting: str = "") -> RenderableT
     """Return a rehearsal, finished or not, as a tree: its attempts, then its result."""
     attempts = [attempt_tree(attempt, waiting=waiting or "going on") for attempt in rehearsal["attempts"]]
     result = [result_block(rehearsal)] if "verdict" in rehearsal else []
-    return Group(*_rows(supposed_rows(rehearsal)), *attempts, *result, *follow_up_trees(rehearsal))
+    supposed = [_row(word, text) for word, text in words.format_supposed(rehearsal)]
+    return Group(*_rows(supposed), *attempts, *result, *follow_up_trees(rehearsal))
 
 
 def follow_up_trees(record: words.Record) -> Iterator[RenderableType]:
@@ -49,11 +50,6 @@ def follow_up_trees(record: words.Record) -> Iterator[RenderableType]:
         for call in execution["left"]:
             tree.add(_grid([(_word("left"), _call(call))]))
         yield Group(Text(""), tree)
-
-
-def supposed_rows(rehearsal: words.Record) -> list[Row]:
-    """Return the rows of the supposed state."""
-    return [_row(word, text) for word, text in words.format_supposed(rehearsal)]
 
 
 def opening_row(word: str, text: str) -> RenderableType:
@@ -74,7 +70,8 @@ def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
     if attempt.get("answer"):
         tree.add(_grid([(Text("answer", "bold"), Text(words.prose(attempt["answer"])))]))
     if "verdict" in attempt:
-        tree.add(Group(attempt_verdict(attempt), *_rows(verdict_rows(attempt))))
+        head = _verdict(attempt["verdict"], words.plan_of(attempt))
+        tree.add(Group(head, *_rows(verdict_rows(attempt))))
     elif waiting:
         tree.add(Text(f"{words.clean(waiting)} …", "dim"))
     return tree
@@ -159,11 +156,6 @@ def attempt_head(attempt: words.Record) -> Text:
     if words.is_early(attempt.get("stop_reason", "")):
         head.append(f"  ended early: {words.prose(attempt['stop_reason'])}", "not bold yellow")
     return head
-
-
-def attempt_verdict(attempt: words.Record) -> Text:
-    """Return the verdict on an attempt in one line."""
-    return _verdict(attempt["verdict"], words.plan_of(attempt))
 
 
 def step_head(step: words.Record) -> Text:
