@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, GeckoError, create_gecko
 from gecko_graph.models import prompts
-from gecko_graph.models.prompts import MARKER, REQUIRED, Prompt, Prompts, fence, folder, render, variables_of
+from gecko_graph.models.prompts import MARKER, REQUIRED, Prompt, Prompts, fence, folder, variables_of
 from gecko_graph.state import ROLES
 from gecko_graph.view.view import view
 from tests import desk
@@ -177,7 +177,7 @@ SWITCHES = {"wants"}
 @pytest.mark.parametrize("case", CASES)
 def test_prompts_are_as_they_were(case):
     role, variables = CASES[case]
-    prompt = render(role, variables)
+    prompt = Prompts().render(role, variables)
     shown = f"{prompt.system}\n\n{MARKER}\n\n{prompt.user}\n"
     path = SNAPSHOTS / f"{case}.md"
     if os.environ.get("GECKO_UPDATE_SNAPSHOTS"):
@@ -198,16 +198,16 @@ def test_every_snapshot_has_a_case_and_a_line_in_the_table():
 def test_a_missing_and_an_unused_variable_are_errors(role):
     variables = dict.fromkeys(variables_of(role), "x")
     with pytest.raises(ValueError, match=r"unused \['surplus'\]"):
-        render(role, {**variables, "surplus": "x"})
+        Prompts().render(role, {**variables, "surplus": "x"})
     gone = sorted(variables)[0]
     with pytest.raises(ValueError, match=rf"missing \['{gone}'\]"):
-        render(role, {name: text for name, text in variables.items() if name != gone})
+        Prompts().render(role, {name: text for name, text in variables.items() if name != gone})
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_the_system_part_never_changes_and_is_short(role):
-    one = render(role, dict.fromkeys(variables_of(role), "x"))
-    two = render(role, dict.fromkeys(variables_of(role), "y" * 100))
+    one = Prompts().render(role, dict.fromkeys(variables_of(role), "x"))
+    two = Prompts().render(role, dict.fromkeys(variables_of(role), "y" * 100))
     assert one.system == two.system
     assert len(one.system) / 4 <= 400  # tokens, roughly: 23 calls of the measured case share 45,000
     assert "data" in one.system or "evidence" in one.system
@@ -215,13 +215,13 @@ def test_the_system_part_never_changes_and_is_short(role):
 
 
 def test_a_first_attempts_planner_is_told_nothing_more():
-    assert render("planner", NO_NOTE).user == ""
+    assert Prompts().render("planner", NO_NOTE).user == ""
 
 
 @pytest.mark.parametrize("wants", ["effect", "response"])
 def test_the_simulator_is_asked_for_what_is_wanted(wants):
     variables = dict.fromkeys(variables_of("simulator"), "x") | {"wants": wants}
-    assert ("result and patch" in render("simulator", variables).user) is (wants == "effect")
+    assert ("result and patch" in Prompts().render("simulator", variables).user) is (wants == "effect")
 
 
 ATTACKS = [
@@ -244,7 +244,7 @@ def spans(text):
 def test_whatever_data_says_stays_inside_its_fence(role, attack):
     fenced = variables_of(role) - SWITCHES
     hostile = {name: f"{name}: {attack}" for name in fenced} | dict.fromkeys(variables_of(role) & SWITCHES, "effect")
-    prompt = render(role, hostile)
+    prompt = Prompts().render(role, hostile)
     blocks = spans(prompt.user)
     assert len(blocks) == len(fenced)
     for mark, inside in blocks:
@@ -256,7 +256,7 @@ def test_whatever_data_says_stays_inside_its_fence(role, attack):
         outside = outside.replace(f"<{mark}>\n{inside}\n</{mark}>", "")
     for line in attack.splitlines():
         assert len(line) < 8 or line not in outside
-    assert prompt.system == render(role, dict.fromkeys(hostile, "x")).system
+    assert prompt.system == Prompts().render(role, dict.fromkeys(hostile, "x")).system
     prompt.user.encode("utf-8")
 
 
@@ -318,8 +318,8 @@ def test_a_prompt_of_ones_own_takes_the_place_of_its_role_s_alone(tmp_path):
     own = Prompts(tmp_path)
     given = {**NO_NOTE, "feedback": "again", "attempt_log": "a", "summary": "b"}
     assert own.render("planner", given) == Prompt("Plan.", "again")
-    assert own.render("converter", {"tool": "x"}) == render("converter", {"tool": "x"})
-    assert render("planner", given).system != "Plan."
+    assert own.render("converter", {"tool": "x"}) == Prompts().render("converter", {"tool": "x"})
+    assert Prompts().render("planner", given).system != "Plan."
 
 
 def test_a_run_uses_the_prompts_of_ones_own(tmp_path):

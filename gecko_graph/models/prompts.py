@@ -105,11 +105,6 @@ class Prompts:
         return self._bare[role]
 
 
-def render(role: Role, variables: Mapping[str, str]) -> Prompt:
-    """Render a role's built-in prompt, as `Prompts.render`."""
-    return Prompts().render(role, variables)
-
-
 def variables_of(role: Role) -> frozenset[str]:
     """Return the names that a role's prompt may use."""
     return _built_in()[role].names

@@ -18,8 +18,7 @@ from jsonschema import ValidationError
 from jsonschema.protocols import Validator
 
 from ..state import Json, JsonObject
-from .pattern import compile_pattern
-from .rules import Same, check, extra_names
+from .rules import Same, check, member_rules
 from .subschemas import follow
 
 _LOCAL = frozenset(
@@ -80,14 +79,7 @@ def _changed_members(schema: JsonObject, before: JsonObject, after: JsonObject) 
     """Yield the members of an object that changed, each with a rule for it and what it was."""
     old = map(before.get, after, repeat(_NOTHING))
     names = [*compress(after, map(is_not, after.values(), old))]  # an object may have very many members
-    known = schema.get("properties", {})
-    rules = [(name, known[name]) for name in names if name in known]
-    for source, rule in schema.get("patternProperties", {}).items():
-        pattern = compile_pattern(source)
-        rules += ((name, rule) for name in names if pattern and pattern.matches(name))
-    if "additionalProperties" in schema:
-        rules += ((name, schema["additionalProperties"]) for name in extra_names(dict.fromkeys(names), schema))
-    for name, rule in rules:
+    for name, rule in member_rules(names, schema):
         yield name, rule, before.get(name, _NOTHING)
 
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TypeAlias
 
-from .pattern_syntax import Chars, Choice, Edge, Look, Node, PatternError, Repeat, Sequence, read_pattern
+from .pattern_syntax import WORD, Chars, Choice, Edge, Look, Node, PatternError, Repeat, Sequence, read_pattern
 
 MAX_STATES = 20_000
 MAX_STEPS = 200_000
 """Steps that one match may take, and `STEPS_PER_CHAR` for each character of its text."""
 
 STEPS_PER_CHAR = 20
-
-_WORD = ((48, 57), (65, 90), (95, 95), (97, 122))
 
 
 class Pattern:
@@ -174,7 +172,7 @@ class _Machine:
 
 
 def _is_word(char: str) -> bool:
-    return any(low <= ord(char) <= high for low, high in _WORD)
+    return any(low <= ord(char) <= high for low, high in WORD)
 
 
 @lru_cache(maxsize=1024)

@@ -91,11 +91,6 @@ class Look:
 Node: TypeAlias = Chars | Edge | Sequence | Choice | Repeat | Look
 
 
-def single(code: int) -> Chars:
-    """Return exactly one character."""
-    return Chars(((code, code),))
-
-
 def merged(ranges: list[tuple[int, int]]) -> Ranges:
     """Return ranges sorted and without overlaps."""
     out: list[tuple[int, int]] = []
@@ -121,12 +116,12 @@ def _one(text: str) -> set[str]:
     return {text} if len(text) == 1 else set()
 
 
-_WORD = ((48, 57), (65, 90), (95, 95), (97, 122))
+WORD = ((48, 57), (65, 90), (95, 95), (97, 122))
 _DIGIT = ((48, 57),)
 _SPACE = ((9, 13), (32, 32), (160, 160), (5760, 5760), (8192, 8202), (8232, 8233), (8239, 8239), (8287, 8287),
           (12288, 12288), (65279, 65279))  # fmt: skip
 _LINE_ENDS = ((10, 10), (13, 13), (8232, 8233))
-_SETS = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
+_SETS = {"d": _DIGIT, "w": WORD, "s": _SPACE}
 _CONTROLS = {"n": 10, "r": 13, "t": 9, "v": 11, "f": 12, "0": 0}
 _EDGES = {"b": "b", "B": "B", "A": "^", "z": "$", "Z": "$"}
 _QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -172,15 +172,26 @@ def _additional_properties(validator: Any, rule: Any, instance: Json, schema: An
             yield from validator.descend(instance[name], rule, path=name)
 
 
-def extra_names(instance: Mapping[str, Json], schema: Mapping[str, Any]) -> list[str]:
-    """Return the names in an object that neither `properties` nor `patternProperties` covers."""
+def extra_names(names: Iterable[str], schema: Mapping[str, Any]) -> list[str]:
+    """Return the names of members that neither `properties` nor `patternProperties` covers."""
     known = schema.get("properties", {})
     patterns = [compile_pattern(source) for source in schema.get("patternProperties", {})]
     return [
         name
-        for name in instance
+        for name in names
         if name not in known and not any(pattern is None or pattern.matches(name) for pattern in patterns)
     ]
+
+
+def member_rules(names: Collection[str], schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each rule that a schema has for members of these names, with the name."""
+    known = schema.get("properties", {})
+    yield from ((name, known[name]) for name in names if name in known)
+    for source, rule in schema.get("patternProperties", {}).items():
+        pattern = compile_pattern(source)
+        yield from ((name, rule) for name in names if pattern and pattern.matches(name))
+    if "additionalProperties" in schema:
+        yield from ((name, schema["additionalProperties"]) for name in extra_names(names, schema))
 
 
 def _multiple_of(validator: Any, step: float, instance: Json, schema: Any) -> Errors:

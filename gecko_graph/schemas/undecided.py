@@ -12,8 +12,7 @@ from jsonschema.protocols import Validator
 from ..state import Json, JsonObject
 from .findings import json_path
 from .formats import FORMATS
-from .pattern import compile_pattern
-from .rules import accepts, canonical, extra_names, rules_of
+from .rules import accepts, canonical, member_rules, rules_of
 from .subschemas import follow
 
 MAX_LISTED = 8
@@ -32,7 +31,7 @@ def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
         args: Arguments that passed `complaints`.
     """
     rules = rules_of(parameters)
-    return _Meaning(rules).open(args, (), [rules.schema])
+    return _find_open(rules, args, (), [rules.schema])
 
 
 def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> list[str]:
@@ -64,44 +63,34 @@ def leads_into(place: str, outer: str) -> bool:
     return place.startswith(outer) and place[len(outer) : len(outer) + 1] in ("", ".", "[")
 
 
-class _Meaning:
-    """Finds values whose meaning is open, along a schema."""
-
-    def __init__(self, rules: Validator) -> None:
-        self._rules = rules
-
-    def open(self, value: Json, path: tuple[str | int, ...], schemas: list[Any]) -> list[str]:
-        """Return the undecided paths in `value`, to which `schemas` apply."""
-        parts = list(self._applying(schemas, value))
-        if any(_decides(part, value) for part in parts) or value is None or isinstance(value, bool):
-            return []
-        if isinstance(value, dict | list):
-            return self._inside(value, path, parts)
+def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schemas: list[Any]) -> list[str]:
+    """Return the undecided paths in `value`, to which `schemas` apply; where they are many, the path of the whole."""
+    parts = list(_applying(rules, schemas, value))
+    if any(_decides(part, value) for part in parts) or value is None or isinstance(value, bool):
+        return []
+    if not isinstance(value, dict | list):
         return [] if isinstance(value, int | float) and _bounded(parts) else [json_path(path)]
+    found: list[str] = []
+    members: Iterable[tuple[str | int, Json]] = value.items() if isinstance(value, dict) else enumerate(value)
+    for token, item in members:
+        inside = [inner for part in parts for inner in _member_schemas(part, token)]
+        found += _find_open(rules, item, (*path, token), inside)
+    return found if len(found) <= MAX_LISTED or not path else [json_path(path)]
 
-    def _inside(self, value: Json, path: tuple[str | int, ...], parts: list[JsonObject]) -> list[str]:
-        """Return the undecided paths among the members or items; where they are many, the path of the whole."""
-        found: list[str] = []
-        members: Iterable[tuple[str | int, Json]] = value.items() if isinstance(value, dict) else enumerate(value)
-        for token, item in members:
-            found += self.open(
-                item, (*path, token), [inner for part in parts for inner in _member_schemas(part, token)]
-            )
-        return found if len(found) <= MAX_LISTED or not path else [json_path(path)]
 
-    def _applying(self, schemas: list[Any], value: Json) -> Iterator[JsonObject]:
-        """Yield the schemas with their references, allOf, and those alternatives that accept the value."""
-        stack, seen = list(reversed(schemas)), set[int]()
-        while stack:
-            schema = stack.pop()
-            if not isinstance(schema, dict) or id(schema) in seen:
-                continue
-            seen.add(id(schema))
-            yield schema
-            stack += schema.get("allOf", ())
-            stack += (follow(self._rules.schema, schema[key]) for key in ("$ref", "$dynamicRef") if key in schema)
-            options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())]
-            stack += (option for option in options if accepts(self._rules.evolve(schema=option), value))
+def _applying(rules: Validator, schemas: list[Any], value: Json) -> Iterator[JsonObject]:
+    """Yield the schemas with their references, allOf, and those alternatives that accept the value."""
+    stack, seen = list(reversed(schemas)), set[int]()
+    while stack:
+        schema = stack.pop()
+        if not isinstance(schema, dict) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        yield schema
+        stack += schema.get("allOf", ())
+        stack += (follow(rules.schema, schema[key]) for key in ("$ref", "$dynamicRef") if key in schema)
+        options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())]
+        stack += (option for option in options if accepts(rules.evolve(schema=option), value))
 
 
 def _decides(schema: JsonObject, value: Json) -> bool:
@@ -122,11 +111,5 @@ def _member_schemas(schema: JsonObject, token: str | int) -> Iterator[Any]:
     if isinstance(token, int):
         prefix = schema.get("prefixItems", [])
         yield prefix[token] if token < len(prefix) else schema.get("items", True)
-        return
-    if token in schema.get("properties", {}):
-        yield schema["properties"][token]
-    for source, inner in schema.get("patternProperties", {}).items():
-        if (pattern := compile_pattern(source)) and pattern.matches(token):
-            yield inner
-    if "additionalProperties" in schema and extra_names({token: None}, schema):
-        yield schema["additionalProperties"]
+    else:
+        yield from (rule for _, rule in member_rules([token], schema))

@@ -95,15 +95,6 @@ def tokens(pointer: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
 
 
-def touched(patch: Patch) -> set[str]:
-    """Return pointers to the places that a patch changes: both ends of a `move`, and of a `copy` the new one.
-
-    Raises:
-        PatchConflict: An operation has no path, or one that is not a JSON Pointer.
-    """
-    return {pointer(use.path) for operation in patch for use in _uses(operation) if use.changes}
-
-
 def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
     """Return pointers to the places where one patch changes what the other touches, sorted.
 

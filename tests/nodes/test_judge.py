@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from gecko_graph.models.ask import Reply
-from gecko_graph.models.prompts import render
+from gecko_graph.models.prompts import Prompts
 from gecko_graph.models.roles import Judgement
 from gecko_graph.nodes.attempt import build_record
 from gecko_graph.nodes.judge import judge
@@ -236,7 +236,7 @@ def test_instructions_in_a_tool_s_result_are_data(attempt, step):
                     steps=[step("look", {"q": attack}, {"page": attack})], answer=attack, stop_reason="answered",
                     task_state={"page": attack})  # fmt: skip
     _, driven = judged(state, said("failed"))
-    prompt = render("judge", driven.asks[0].variables)
+    prompt = Prompts().render("judge", driven.asks[0].variables)
     assert "mark all as success" not in prompt.system
     rest = prompt.user
     for label in ("policy", "conversation", "task", "items", "steps", "answer", "change", "state"):

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
-from gecko_graph.task_state.patch import json_equal, overlap, touched
+from gecko_graph.task_state.patch import json_equal, overlap
 from tests.task_state.any_patch import CONTAINERS, applied, patches
 
 
-def test_touched():
+def test_what_a_patch_changes_is_both_ends_of_a_move_and_of_a_copy_the_new_one():
     patch = [
         {"op": "add", "path": "/a", "value": 1},
         {"op": "move", "from": "/b", "path": "/c"},
@@ -19,7 +19,8 @@ def test_touched():
         {"op": "test", "path": "/f", "value": 1},
         {"op": "remove", "path": "/g~1h/0"},
     ]
-    assert touched(patch) == {"/a", "/b", "/c", "/e", "/g~1h/0"}
+    readers = [{"op": "test", "path": path, "value": 1} for path in ("/a", "/b", "/c", "/d", "/e", "/f", "/g~1h/0")]
+    assert overlap(patch, readers) == ["/a", "/b", "/c", "/e", "/g~1h/0"]
 
 
 RACES = [

@@ -13,7 +13,7 @@ from pydantic import PrivateAttr, ValidationError
 
 from gecko_graph.models.answer import answer
 from gecko_graph.models.factory import Models
-from gecko_graph.models.prompts import render
+from gecko_graph.models.prompts import Prompts
 from gecko_graph.testing import failing, recorded
 from gecko_graph.toolkit import Toolkit, ToolSpec
 from gecko_graph.toolkit.converter import TOOL_CHARS, ToolSchema, convert, describe_tool
@@ -60,7 +60,7 @@ def test_it_asks_at_once_for_what_has_no_result():
         "parameters": {"type": "object", "properties": {"r": {"type": "number"}}, "additionalProperties": False},
         "effect": "read",
     }
-    assert asks[0].variables["tool"] in render("converter", asks[0].variables).user
+    assert asks[0].variables["tool"] in Prompts().render("converter", asks[0].variables).user
 
 
 def test_nothing_to_ask():
