@@ -14,19 +14,7 @@ from pydantic import BaseModel
 from ..masking import mask
 from ..state import JsonObject, Role, RoleUsage
 from . import usage
-from .work import Work
-
-__all__ = [
-    "AnyAsk",
-    "Ask",
-    "Dialogue",
-    "ModelAsk",
-    "ModelCall",
-    "PlannerAsk",
-    "Reply",
-    "Where",
-    "Work",
-]
+from .work import Work as Work  # nodes know it from here
 
 
 @dataclass(frozen=True, slots=True)

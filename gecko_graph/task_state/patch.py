@@ -17,7 +17,7 @@ from .digest import MAX_DEPTH
 
 __all__ = [
     "COPY_LIMIT", "apply_patch", "booked_patch", "fold_patches", "json_equal", "make_patch", "overlap", "pointer",
-    "tokens", "touched",
+    "tokens",
 ]  # fmt: skip
 
 COPY_LIMIT = 4_000_000
