@@ -24,6 +24,7 @@ from .channels import GeckoInput
 from .context import GeckoContext
 from .errors import ToolkitError
 from .execution.channels import AgentOutput, AgentState, calls_left, last_entry
+from .execution.journal import Marks
 from .execution.policy import ReviewPolicy
 from .execution.preview import make_preview
 from .graph import Gecko, Model, compose
@@ -93,13 +94,13 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index)
     node = partial(as_node, models=bound, default=knobs, book=book_turn)
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
-    fresh: set[str] = set()
+    marks = Marks()
     nodes = {
         "rehearse": rehearse_node(gecko, preview, needs_saver=policy.may_ask),
         "review": node(partial(review_plan, policy=policy, toolkit=toolkit, answer_call=predict)),
-        "begin_call": node(partial(begin_call, toolkit=toolkit, policy=policy, fresh=fresh)),
-        "call_tool": node(partial(call_tool, toolkit=toolkit, fresh=fresh)),
-        "resolve_doubt": node(partial(resolve_doubt, toolkit=toolkit, fresh=fresh)),
+        "begin_call": node(partial(begin_call, toolkit=toolkit, policy=policy, marks=marks)),
+        "call_tool": node(partial(call_tool, toolkit=toolkit, marks=marks)),
+        "resolve_doubt": node(partial(resolve_doubt, toolkit=toolkit, marks=marks)),
         "sync": node(partial(sync, toolkit=toolkit)),
         "answer": node(partial(answer, prompts=bound.prompts)),
     }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
@@ -9,15 +13,16 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
-from langgraph.types import RetryPolicy
+from langgraph.types import Command, RetryPolicy, interrupt
 
-from gecko_graph import RehearsalState, create_gecko_agent
+from gecko_graph import RehearsalState, Toolkit, create_gecko_agent
 from gecko_graph.errors import StateError
+from gecko_graph.execution.journal import Marks
 from gecko_graph.models.ask import Reply, Work
 from gecko_graph.nodes import execute
 from gecko_graph.testing import recorded
 
-from .test_agent import PLAN, TASK, Shop, shop, thread
+from .test_agent import APPROVE, PLAN, TASK, Shop, shop, thread
 
 __all__ = ["shop"]
 
@@ -29,16 +34,70 @@ def test_of_two_runs_that_go_on_from_one_mark_one_makes_the_call(shop, monkeypat
     call = {"id": "1", "name": "order", "args": {"item": "pen", "quantity": 1}}
     entry = {"call": call, "status": "started", "token": "t", "key": "k", "tries": 1}
     state: Any = {"journal": [entry], "messages": [HumanMessage("order")]}
-    fresh, toolkit = {"t"}, shop.toolkit()
-    one, other = (execute.call_tool(state, None, toolkit=toolkit, fresh=fresh) for _ in range(2))
+    marks, toolkit = Marks(), shop.toolkit()
+    marks.add("t")
+    one, other = (execute.call_tool(state, None, toolkit=toolkit, marks=marks) for _ in range(2))
     next(one)  # it looks for its mark
-    with pytest.raises(StopIteration) as end:
+    with pytest.raises(StateError, match="another run"):
         next(other)
-    assert end.value.value["journal"][0]["status"] == "in_doubt"
     one.send([Reply(True, None)])
     with pytest.raises(StateError):
         one.send([Reply(True, None)])
-    assert fresh == {"t"}, "what was not made can be made"
+    with marks.take("t") as is_fresh:
+        assert is_fresh, "what was not made can be made"
+
+
+def test_an_approval_that_is_sent_again_while_the_call_is_under_way_answers_no_other_question(shop):
+    """A second click would ask whether the call took effect, and a third one's "approve" say that it did not."""
+    begun, goes_on, order = Event(), Event(), shop.order
+
+    def slow(item: str, quantity: int) -> dict:
+        begun.set()
+        goes_on.wait(20)
+        return order(item, quantity)
+
+    toolkit = shop.toolkit()
+    toolkit = toolkit.replace(replace(toolkit["order"], real=slow))
+    plan = [{"call": "order", "args": {"item": "pen", "quantity": 3}}, {"say": "Ordered."}]
+    agent = create_gecko_agent(toolkit, models={"planner": recorded(planner=[plan])}, checkpointer=InMemorySaver())
+    agent.invoke(TASK, thread())
+    approve = Command(resume={"decisions": [APPROVE]})
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(agent.invoke, approve, thread())
+        begun.wait(20)
+        for _ in range(2):
+            with pytest.raises(StateError, match="another run"):
+                agent.invoke(approve, thread())
+        goes_on.set()
+        assert first.result()["execution"]["status"] == "done"
+    assert shop.calls == ["order pen"]
+
+
+@pytest.mark.parametrize("runs", ["invoke", "ainvoke"])
+def test_a_tool_that_asks_by_an_interrupt_of_its_own_is_answered_and_runs_once(runs):
+    made = []
+
+    def order(item: str) -> dict:
+        """Order an item."""
+        made.append((item, interrupt("Which colour?")))
+        return {"ok": True}
+
+    toolkit = Toolkit.from_tools([order], effects={"order": "write"}, simulate={"order": lambda state, item: {}})
+    plan = [{"call": "order", "args": {"item": "pen"}}, {"say": "Ordered."}]
+    models = {"planner": recorded(planner=[plan]), "judge": recorded(judge=[JUDGED])}
+    agent = create_gecko_agent(toolkit, models=models, review="none", checkpointer=InMemorySaver())
+
+    def run(given: Any) -> Any:
+        done = getattr(agent, runs)(given, thread())
+        return asyncio.run(done) if runs == "ainvoke" else done
+
+    out = run({"messages": [("user", "Order a pen")], "task_state": {}, "checklist": ["a pen is ordered"]})
+    assert [each.value for each in out["__interrupt__"]] == ["Which colour?"]
+    assert run(Command(resume="blue"))["execution"]["status"] == "done"
+    assert made == [("pen", "blue")]
+
+
+JUDGED = {"items": [{"id": "item-1", "status": "success"}]}
 
 
 class FailingSaver(InMemorySaver):

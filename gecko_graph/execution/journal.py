@@ -3,19 +3,56 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
+from langgraph.errors import GraphInterrupt
 
+from ..errors import StateError
 from ..models.work import Work
 from ..state import Call
+from ..threads import OTHER_RUN
 from ..turn import task_of
 from .records import ExecutedCall
 
 WAIT_S = 30.0
 """How long a checkpoint that is still being written is waited for."""
+
+
+class Marks:
+    """The marks of one process: those that it has set and not gone on from, and those of calls under way."""
+
+    def __init__(self) -> None:
+        self._fresh, self._taken = set[str](), dict[str, object]()
+
+    def add(self, token: str) -> None:
+        """Note a mark whose call was not made."""
+        self._fresh.add(token)
+
+    @contextmanager
+    def take(self, token: str) -> Iterator[bool]:
+        """Go on from a mark, alone; yield whether its call is to be made here, and was not made.
+
+        A tool that pauses the run by an interrupt of its own is run again from its top, as by LangGraph.
+
+        Raises:
+            StateError: Another run of this process has gone on from it, and its call is under way.
+        """
+        if self._taken.setdefault(token, own := object()) is not own:
+            raise StateError(OTHER_RUN)
+        try:
+            is_fresh = token in self._fresh
+            self._fresh.discard(token)
+            yield is_fresh
+        except GraphInterrupt:
+            self._fresh.add(token)
+            raise
+        finally:
+            del self._taken[token]
+
 
 NOT_DURABLE = (
     "{tool} changes something, and the mark that it was started is in no checkpoint: after a crash it would not be "

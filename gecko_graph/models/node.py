@@ -10,6 +10,7 @@ from types import GeneratorType, MappingProxyType
 from typing import Any, TypeAlias
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.errors import GraphInterrupt
 from langgraph.runtime import get_runtime
 
 from ..context import GeckoContext, context_of
@@ -116,6 +117,9 @@ def run_node(
             NODE_STATE.set(state)
             run.resume(answer(run.asks, models, config, deadline=run.deadline))
         return run.update
+    except GraphInterrupt as pause:
+        run.throw(pause)
+        raise
     finally:
         run.close()
 
@@ -130,6 +134,9 @@ async def arun_node(
             NODE_STATE.set(state)
             run.resume(await aanswer(run.asks, models, config, deadline=run.deadline))
         return run.update
+    except GraphInterrupt as pause:
+        run.throw(pause)
+        raise
     finally:
         run.close()
 
@@ -161,6 +168,11 @@ class _Run:
         """Send the replies to its asks."""
         self._accounts.book(self.asks or [], replies)
         self._send(replies)
+
+    def throw(self, pause: GraphInterrupt) -> None:
+        """Let a generator know that what it asked has paused the run. Raises it again."""
+        if isinstance(self._made, GeneratorType):
+            self._made.throw(pause)
 
     def close(self) -> None:
         """Let a generator that was not finished clean up."""

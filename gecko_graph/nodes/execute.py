@@ -16,7 +16,7 @@ from ..events import event
 from ..execution.bindings import resolve
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
 from ..execution.decisions import ask_person, read_words
-from ..execution.journal import BEGUN_AGAIN, NOT_DURABLE, look_for_earlier_tries, look_for_mark, unmade_entry
+from ..execution.journal import BEGUN_AGAIN, NOT_DURABLE, Marks, look_for_earlier_tries, look_for_mark, unmade_entry
 from ..execution.policy import ReviewPolicy, is_stricter
 from ..execution.preview import preview_digest
 from ..execution.records import Departure, ExecutedCall, Preview
@@ -49,7 +49,7 @@ IN_DOUBT = (
 
 
 def begin_call(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, fresh: set[str]
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, marks: Marks
 ) -> dict[str, Any]:
     """Mark the next call as started, with its real arguments; or say why it is not made."""
     preview = state["preview"]
@@ -68,7 +68,7 @@ def begin_call(
     if departure:
         return {"journal": [unmade_entry(call, status="skipped", departure=departure)]}
     key, token = uuid4().hex, uuid4().hex
-    fresh.add(token)
+    marks.add(token)
     scope.emit(event("gecko.execute", attempt=0, call=call))
     now = time.time()
     entry: ExecutedCall = {"call": call, "status": "started", "key": key, "token": token, "tries": 1, "started_at": now}
@@ -93,27 +93,38 @@ def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Too
 
 
 def call_tool(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, fresh: set[str]
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, marks: Marks
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Make the call that was marked as started, once; a read is tried again.
 
     Raises:
         GeckoError: The mark of a call that changes something cannot be found in a saver.
+        StateError: Another run makes it, or has made it.
     """
     entry = last_entry(state)
     assert entry is not None
     tool = toolkit[entry["call"]["name"]]
-    if not tool.trusted:
-        try:
-            fresh.remove(entry["token"])  # one step: of two runs that go on from one mark, one makes the call
-        except KeyError:
+    if tool.trusted:
+        return (yield from make_call(tool, entry, scope))
+    known = max((each.get("mark", "") for each in state["journal"]), default="")
+    with marks.take(entry["token"]) as is_fresh:
+        if not is_fresh:
+            others = look_for_other_runs(known)
+            if others and (yield [others])[0].value:
+                raise StateError(OTHER_RUN)
             return {"journal": [{**entry, "status": "in_doubt"}]}
-        known = max((each.get("mark", "") for each in state["journal"]), default="")
         try:
             entry = {**entry, "mark": (yield from check_mark(tool, known, task_of(state["messages"])))}
         except GeckoError:
-            fresh.add(entry["token"])  # it was not made
+            marks.add(entry["token"])  # it was not made
             raise
+        return (yield from make_call(tool, entry, scope))
+
+
+def make_call(
+    tool: ToolSpec, entry: ExecutedCall, scope: NodeScope
+) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+    """Make a call, and return what came of it."""
     answer, late = yield from tried(tool, entry, scope)
     made: ExecutedCall = {**entry, "status": answer.status, "result": answer.result, "by": "tool"}
     made |= {"status": "in_doubt"} if late and not tool.trusted else {"ended_at": time.time()}
@@ -160,7 +171,7 @@ def wait(seconds: float) -> Work:
 
 
 def resolve_doubt(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, fresh: set[str]
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, marks: Marks
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Resolve a call of which it is not known whether it took effect.
 
@@ -173,11 +184,11 @@ def resolve_doubt(
     tool = toolkit[entry["call"]["name"]]
     if tool.idempotency and entry["tries"] < MOST_TRIES:
         yield [wait(BACKOFF_S * 2 ** (entry["tries"] - 1))]
-        fresh.add(again["token"])
+        marks.add(again["token"])
         return {"journal": [again]}
     (decision,) = ask_person([entry["call"]], [IN_DOUBT.format(tool=tool.name)], toolkit, allowed=DOUBT_DECISIONS)
     if decision["type"] == "approve":
-        fresh.add(again["token"])
+        marks.add(again["token"])
         return {"journal": [again]}
     if decision["type"] == "respond":
         result = read_words(decision["message"])
