@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from .errors import PatchConflict
 from .leaves import Place, scalars
 from .models.formatting import text_of
-from .models.memory import is_remembered, rung_of
+from .models.memory import is_made_up, rung_of
 from .schemas.findings import json_path
 from .schemas.subschemas import walk
 from .schemas.well_formed import RUNTIME
@@ -203,8 +203,8 @@ class _Trace:
                 for call in message.tool_calls:
                     self._look(call["name"], call["args"])
             mark = _Mark("task") if message in humans[-1:] else _Mark("conversation", message.id or "", rung=rung or "")
-            invented = rung in sources.inventing if isinstance(message, ToolMessage) else is_remembered(message)
-            trusted = rung is None and not isinstance(message, AIMessage)
+            invented = is_made_up(message, sources.inventing)
+            trusted = rung is None and not invented and not isinstance(message, AIMessage)
             self._add(text_of(message), mark, invented=invented, trusted=trusted)
         for number, step in enumerate(sources.lesson["steps"] if sources.lesson else (), 1):
             self._book(step, number, sources.lesson["number"] if sources.lesson else None)

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from gecko_graph.leaves import scalars
+from gecko_graph.middleware import as_guidance
+from gecko_graph.middleware.messages import add_marks, marks_of
 from gecko_graph.provenance import Sources, trace
 from tests.any_schema import JSON
 
@@ -15,6 +17,8 @@ PARAMETERS = {
     "pay": {"type": "object", "properties": {"speed": {"enum": ["slow", "fast"]}}},
     "tune": {"type": "object", "properties": {"map": {"properties": {"speed_10": {}}}}},
 }
+
+V = {"word": "failed", "score": 0.0, "feedback": ""}
 
 
 def step(name, args, result=None, rung="contract", *, number=1, status="ok", patch=()):
@@ -245,6 +249,23 @@ def test_the_answer_of_an_earlier_turn_vouches_for_nothing_that_is_not_known_fro
     assert after({}) == []  # not by a rehearsal, or what it knew is not remembered
     call = AIMessage("", tool_calls=[{"id": "1", "name": "find", "args": {}}])
     assert after(whole, call, ToolMessage("BK-99174", tool_call_id="1")) == []
+
+
+def test_what_simulated_tools_of_an_agent_and_a_note_on_a_rehearsal_hold_is_made_up():
+    def after(*found, task="Cancel it."):
+        call = AIMessage("", tool_calls=[{"id": "1", "name": "find", "args": {}}])
+        conversation = [HumanMessage("What have I booked?"), call, *found, AIMessage("One."), HumanMessage(task)]
+        return marked(step("cancel", {"x": "BK-99174"}), conversation=conversation)
+
+    result = ToolMessage("BK-99174", tool_call_id="1")
+    outcome = {**step("find", {}, "BK-99174", "model")["outcome"], "invented": True}
+    simulated = add_marks(result, marks_of({"v": 1, "call": {}, "outcome": outcome}))
+    assert after(simulated) == [("$.x", "BK-99174")]
+    assert after(simulated, result) == []
+    assert after(simulated, task="Cancel BK-99174.") == []
+    assert after(add_marks(result, {"simulated": True, "rung": "contract", "made_up": False})) == []
+    tried = {"attempts": [{"number": 1, "steps": [step("find", {}, "BK-99174", "model")], "answer": "", "verdict": V}]}
+    assert after(as_guidance({"rehearsal": {**tried, "chosen": 1}})) == [("$.x", "BK-99174")]
 
 
 def test_what_the_task_names_is_real_though_a_state_was_made_up_from_it():

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
 from ..state import VERSION, JsonObject, Step, Verdict
 from .formatting import clip_texts, cut, format_json
@@ -141,9 +141,17 @@ def rung_of(message: AnyMessage) -> str | None:
     return rung if isinstance(rung, str) else None
 
 
-def is_remembered(message: AnyMessage) -> bool:
-    """Return whether a rehearsal has written a message, and all results that it may speak of are remembered."""
-    return _metadata(message).get("whole") is True
+def is_made_up(message: AnyMessage, inventing: Collection[str]) -> bool:
+    """Return whether what a message alone states is made up.
+
+    So it is in results of rungs that invent, in a note on a rehearsal (`as_guidance`), and in the answer of a rehearsal
+    of which all results are remembered.
+    """
+    if isinstance(message, ToolMessage):
+        marks = message.additional_kwargs.get(NAME)  # of a simulated tool of an agent's (`middleware`)
+        return rung_of(message) in inventing or (isinstance(marks, dict) and bool(marks.get("made_up")))
+    is_note = isinstance(message, HumanMessage) and message.name == NAME
+    return is_note or _metadata(message).get("whole") is True
 
 
 def _metadata(message: AnyMessage) -> JsonObject:
