@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gecko_graph.conversations.answered import find_statements
 from gecko_graph.errors import ToolkitError
 from gecko_graph.masking import mask
 from gecko_graph.scenario import read_toolkit
@@ -38,3 +39,13 @@ def test_sniffing_a_file_of_tools(tmp_path, text):
 @pytest.mark.parametrize("line", [":param a" + "a" * SIZE, ":param " + "a " * SIZE, "Args:\n  a" + " " * SIZE + "b"])
 def test_docstrings(line):
     assert read_docstring(line).arguments == {}
+
+
+@pytest.mark.parametrize("piece", ["a", "\n", " ", "1", "1. ", "\n1", "a.", "?"])
+def test_statements_of_an_answer(piece):
+    find_statements(piece * SIZE)
+
+
+def test_questions_and_numbers_of_lists_are_no_statements():
+    text = "Is it? It is. Or\nnot? 3.5 km?? \n\n 1. Ann\n2) Ben, 3. floor"
+    assert find_statements(text).split() == ["It", "is.", "Or", "Ann", "Ben,", "3.", "floor"]

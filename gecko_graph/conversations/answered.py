@@ -11,9 +11,9 @@ from ..spellings import Atom, atoms_of
 from ..state import Json
 
 LEAST_WORD, LONGEST = 4, 400
-_QUESTION = re.compile(r"[^.!?\n]*\?")
+_QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")  # from a sentence's begin: no character is read twice
 _DATE = re.compile(r"(\d{4})?\??~(\d{1,2})-(\d{1,2})")
-_NUMBERING = re.compile(r"(?m)^\s*\d{1,2}[.)]\s")
+_NUMBERING = re.compile(r"(?m)^[^\S\n]*+\d{1,2}[.)]\s")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 

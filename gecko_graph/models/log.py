@@ -26,6 +26,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from ..errors import GeckoError
 from ..masking import mask
 from .failure import failure_of
+from .usage import add_all, count
 
 
 class PromptLog(BaseCallbackHandler):
@@ -63,8 +64,8 @@ class PromptLog(BaseCallbackHandler):
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Write the reply with its tokens."""
         generations = [one for batch in response.generations for one in batch if isinstance(one, ChatGeneration)]
-        usage = [getattr(one.message, "usage_metadata", None) or {} for one in generations]
-        tokens = {key: sum(one.get(f"{key}_tokens", 0) for one in usage) for key in ("input", "output")}
+        spent = add_all([count(one.message) for one in generations])
+        tokens = {"input": spent["input_tokens"], "output": spent["output_tokens"]}
         self._end(run_id, {"reply": [_read(one.message) for one in generations], "tokens": tokens})
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -84,7 +85,11 @@ class PromptLog(BaseCallbackHandler):
 
     def _write(self, kind: str, run_id: UUID, place: dict[str, Any], fields: dict[str, Any]) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps(_mask({"event": kind, "id": str(run_id), "time": now, **place, **fields}), default=str)
+        head = {"event": kind, "id": str(run_id), "time": now, **place}
+        try:
+            line = json.dumps(_mask({**head, **fields}), default=str)
+        except Exception as error:  # noqa: BLE001 - the boundary to models: a reply may hold anything, at any depth
+            line = json.dumps({**head, "error": f"it cannot be written: {type(error).__name__}"})
         with self._lock, self._file.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
@@ -99,7 +104,7 @@ def _read(message: BaseMessage) -> dict[str, Any]:
 def _mask(value: Any, name: str = "") -> Any:
     """Mask the texts in a value; one that a key names as a secret shows it only beside that key."""
     if isinstance(value, dict):
-        return {key: _mask(part, str(key)) for key, part in value.items()}
+        return {_mask(str(key)): _mask(part, str(key)) for key, part in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_mask(part, name) for part in value]
     if not isinstance(value, str):
