@@ -218,6 +218,16 @@ def test_tools_that_a_case_is_without_are_not_there():
     assert "get_time" in load("wifi-off").tools
 
 
+CALL = {"id": "made", "call": {"name": "note"}}
+SHOWN = {"message": {"content": "{x}"}, "from": {"milestone": "made", "call": "not", "name": "x"}}
+
+
+def test_a_minefield_may_name_a_tool_that_the_case_is_without():
+    tools = [{"name": name, "description": name, "parameters": {}} for name in ("note", "set_wifi")]
+    case = {"version": 1, "name": "a", "tools": tools, "user": {"goal": "x"}, "without": ["note"]}
+    assert Scenario.from_dict({**case, "minefields": [{"call": {"name": "note"}}]}).goal.minefields
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -226,6 +236,11 @@ def test_tools_that_a_case_is_without_are_not_there():
         ({"without": ["note", "set_wifi"]}, "without: expected some tools to be left"),
         ({"without": ["note"], "needs": ["note"]}, r"needs\[0\]: unknown tool 'note'"),
         ({"needs": "note"}, "needs: expected a list"),
+        ({"milestones": [CALL | {"call": {"name": "not"}}]}, r"milestones\[0\].call\[0\]: unknown tool 'not'"),
+        ({"milestones": [CALL | {"call": {"name": "note", "args": {"a": 1}}}]}, "note has no argument 'a'"),
+        ({"milestones": [CALL, SHOWN]}, r"milestones\[1\].from\[0\]: unknown tool 'not'"),
+        ({"minefields": [{"call": {"name": "not"}}]}, r"minefields\[0\].call\[0\]: unknown tool 'not'"),
+        ({"milestones": [{"id": "a", "form": 1}]}, "did you mean from.*; keys: .* from,"),
     ],
 )
 def test_unknown_tools_are_named_with_their_place(changes, message):

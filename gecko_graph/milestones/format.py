@@ -142,13 +142,20 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
             yield f"unknown measure {measure!r}; measures: {', '.join(MEASURES)}"
     if entry.message and not entry.message.model_dump(exclude_none=True, exclude={"measure"}):
         yield f"message: expected one of {', '.join(COLUMNS)}"
-    if entry.source and not (entry.call or (entry.message and entry.message.content)):
-        yield "from: expected a call or a message with content beside it"
+    yield from _find_source_mistakes(entry)
     for name in entry.unchanged or ():
         if not name.startswith(REST) and name.partition(".")[0] not in state:
             yield f"unchanged: the state has no {name!r}{did_you_mean(name, state)}"
     for number, table in enumerate(entry.state):
         yield from (f"state[{number}]: {problem}" for problem in _find_table_mistakes(table, state))
+
+
+def _find_source_mistakes(entry: MilestoneEntry) -> Iterator[str]:
+    content = entry.message.content if entry.message else None
+    if entry.source and not (entry.call or content):
+        yield "from: expected a call or a message with content beside it"
+    elif entry.source and content and not entry.call and f"{{{entry.source.name}}}" not in content:
+        yield f"from: name: the message's content has no {{{entry.source.name}}}"
 
 
 def _find_table_mistakes(table: TableEntry, state: JsonObject) -> Iterator[str]:

@@ -46,7 +46,7 @@ from ..toolkit import Toolkit
 from ..world import check_setup
 from .format import read_scenario
 from .references import fill
-from .tools import add_contracts, check_names, toolkit_of
+from .tools import add_contracts, check_calls, check_names, toolkit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +144,15 @@ class Scenario:
             lines = Origin(where, ("state_schema",)).find_line
             schema = check_schema(entry.state_schema, where=f"{where}: state_schema", line_of=lines)
             tools, file = tools.with_contracts({"state": schema}), None
+        every = tools  # a minefield may name a tool that is withheld
         if entry.without:
             check_names(tools, entry.without, where=f"{where}: without")
             if not (kept := [name for name in tools.names if name not in entry.without]):
                 raise ScenarioError(f"{where}: without: expected some tools to be left")
             tools, file = tools.select(names=kept), None
         check_names(tools, entry.needs, where=f"{where}: needs")
-        for number, milestone in enumerate(entry.milestones):
-            called = [call.name for call in milestone.call or ()]
-            check_names(tools, called, where=f"{where}: milestones[{number}].call")
+        check_calls(tools, entry.milestones, where=f"{where}: milestones")
+        check_calls(every, entry.minefields, where=f"{where}: minefields")
         if entry.state:
             StateRules.of(tools).check_start(entry.state, what=f"{where}: state")
         turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)

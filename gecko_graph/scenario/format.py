@@ -173,7 +173,8 @@ def _find_problems(error: ValidationError, whole: type[BaseModel]) -> list[str]:
 def _format_problem(found: dict[str, Any], whole: type[BaseModel]) -> str:
     where = found["loc"]
     if found["type"] == "extra_forbidden":
-        known = list(next((model for key, model in _KEYS if key in where[:-1]), whole).model_fields)
+        fields = next((model for key, model in _KEYS if key in where[:-1]), whole).model_fields
+        known = [field.alias or name for name, field in fields.items()]
         return f"{_format_place(where)}: unknown key{did_you_mean(str(where[-1]), known)}; keys: {', '.join(known)}"
     if where[-1] == "[key]":
         return f"{_format_place(where[:-2])}: unknown role {where[-2]!r}; roles: {', '.join(ROLES)}"

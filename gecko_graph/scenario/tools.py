@@ -9,6 +9,7 @@ from typing import Any
 
 from ..documents import parse_document, read_document
 from ..errors import ScenarioError, ToolkitError, did_you_mean
+from ..milestones.format import MilestoneEntry
 from ..toolkit import Toolkit
 from ..toolkit.function_dicts import tool_descriptions
 
@@ -89,6 +90,23 @@ def check_names(toolkit: Toolkit, names: Sequence[str], *, where: str) -> None:
     for number, name in enumerate(names):
         if name not in toolkit:
             raise ScenarioError(f"{where}[{number}]: unknown tool {name!r}{did_you_mean(name, toolkit.names)}")
+
+
+def check_calls(toolkit: Toolkit, entries: Sequence[MilestoneEntry], *, where: str) -> None:
+    """Raise ScenarioError where a milestone names a tool or an argument that the toolkit does not have."""
+    for number, entry in enumerate(entries):
+        calls, place = entry.call or [], f"{where}[{number}]"
+        check_names(toolkit, [call.name for call in calls], where=f"{place}.call")
+        check_names(toolkit, [entry.source.call] if entry.source and entry.source.call else [], where=f"{place}.from")
+        for at, call in enumerate(calls):
+            parameters = toolkit[call.name].parameters
+            known = parameters.get("properties", {})
+            unknown = [
+                name for name in call.args if name not in known and not parameters.get("additionalProperties", True)
+            ]
+            if unknown:
+                hint = did_you_mean(unknown[0], known)
+                raise ScenarioError(f"{place}.call[{at}].args: {call.name} has no argument {unknown[0]!r}{hint}")
 
 
 def _find_file(name: str, key: str, *, folder: Path, where: str, allow_outside: bool) -> Path:

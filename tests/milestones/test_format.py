@@ -51,6 +51,10 @@ ANSWER = {"id": "answer", "message": {"sender": "agent", "content": "It is sunny
             [{"state": {"at": "settings", "update": [{"wify": 1}]}}],
             "unknown column 'wify' of settings (did you mean wifi?)",
         ),
+        (
+            [WIFI, {"from": {"milestone": "wifi", "name": "km"}, "message": {"content": "{mi} miles"}}],
+            "milestones[1]: from: name: the message's content has no {km}",
+        ),
         ([{"state": {"at": "settings"}}], "expected exactly one of snapshot, addition, removal, update"),
         ([{"message": {"content": "x", "measure": "rouge"}}], "unknown measure 'rouge'; measures: exact, close"),
         (
