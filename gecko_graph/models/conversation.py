@@ -103,7 +103,7 @@ def drop_unpaired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             calls = [call for call in message.tool_calls if call["id"] in results]
             made = {call["id"] for call in calls}
             kept += [each for each in behind if each.tool_call_id in made and results[each.tool_call_id] is each]
-            message = message if _same(message, calls) else replace_calls(message, calls)
+            message = replace_calls(message, calls)
         behind = []
         if not isinstance(message, AIMessage) or message.tool_calls or text_of(message).strip():
             kept.append(message)
@@ -145,16 +145,14 @@ def _joined(one: Any, other: Any) -> Any:
 
 def replace_calls(message: AIMessage, calls: list[ToolCall]) -> AIMessage:
     """Return the message with these calls instead of its own, without the provider's raw form of them."""
+    if not message.invalid_tool_calls and [*map(_bare_call, message.tool_calls)] == [*map(_bare_call, calls)]:
+        return message
     content = message.content
     if isinstance(content, list):
         content = [part for part in content if not (isinstance(part, dict) and part.get("type") in _CALL_BLOCKS)]
     extra = {key: value for key, value in message.additional_kwargs.items() if key not in _RAW_CALLS}
     update = {"content": content, "tool_calls": calls, "invalid_tool_calls": [], "additional_kwargs": extra}
-    return message if _same(message, calls) else message.model_copy(update=update)
-
-
-def _same(message: AIMessage, calls: list[ToolCall]) -> bool:
-    return not message.invalid_tool_calls and list(map(_bare_call, message.tool_calls)) == list(map(_bare_call, calls))
+    return message.model_copy(update=update)
 
 
 def _bare_call(call: ToolCall) -> tuple[str | None, str, JsonObject]:

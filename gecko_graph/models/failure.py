@@ -29,11 +29,11 @@ def failure_of(error: Exception) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def message_of(error: Exception) -> str:
+def message_of(error: BaseException) -> str:
     """Return an exception's message as text that can be kept; empty where its own `__str__` raises."""
     try:
         return str(error).encode("utf-8", "replace").decode("utf-8")
-    except Exception:  # noqa: BLE001 - the boundary to models: an error's text is foreign code, too
+    except Exception:  # noqa: BLE001 - the boundary to models and users' tools: an error's text is foreign code, too
         return ""
 
 

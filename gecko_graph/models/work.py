@@ -16,6 +16,7 @@ from langgraph.errors import GraphBubbleUp
 
 from ..errors import InDoubt
 from ..masking import mask
+from .failure import message_of
 
 _UNANSWERED = frozenset(("TransportError", "Timeout", "ConnectionError"))
 _MCP_CALL = ("mcp.client.session", "call_tool")
@@ -81,27 +82,17 @@ def _is_async(function: Callable[..., Any]) -> bool:
 def _start(work: Work) -> Future[Done]:
     # a thread of its own, not a pool: a hanging tool must neither use up a pool nor keep the process from ending
     future: Future[Done] = Future()
+    future.set_running_or_notify_cancel()  # from here on nobody can cancel it
     context = copy_context()
 
     def run() -> None:
         try:
-            done = context.run(_call, work)
+            future.set_result(context.run(_call, work))
         except BaseException as error:  # noqa: BLE001 - LangGraph's control flow goes on to the caller
-            _finish(future, error=error)
-        else:
-            _finish(future, done=done)
+            future.set_exception(error)
 
     Thread(target=run, daemon=True, name="gecko-tool").start()
     return future
-
-
-def _finish(future: Future[Done], *, done: Done | None = None, error: BaseException | None = None) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(done or Done())
 
 
 def _call(work: Work) -> Done:
@@ -175,9 +166,5 @@ def is_in_doubt(error: BaseException) -> bool:
 
 def error_text(error: BaseException) -> str:
     """Return an error in one text: its class and message, without secrets."""
-    try:
-        text = mask(str(error).strip())
-    except Exception:  # noqa: BLE001 - the boundary to users' tools: an error without a readable message
-        text = ""
-    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be stored
+    text = mask(message_of(error).strip())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
