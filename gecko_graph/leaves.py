@@ -1,12 +1,18 @@
-"""The scalars of plain JSON values: read in their order, or changed in a copy."""
+"""Plain JSON values: as a text, their scalars in order, or a copy with these changed."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 Place: TypeAlias = tuple[str | int, ...]
 """Keys and indices that lead to a part of a value."""
+
+
+def as_text(value: Any) -> str:
+    """Return a value as it stands in a message: a text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def scalars(value: Any, *, keys: bool = False) -> Iterator[tuple[Place, Any]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from ..errors import EvaluationFailed, PatchConflict, did_you_mean
+from ..leaves import as_text
 from ..state import Json, Operation, Patch, Violation
 from ..task_state.patch import apply_patch, pointer
 from .language.expression import Expression, Scope
@@ -241,11 +241,6 @@ class Clause:
     def violation(self, error: Json) -> Violation:
         """Return the record of a call that breaks the clause with this error."""
         return {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
-
-
-def as_text(error: Json) -> str:
-    """Return an error as text."""
-    return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
 
 
 def _name_by_place(part: Part, where: str) -> str:

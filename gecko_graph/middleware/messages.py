@@ -11,9 +11,9 @@ from langgraph.types import Command
 
 from ..errors import GeckoError
 from ..execution.decisions import Decision
+from ..leaves import as_text
 from ..models.conversation import build_complaint_message, build_result_message
 from ..state import Call, JsonObject, Step
-from ..toolkit.as_tools import format_content
 from ..toolkit.check import Rejection
 from ..toolkit.real import Answer, as_answer, block_value
 
@@ -94,7 +94,7 @@ def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
     if complaints := rejection.get("complaints"):
         message = build_complaint_message(_name(call), complaints)
     else:
-        content = format_content(rejection.get("error"))
+        content = as_text(rejection.get("error"))
         message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
     return add_marks(message, {"simulated": False, "rung": "contract", "made_up": False, "refused": True})
 

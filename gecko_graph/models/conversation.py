@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from ..leaves import as_text
 from ..state import Call, Complaint, JsonObject, Outcome, Step
 from ..view.view import focus_words, view
 from .formatting import clip_texts, cut, text_of
@@ -49,7 +49,7 @@ def build_result_message(call: Call, outcome: Outcome, *, task: str, budget: int
     Of a longer result it sees the start and the end of its texts, else an outline with what the task names.
     """
     result = outcome["result"]
-    content = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+    content = as_text(result)
     if len(content) > budget and isinstance(result, str):
         content = cut(content, budget=budget)
     elif len(content) > budget:

@@ -21,6 +21,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from ..errors import RunFailure
+from ..leaves import as_text
 from ..state import Json
 
 CHARS_A_TOKEN = 4
@@ -228,7 +229,7 @@ def planner_message(reply: Json, *, prefix: str) -> AIMessage:
 def _role_message(reply: Json, tools: Any) -> AIMessage:
     if tools and isinstance(reply, dict):
         return AIMessage("", tool_calls=[tool_call(name=tools[0]["function"]["name"], args=reply, id="reply")])
-    return AIMessage(reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False))
+    return AIMessage(as_text(reply))
 
 
 def _prompt_tokens(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> int:

@@ -11,6 +11,7 @@ from ..channels import Proposal
 from ..forward import MOST_TRIES, ForwardState, Need, Rejection, close_need, explain
 from ..models.formatting import format_complaint, format_json, text_of
 from ..models.node import NodeScope
+from ..provenance import is_planned
 from ..schemas.complaints import find_faults
 from ..schemas.verbatim import leaves_of, occurs_verbatim
 from ..simulation.commit import category_of, refuse
@@ -43,16 +44,11 @@ def check(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Outcome:
 
 def category_of_refusal(proposal: Proposal, state: ForwardState) -> Category:
     """Return whether a call that P refuses has values that neither request nor state nor results hold."""
-    done = [step["outcome"]["result"] for step in state.get("steps", []) if is_accepted(step)]
+    done = [step["outcome"]["result"] for step in state.get("steps", []) if is_planned(step)]
     sources = [state["task"], *map(text_of, state["conversation"]), *done, state["task_state"]]
     known = [leaf for source in sources for leaf in leaves_of(source)]
     values = [leaf for leaf in leaves_of(list(proposal["call"]["args"].values())) if not isinstance(leaf, bool)]
     return "state_dependency" if all(occurs_verbatim(each, known) for each in values) else "hallucinated_value"
-
-
-def is_accepted(step: Step) -> bool:
-    """Return whether a call was committed."""
-    return "outcome" in step and step["outcome"]["status"] == "ok"
 
 
 def accept(state: ForwardState, scope: NodeScope) -> dict[str, Any]:
@@ -64,7 +60,7 @@ def accept(state: ForwardState, scope: NodeScope) -> dict[str, Any]:
     del scope
     step, tries = state["steps"][-1], state["tries"]
     over = close_need(state)
-    if is_accepted(step):
+    if is_planned(step):
         tools = [each["tool"] for each in state["ranked"]]
         before = tools[: tools.index(step["call"]["name"])]  # of what the state did not admit, only what came first
         tried = [each for each in state["rejections"] if "call" in each or each["tool"] in before]

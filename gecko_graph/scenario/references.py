@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from ..contracts.language.expression import Expression, Scope
 from ..errors import ContractError, EvaluationFailed
-from ..leaves import map_scalars, map_texts, scalars
+from ..leaves import as_text, map_scalars, map_texts, scalars
 from ..models.formatting import text_of
 from ..models.memory import recall_calls, rung_of
 from ..models.node import NODE_STATE
@@ -102,7 +102,7 @@ def _filled(value: Json, where: str, known: Callable[[], JsonObject]) -> Json:
         values = [part if isinstance(part, str) else part.evaluate(scope) for part in parts]
         if len(values) == 1:
             return values[0]
-        return "".join(each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in values)
+        return "".join(map(as_text, values))
 
     return map_texts(value, fill_text, keys=True)
 

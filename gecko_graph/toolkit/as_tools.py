@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.tools import BaseTool, ToolException
 
 from ..context import GeckoContext
+from ..leaves import as_text
 from ..models.conversation import build_complaint_message
 from ..models.factory import Models
 from ..models.node import NodeScope, arun_node, book_attempt, run_node, silent
-from ..state import Call, Json, JsonObject
+from ..state import Call, JsonObject
 from .check import check_by_rule
 from .real import Answer, run_real
 from .spec import ToolSpec
@@ -62,12 +62,7 @@ def as_tool(tool: ToolSpec, shown: JsonObject, *, timeout_s: float) -> RealTool:
 
 def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str, JsonObject]:
     """Return content and artifact, the latter as MCP has it. Raises ToolException for an error."""
-    content = format_content(answer.result)
+    content = as_text(answer.result)
     if answer.status == "error":
         raise ToolException(f"{content}\n{IN_DOUBT}" if in_doubt and not tool.trusted else content)
     return content, {"structured_content": answer.result}
-
-
-def format_content(result: Json) -> str:
-    """Return a result as a tool message's content: a text as it is, all else as JSON."""
-    return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
