@@ -43,7 +43,7 @@ def turns(first=DONE):
 def gecko(model, saver=None, *, simulate=None, more=()):
     effects = {"find": "read", "book": "write"}
     tools = Toolkit.from_tools([*FUNCTIONS, *more], effects=effects, simulate=simulate or {})
-    roles = ("planner", "simulator", "checklist", "judge")
+    roles = ("planner", "simulator", "checklist", "judge", "bootstrapper")
     return create_gecko(tools, models=dict.fromkeys(roles, model), context=KNOBS, checkpointer=saver)
 
 
@@ -77,6 +77,20 @@ def test_what_only_an_earlier_answer_speaks_of_is_made_up(make, first):
     graph, thread = make(Listener(turns=told), InMemorySaver()), {"configurable": {"thread_id": "t"}}
     graph.invoke({"messages": [("user", "Find a flight")]}, thread)
     second = graph.invoke({"messages": [("user", "Book it")]}, thread)
+    assert [each["value"] for each in second["rehearsal"]["verdict"]["made_up"]] == ["F-7731"]
+
+
+@pytest.mark.parametrize("make", [gecko, embedded])
+@pytest.mark.parametrize("first", [DONE, FAILED])
+def test_what_is_made_up_of_the_state_stays_so_where_the_caller_edits_something_else(make, first):
+    told = turns(first)
+    told[0]["bootstrapper"] = [{"domain": {"flights": [{"id": "F-7731"}], "user": "Bo"}}]
+    told[0]["planner"] = [[{"say": "There is one flight."}]]
+    graph, thread = make(Listener(turns=told), InMemorySaver()), {"configurable": {"thread_id": "t"}}
+    graph.invoke({"messages": [("user", "Which flights are there?")]}, thread)
+    state = graph.get_state(thread).values.get("task_state") or told[0]["bootstrapper"][0]["domain"]
+    edited = {**state, "runtime_state": state.get("runtime_state", {}), "user": "Ann"}
+    second = graph.invoke({"messages": [("user", "Book it")], "task_state": edited}, thread)
     assert [each["value"] for each in second["rehearsal"]["verdict"]["made_up"]] == ["F-7731"]
 
 

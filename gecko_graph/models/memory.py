@@ -14,7 +14,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
+from ..errors import PatchConflict
 from ..state import VERSION, JsonObject, Step, Verdict
+from ..task_state.digest import digest
+from ..task_state.patch import find, tokens
 from .formatting import clip_texts, cut, format_json
 
 NAME = "gecko"
@@ -37,7 +40,7 @@ def answer_message(
     *,
     budget: int,
     supposed: Sequence[str] = (),
-    digest: str = "",
+    state: JsonObject | None = None,
     checklist: str = "",
 ) -> AIMessage | None:
     """Return the message that a rehearsal leaves in the conversation; None where it has no text.
@@ -51,7 +54,7 @@ def answer_message(
         steps: Its steps.
         budget: Characters that the remembered calls may have, the latest first.
         supposed: JSON Pointers to what is made up of the task state after it.
-        digest: Digest of that task state.
+        state: That task state.
         checklist: Digest of the checklist that a parent gave, so that it cannot serve its next task too.
     """
     word = verdict["word"]
@@ -63,7 +66,9 @@ def answer_message(
     if checklist:
         metadata["checklist"], answer = checklist, answer or NO_ANSWER
     if supposed:
-        metadata["supposed"] = {"digest": digest, "paths": [*supposed] if len(supposed) <= MOST_PLACES else [""]}
+        paths = [*supposed] if len(supposed) <= MOST_PLACES else [""]
+        marks, keys = [_mark(state, path) for path in paths], [*(state or {})][:MOST_PLACES]
+        metadata["supposed"] = {"digest": digest(state or {}), "paths": paths, "marks": marks, "keys": keys}
     return AIMessage(answer, name=NAME, response_metadata={NAME: metadata}) if answer else None
 
 
@@ -127,12 +132,30 @@ def _without_calls(message: AnyMessage) -> AnyMessage:
     return message.model_copy(update={"response_metadata": {**message.response_metadata, NAME: kept}})
 
 
-def supposed_places(messages: Sequence[AnyMessage], digest: str) -> list[str]:
-    """Return JSON Pointers to what the last rehearsal made up of the task state, where its digest is still this one."""
+def supposed_places(messages: Sequence[AnyMessage], state: JsonObject) -> list[str]:
+    """Return JSON Pointers to what the last rehearsal made up of a task state.
+
+    Of one that a caller has edited, which still has all of its keys, to what stands there unchanged; a caller who gives
+    another one has established it.
+    """
     supposed = next((_metadata(message) for message in reversed(messages) if _metadata(message)), {}).get("supposed")
-    paths = supposed.get("paths") if isinstance(supposed, dict) and supposed.get("digest") == digest else None
-    paths = paths if isinstance(paths, list) else []
+    supposed = supposed if isinstance(supposed, dict) else {}
+    found = [supposed.get(key) for key in ("paths", "marks", "keys")]
+    paths, marks, keys = (each if isinstance(each, list) else [] for each in found)
+    if supposed.get("digest") != digest(state):
+        is_edited = all(isinstance(key, str) and key in state for key in keys)
+        pairs = zip(paths, marks, strict=False) if is_edited else ()
+        paths = [path for path, mark in pairs if mark and _mark(state, path) == mark]
     return [path for path in paths if isinstance(path, str) and _POINTER.fullmatch(path)]
+
+
+def _mark(state: Any, path: Any) -> str:
+    """Return the digest of what stands at a place; empty where that says little, or nothing does."""
+    try:
+        value = find(state, tokens(path))
+    except (PatchConflict, TypeError, AttributeError):
+        return ""
+    return digest(value) if value and value is not True else ""
 
 
 def rung_of(message: AnyMessage) -> str | None:

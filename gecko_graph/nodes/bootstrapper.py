@@ -170,14 +170,14 @@ def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: S
 
 
 def carry_supposed(state: GeckoState, given: JsonObject) -> list[str]:
-    """Return the supposed places of earlier turns; none where the caller has given another state since."""
+    """Return the supposed places of earlier turns; where the caller has given another state since, what is left."""
     if (going_on := state.get("continued")) and "supposed" in going_on:
         return going_on["supposed"]
-    found, last = digest(given), state.get("rehearsal")
-    if last is None:  # embedded, where the conversation is all that is left of it
-        return supposed_places(state["messages"], found)
-    chosen = next(attempt for attempt in last["attempts"] if attempt["number"] == last["chosen"])
-    return state.get("supposed") or [] if found in (chosen["start_digest"], chosen["end_digest"]) else []
+    if last := state.get("rehearsal"):
+        chosen = next(attempt for attempt in last["attempts"] if attempt["number"] == last["chosen"])
+        if digest(given) in (chosen["start_digest"], chosen["end_digest"]):
+            return state.get("supposed") or []
+    return supposed_places(state["messages"], given)  # embedded, the conversation is all that is left
 
 
 def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:

@@ -59,9 +59,7 @@ def conclude(state: ToolGateState, scope: NodeScope) -> Generator[list[Work], li
     }
     verdict: Verdict = {"word": "accepted", "score": 1.0, "items": [], "feedback": ""}
     supposed = find_untrusted(before, state.get("supposed") or [], ran["steps"] if not broken else [])
-    message = answer_message(
-        answer, verdict, done, budget=scope.context.view_chars, supposed=supposed, digest=ran["end_digest"]
-    )
+    message = answer_message(answer, verdict, done, budget=scope.context.view_chars, supposed=supposed, state=after)
     update: dict[str, Any] = {"record": record, "task_state": after, "supposed": supposed}
     if message is None or has_open_calls(state["messages"]):
         return update

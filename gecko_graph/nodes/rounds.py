@@ -128,8 +128,7 @@ def finish(
     if shown := state.get("supposed_state"):
         rehearsal["supposed_state"] = shown
     update: dict[str, Any] = {"rehearsal": rehearsal}
-    accepted = chosen["verdict"]["word"] == "accepted"
-    if accepted:
+    if chosen["verdict"]["word"] == "accepted":
         update |= write_back(state, chosen, rehearsal, scope.context.view_chars, inventing)
     message = answer_message(
         chosen["answer"],
@@ -137,7 +136,7 @@ def finish(
         chosen["steps"],
         budget=scope.context.view_chars,
         supposed=update.get("supposed", state.get("supposed")) or [],
-        digest=chosen["end_digest" if accepted else "start_digest"],
+        state=update.get("task_state", state.get("task_state")) or {},
         checklist=state.get("checklist_digest", ""),
     )
     return {**update, "messages": [message]} if message and not has_open_calls(state["messages"]) else update

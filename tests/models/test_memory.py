@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from gecko_graph.models.memory import answer_message, recall_calls, rung_of, supposed_places
+from gecko_graph.task_state.digest import digest
 from tests.any_schema import JUNK
 
 
 def step(name, args=None, result=None, rung="contract", status="ok"):
     outcome = {"status": status, "result": result, "patch": [], "rung": rung, "simulated": True, "passed": []}
     return {"v": 1, "call": {"id": name, "name": name, "args": args or {}}, "outcome": outcome}
+
+
+STATE = {"a": {"id": "A-7"}, "b/c": [1], "d": "", "user": "Bo"}
 
 
 def verdict(word="accepted", **more):
@@ -77,9 +81,11 @@ def test_later_turns_read_calls_and_results_where_they_were_made():
     assert conversation[1].response_metadata["gecko"]["calls"]
 
 
-PLACES = st.fixed_dictionaries(
-    {"supposed": JUNK | st.fixed_dictionaries({"digest": st.just("d"), "paths": JUNK | st.lists(st.text() | JUNK)})}
+LISTED = JUNK | st.lists(st.sampled_from(["/a", "/", "-"]) | st.text() | JUNK)
+SUPPOSED = st.fixed_dictionaries(
+    {"digest": st.just(digest(STATE)) | JUNK, "paths": LISTED, "marks": LISTED, "keys": LISTED}
 )
+PLACES = st.fixed_dictionaries({"supposed": JUNK | SUPPOSED})
 METADATA = JUNK | PLACES | st.fixed_dictionaries({"calls": JUNK | st.lists(JUNK | st.fixed_dictionaries(
     {"name": st.text() | JUNK, "args": st.dictionaries(st.text(), JUNK), "result": JUNK, "status": st.text(),
      "rung": st.text()},
@@ -92,13 +98,16 @@ def test_changed_metadata_crash_nothing(metadata):
     assert [message.text for message in told if message.type == "human"] == ["a", "c"]
     made = [call["id"] for message in told if message.type == "ai" for call in message.tool_calls]
     assert made == [message.tool_call_id for message in told if message.type == "tool"]
-    assert all(path == "" or path[0] == "/" for path in supposed_places(told, "d"))
+    assert all(path == "" or path[0] == "/" for path in supposed_places(told, STATE))
     assert all(rung_of(message) is None or isinstance(rung_of(message), str) for message in told)
 
 
 def test_supposed_places_are_remembered_for_the_state_that_they_are_of():
-    conversation = [answer_message("Done.", verdict(), [], budget=99, supposed=["/a", "/b~1c"], digest="d")]
-    assert supposed_places(conversation, "d") == ["/a", "/b~1c"]
-    assert supposed_places(conversation, "another") == []
-    many = answer_message("Done.", verdict(), [], budget=99, supposed=[f"/{n}" for n in range(200)], digest="d")
-    assert supposed_places([many], "d") == [""]
+    conversation = [answer_message("Done.", verdict(), [], budget=99, supposed=["/a", "/b~1c", "/d"], state=STATE)]
+    assert supposed_places(conversation, STATE) == ["/a", "/b~1c", "/d"]
+    assert supposed_places(conversation, {"a": "x"}) == []
+    assert supposed_places(conversation, {**STATE, "user": "Ann"}) == ["/a", "/b~1c"]
+    assert supposed_places(conversation, {**STATE, "a": {"id": "A-8"}}) == ["/b~1c"]
+    assert supposed_places(conversation, {"a": STATE["a"], "of": "the user"}) == []
+    many = answer_message("Done.", verdict(), [], budget=99, supposed=[f"/{n}" for n in range(200)], state=STATE)
+    assert supposed_places([many], STATE) == [""]
