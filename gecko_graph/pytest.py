@@ -15,6 +15,7 @@ import pytest
 from .cases.find import load_agent
 from .cases.result import PASS_AT, CaseResult, run_case
 from .conversations.agents import AgentLike
+from .display.words import clean
 from .errors import GeckoError
 from .scenario import Scenario
 
@@ -58,7 +59,7 @@ class CaseItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the conversation from the first missed milestone on; a user's mistake as its message."""
         if isinstance(excinfo.value, CaseFailed | GeckoError):
-            return str(excinfo.value)
+            return clean(str(excinfo.value), lines=True)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

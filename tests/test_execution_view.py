@@ -85,7 +85,8 @@ def test_a_page_has_it_below_the_rehearsal():
 
 
 def test_texts_of_reality_are_harmless():
-    nasty = entry("x", result={NASTY: NASTY}, departure={"code": "ensures", "message": NASTY})
+    drift = [{"kind": "value", "path": f"$.{NASTY}", "predicted": NASTY, "real": 6}]
+    nasty = entry("x", result={NASTY: NASTY}, departure={"code": "ensures", "message": NASTY}, drift=drift)
     output = {**OUTPUT, "execution": {**EXECUTION, "calls": [nasty]}}
     asked = {
         **OUTPUT,

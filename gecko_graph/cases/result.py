@@ -12,6 +12,7 @@ from ..conversation import create_conversation
 from ..conversations.agents import AgentLike
 from ..conversations.messages import read_envelope
 from ..conversations.users import UserLike
+from ..masking import mask
 from ..milestones.constraints import Reached
 from ..milestones.tables import MESSAGE, find_names, find_table
 from ..models.factory import ModelLike
@@ -55,7 +56,7 @@ class CaseResult:
         return "\n".join(self.lines())
 
     def lines(self, first: int = 0) -> list[str]:
-        """Return the transcript's lines from a snapshot on."""
+        """Return the transcript's lines from a snapshot on, masked as in every report."""
         lines: list[str] = []
         for number, message in enumerate(self.record["messages"]):
             if number >= first:
@@ -63,7 +64,7 @@ class CaseResult:
                 text = " ".join(filter(None, [message["text"].strip(), *calls]))
                 lines.append(f"{number:>3} {message['sender']} -> {message['recipient']}: {text or '(nothing)'}")
                 lines += [f"      {change}" for change in message["changes"]]
-        return lines
+        return list(map(mask, lines))
 
     def explain(self) -> str:
         """Return what was missed, and the conversation from the first missed milestone on."""

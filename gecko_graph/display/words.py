@@ -253,7 +253,7 @@ def format_drift(drift: Record) -> str:
     if drift["kind"] == "schema":
         return f"the result breaks its schema: {prose(str(drift['real']))}"
     values = f"{format_value(drift['predicted'])} → {format_value(drift['real'])}"
-    return f"{drift['kind']} {drift['path']}: predicted → real {values}"
+    return f"{drift['kind']} {clean(drift['path'])}: predicted → real {values}"
 
 
 def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
@@ -57,6 +58,10 @@ model = scripted(*GOOD)
 
 def makes_model(tools):
     return scripted(*GOOD)
+
+
+def hostile(tools):
+    return scripted({"say": "\\x1b]0;title\\x07\\x1b[2J hunter2: sk-" + "Zq12Cd34" * 4})
 
 
 def binds_tools(tools):
@@ -251,6 +256,12 @@ def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester):
     )
     failed.assert_outcomes(failed=1)
     failed.stdout.fnmatch_lines(["*missed milestone noted: 0.000*", "*0 user -> agent: Note milk.*"])
+    options = ("-q", "--gecko-agent", "my_agents:hostile", "--junitxml", "junit.xml", "one.gecko.yaml")
+    hostile = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", *options)
+    hostile.stdout.fnmatch_lines(["*agent -> user:*hunter2: sk-…*"])
+    written = (pytester.path / "junit.xml").read_text(encoding="utf-8")
+    assert ElementTree.fromstring(written).find(".//failure") is not None
+    assert not [each for text in (str(hostile.stdout), written) for each in ("\x1b]0", "#x1B", "Zq12") if each in text]
     none = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", "-q", "-o", "gecko_agent=", "one.gecko.yaml")
     none.stdout.fnmatch_lines(["*no agent to test*"])
 
