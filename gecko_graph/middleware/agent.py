@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import takewhile
@@ -39,7 +38,7 @@ from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
 from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from ..world import World, check_setup
-from .live import Live, LiveWorlds
+from .live import Live, LiveWorlds, check_alone
 from .messages import (
     add_marks,
     answer_as_decided,
@@ -231,16 +230,24 @@ class GeckoMiddleware(AgentMiddleware):
             return refused
         live = await self._live.find(request, partial(self._fork, request.state), driver)
         call = self._call_of(request)
-        async with (
-            live.turn(call["id"], self._find_earlier(request), driver)
-            if self._is_serial(call["name"])
-            else nullcontext()
-        ):
-            if self._mode in GATED and (rejection := live.world.check(request.tool_call)):
-                return refuse(request.tool_call, rejection)
-            result = await driver.do(handler, handler, request)
-            given = call, read_result(result), self._predicted(request)
-            entry = await driver.do(live.world.record, live.world.arecord, *given)
+        if not self._is_serial(call["name"]):
+            return await self._make(request, handler, live, driver)
+        async with live.turn(call["id"], self._find_earlier(request), driver):
+            if (known := live.find_made(request)) is not None:
+                return known
+            if self._mode == "preview":
+                await check_alone(driver)
+            made = await self._make(request, handler, live, driver)
+            live.keep(request, made)
+            return made
+
+    async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:
+        """Make a real call and book it; return why not where its precondition is broken."""
+        if self._mode in GATED and (rejection := live.world.check(request.tool_call)):
+            return refuse(request.tool_call, rejection)
+        result = await driver.do(handler, handler, request)
+        given = self._call_of(request), read_result(result), self._predicted(request)
+        entry = await driver.do(live.world.record, live.world.arecord, *given)
         return self._booked(request, result, entry, live)
 
     def _is_untouched(self, request: Any) -> bool:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager
 from threading import Lock
 from typing import Any, NamedTuple
+from weakref import ref
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from ..errors import GeckoError
+from ..errors import GeckoError, StateError
 from ..models.work import Done, Work, aperform, perform
 from ..state import JsonObject
+from ..threads import OTHER_RUN, look_for_other_runs
 from ..waiting import Driver, WaitingLine
 from ..world import World
 
@@ -36,6 +38,17 @@ class Live(NamedTuple):
     line: WaitingLine
     snapshot: JsonObject
     """Kept so that no other one gets its id."""
+    made: dict[tuple[str, str | None], tuple[ref[Any], Any]]
+    """By task and call: the runtime of the run that has made it, and what came of it."""
+
+    def find_made(self, request: Any) -> Any:
+        """Return what came of a call that another run of the same task has made; None where this run is to make it."""
+        runtime, came = self.made.get(_key_of(request), (None, None))
+        return None if runtime and runtime() is request.runtime else came
+
+    def keep(self, request: Any, came: Any) -> None:
+        """Keep what came of a call."""
+        self.made[_key_of(request)] = ref(request.runtime), came
 
     @asynccontextmanager
     async def turn(self, own: str | None, earlier: set[str | None], driver: Driver) -> Any:
@@ -46,6 +59,11 @@ class Live(NamedTuple):
         async with driver.turn(self.line):
             self.begun.add(own)
             yield
+
+
+def _key_of(request: Any) -> tuple[str, str | None]:
+    known = (request.runtime.config or {}).get("configurable", {})
+    return str(known.get("checkpoint_ns", "")), request.tool_call["id"]
 
 
 class LiveWorlds:
@@ -80,7 +98,7 @@ class LiveWorlds:
                 live = self._known.get(key)
                 if live is None or live.first != first:
                     begun = {record["step"]["call"]["id"] for record in made}
-                    live = self._known[key] = Live(fork(), first, begun, WaitingLine(), snapshot)
+                    live = self._known[key] = Live(fork(), first, begun, WaitingLine(), snapshot, {})
                     live.world.replay(made)
                 while len(self._known) > MOST_LIVE:
                     self._known.popitem(last=False)
@@ -105,3 +123,10 @@ async def read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject
     writes = done.value.pending_writes if done.value else None
     made = [record for _, key, value in writes or () if key == "gecko_done" for record in (value or {}).values()]
     return sorted(made, key=lambda record: int(record["at"]))
+
+
+async def check_alone(driver: Driver) -> None:
+    """Raise StateError where another run has written to the thread: an approval that was sent twice is used once."""
+    others = look_for_other_runs()
+    if others and (await driver.do(perform, aperform, others)).value:
+        raise StateError(OTHER_RUN)
