@@ -8,7 +8,7 @@ from typing import Any
 
 from ..schemas.error_bodies import is_error_branch
 from ..schemas.pattern import compile_pattern
-from ..schemas.rules import canonical
+from ..schemas.rules import canonical, member_rules
 from ..schemas.subschemas import follow
 from ..state import Json, JsonObject
 from .dice import Dice
@@ -145,12 +145,7 @@ def list_types(flat: JsonObject) -> list[str]:
 
 def find_member_schema(flat: JsonObject, name: str) -> Any:
     """Return the schema of a member."""
-    if name in flat.get("properties", {}):
-        return flat["properties"][name]
-    for source, rule in flat.get("patternProperties", {}).items():
-        if (pattern := compile_pattern(source)) and pattern.matches(name):
-            return rule
-    return flat.get("additionalProperties", True)
+    return next((rule for _, rule in member_rules([name], flat)), True)
 
 
 def is_hidden(rule: Any) -> bool:

@@ -23,6 +23,7 @@ from pydantic import Field
 from ..errors import RunFailure
 from ..leaves import as_text
 from ..state import Json
+from ..waiting import AT_ONCE, AWAITED, Driver, finish
 
 CHARS_A_TOKEN = 4
 
@@ -83,13 +84,8 @@ class RecordedModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        message = self._reply(messages, run_manager, kwargs)
-        chunks = _chunks(message, run_manager)
-        for chunk in chunks:
-            _sleep(self._seconds(message) / len(chunks))
-            if run_manager and chunk:
-                run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
-        return ChatResult(generations=[ChatGeneration(message=message)])
+        result: ChatResult = finish(self._write(messages, run_manager, kwargs, AT_ONCE))
+        return result
 
     async def _agenerate(
         self,
@@ -98,13 +94,20 @@ class RecordedModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
+        return await self._write(messages, run_manager, kwargs, AWAITED)
+
+    async def _write(
+        self, messages: list[BaseMessage], run_manager: _RunManager | None, kwargs: Mapping[str, Any], driver: Driver
+    ) -> ChatResult:
+        """Reply, and take the time that the reply takes."""
         message = self._reply(messages, run_manager, kwargs)
         chunks = _chunks(message, run_manager)
         for chunk in chunks:
             if (seconds := self._seconds(message) / len(chunks)) > 0:
-                await asyncio.sleep(seconds)
+                await driver.do(time.sleep, asyncio.sleep, seconds)
             if run_manager and chunk:
-                await run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
+                tell: Any = run_manager.on_llm_new_token
+                await driver.do(tell, tell, str(chunk.text), chunk=chunk)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _reply(
@@ -153,11 +156,6 @@ def _place(metadata: Mapping[str, Any], messages: Sequence[BaseMessage]) -> tupl
     since = messages[humans[-1] :] if humans else messages
     question = sum(isinstance(message, AIMessage) for message in since)
     return "planner", max(len(humans) - 1, 0), 1, question
-
-
-def _sleep(seconds: float) -> None:
-    if seconds > 0:
-        time.sleep(seconds)
 
 
 def _pick(recorded: Sequence[Any], index: int, what: str) -> Any:

@@ -271,9 +271,9 @@ def _key(container: Json, token: str) -> Any:
         if token not in container:
             raise PatchConflict(f"there is no {_quote(token)}")
         return token
-    if not isinstance(container, list):
-        raise PatchConflict(f"{_quote(token)} leads into {_name_type(container)}")
-    if token == "-" or (_INDEX.fullmatch(token) and _beyond(token, len(container) - 1)):
+    if isinstance(container, list) and (
+        token == "-" or (_INDEX.fullmatch(token) and _beyond(token, len(container) - 1))
+    ):
         raise PatchConflict(f"there is no item {_quote(token)} in a list of {len(container)}")
     return _position(container, token)
 

@@ -174,8 +174,8 @@ class SchemaReader:
         if self._version != "json" and self._is_inline(target):
             inlined: JsonObject = combine(self._inline(target, direction), around)
             return inlined
-        define = self._define_base if self._is_recursive_parent(place, target) else self._define
-        referring = {"$ref": PREFIX + define(target, direction), **around}
+        is_bare = self._is_recursive_parent(place, target)
+        referring = {"$ref": PREFIX + self._define(target, direction, is_bare=is_bare), **around}
         return make_nullable(referring) if nullable else referring
 
     def _is_inline(self, target: Place) -> bool:
@@ -214,22 +214,16 @@ class SchemaReader:
                     waiting.append((self._documents.at(target), target))
         return found
 
-    def _define_base(self, target: Place, direction: Direction) -> str:
-        """Return the name of the definition for a parent without its branches."""
-        key = target / "(base)"
-        name = self._names.get(key) or self._add_name(key, self._name_for(target) + "_base")
-        if (name, direction) not in self._bodies:
-            bare = {key: one for key, one in self._documents.at(target).items() if key not in _BRANCHES}
-            self._bodies[name, direction] = {}
-            self._queue.append((name, bare, target, direction))
-        return name
-
-    def _define(self, target: Place, direction: Direction) -> str:
-        """Return the name of the definition for what stands at a place."""
-        name = self._names.get(target) or self._add_name(target, self._name_for(target))
+    def _define(self, target: Place, direction: Direction, *, is_bare: bool = False) -> str:
+        """Return the name of the definition for what stands at a place; of a bare parent without its branches."""
+        schema, key, wanted = self._documents.at(target), target, self._name_for(target)
+        if is_bare:
+            schema = {key: one for key, one in schema.items() if key not in _BRANCHES}
+            key, wanted = target / "(base)", f"{wanted}_base"
+        name = self._names.get(key) or self._add_name(key, wanted)
         if (name, direction) not in self._bodies:
             self._bodies[name, direction] = {}
-            self._queue.append((name, self._documents.at(target), target, direction))
+            self._queue.append((name, schema, target, direction))
         return name
 
     def _name_for(self, target: Place) -> str:
