@@ -33,8 +33,9 @@ _PATTERNS = tuple(
     for source in (
         # a private key, to its end or that of the text; not possessive, which Python 3.11.2 reads too far
         r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:(?!-----END).)+",
-        # user:password@host
-        r"(://[^\s/?#\"'<>@:]*+:)[^\s/\"'<>]+(?=@)",
+        # user:password@host, token@host
+        r"(://[^\s/?#\"'<>:]*+:)[^\s/\"'<>]+(?=@)",
+        r"(://)(?=[^\s/?#\"'<>@:]{0,80}?\d)[^\s/?#\"'<>@:]{20,}+(?=@)",
         r"((?<![\w.@:/-])[\w.-]{1,64}+:)(?!//)[^\s@/:\"'<>]{1,200}+(?=@[\w.-]{1,100}(?::\d|\())",
         # headers whose whole value is secret, and what is like them in JSON
         r"((?i:\b(?:set-)?cookie)\\*[\"']?\s{0,8}[:=]\s{0,8}\\*[\"']?)(?=[^\s;\"']{1,100}=)"
@@ -44,13 +45,14 @@ _PATTERNS = tuple(
         # a scheme and its token
         r"((?i:\bbearer)\s{1,8})(?=[\w.~+/*-]{0,80}?[\d*+/=]|[\w.~+/-]{20})[\w.~+/=*-]{6,}+",
         r"((?i:\bbasic)\s{1,8})(?=[A-Za-z0-9+/]{0,200}?(?:[a-z0-9][A-Z]|=))[A-Za-z0-9+/]{8,}+=*",
-        # name and value: in quotes; after `=`; after `:`, unless it looks like a word of a sentence
+        # name and value: of a command line; in quotes; after `=`; after `:`, unless it looks like a word of a sentence
         rf"((?i:{_NAMES})[\"']?\s{{0,8}}(?:=>|[:=])\s{{0,8}}\")(?:[^\"\\]|\\.)++",
         rf"((?i:{_NAMES})[\"']?\s{{0,8}}(?:=>|[:=])\s{{0,8}}')(?:[^'\\]|\\.)++",
         rf"((?i:{_NAMES})\\++[\"']\s{{0,8}}:\s{{0,8}}\\++[\"'])[^\"'\\]++",
         rf"((?i:{_NAMES})=){_BARE}++",
         rf"((?i:{_NAMES})[\"']?(?:\s{{0,8}}:|\s{{1,8}}=)\s{{0,8}})(?=[^\s\"',;&<>]{{0,64}}?[\d*+/=_.!$%^#-])"
         rf"{_BARE}{{6,}}+",
+        rf"(--(?:[\w-]{{1,20}}-)?(?i:{_NAMES})\s{{1,8}})(?=[^\s\"',;&<>]{{0,64}}?[\d*+/=_.!$%^#])(?!-){_BARE}{{6,}}+",
         r"([?&](?i:key|api_?key|sig|auth|hmac|jwt)=)[^&\s\"'#<>]++",
         # tokens with a known prefix or form
         r"((?<![A-Za-z0-9])(?:AKIA|ASIA))[0-9A-Z]{16}\b(?:\W{1,5}[A-Za-z0-9/+]{40})?",

@@ -29,6 +29,8 @@ FORMATS = [
     "{{\"password\": \"two words {w}\"}}", "{{'token': '{w}'}}", "{{\\\"client_secret\\\": \\\"{w}\\\"}}",
     "https://example.com/cb?access_token={w}#top", "https://s3.example.com/a?X-Amz-Signature={w}&x=1",
     "https://blob.example.com/c?sv=2022&sig={w}", "AccountName=a;AccountKey={w}==;", "1234567890:AA{w}", "key-{w}",
+    "https://{w}@github.com/ann/desk.git", "https://ann@example.com:{w}@git.example.com/", "npx shop --api-key {w} -v",
+    "--password {w}",
 ]  # fmt: skip
 SECRETS = [text.format(w=WORD) for text in FORMATS]
 
@@ -44,4 +46,6 @@ LOOK_ALIKES = [
     "password: is required", "KeyError: 'user_id'", "ssh://git@github.com/ann/desk", "10.0.0.1:8080",
     "00:1A:2B:3C:4D:5E", "cookie: disabled", "unexpected token '<' at 12", "X-Request-Id: req_0123456789abcdef",
     "call_abc123DEF456", "primary key = 42", "see you at 12:30@home", "AC/DC 0123456789", "Sketch-123456",
+    "https://ann-0123@example.com/desk", "http://ann@example.com:8080/a@b", "--max-tokens 4096", "--token is missing 1",
+    "--password --verbose=1",
 ]  # fmt: skip

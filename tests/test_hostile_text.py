@@ -15,6 +15,7 @@ SIZE = 100_000
 PIECES = [
     "a", "1", " ", "-", ".", ":", "://a:", "a:", "token", "token: a ", "token:", 'password="', "cookie: a", "bearer ",
     "basic a", "authorization: ", "-----BEGIN ", "eyJa.", "eyJ-", "AKIA", "?key=", "\\\"", "sk-", "api ", "secret", "@",
+    "--password ", "--a-", "://a1",
 ]  # fmt: skip
 
 
