@@ -82,3 +82,8 @@ def gecko(*attempts, tools=None, turns=None, **options):
     model = RecordedModel(turns=turns if turns is not None else [{"planner": list(attempts)}])
     roles = {role for turn in model.turns for role in turn}
     return create_gecko(tools or toolkit(), models=dict.fromkeys(roles, model), **options)
+
+
+def words(run):
+    """The verdicts of a run's attempts."""
+    return [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]]

@@ -14,10 +14,7 @@ from typing_extensions import TypedDict
 
 from gecko_graph import GeckoContext, GeckoError, RehearsalState
 from tests import desk
-
-
-def words(run):
-    return [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]]
+from tests.desk import words
 
 
 def turn(planner, **roles):

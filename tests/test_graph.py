@@ -16,10 +16,7 @@ from gecko_graph.graph import compose
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
 from tests import desk
-
-
-def words(run):
-    return [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]]
+from tests.desk import words
 
 
 def test_a_failed_attempt_is_retried_from_the_identical_state_and_only_the_accepted_one_is_written_back():

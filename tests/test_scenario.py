@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gecko_graph import GeckoError, Scenario
 from gecko_graph.errors import ScenarioError, ToolkitError
+from tests.every_place import every_place
 from tests.pen_case import CHECK, OPENAPI, PUT, SAY, case, turn
 
 # reading ---------------------------------------------------------------------------------------------
@@ -235,14 +236,7 @@ JSON = st.recursive(
 )
 
 
-def places(value, path=()):
-    yield path
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, member in members:
-        yield from places(member, (*path, key))
-
-
-OUTER = [path for path in places(case()) if path and path[0] != "tools"] + [("tools",)]
+OUTER = [path for path, _ in every_place(case()) if path and path[0] != "tools"] + [("tools",)]
 
 
 @settings(max_examples=200, deadline=None)

@@ -16,6 +16,11 @@ COMMAND = [sys.executable, "-c", "import sys; from gecko_graph.cli import main; 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
 
 
+def as_id(words):
+    """The words of a command as a test's identifier, which is the same wherever the checkout is."""
+    return " ".join(words).replace(f"{ROOT}/", "")
+
+
 def process(*words, env=ENVIRONMENT, **options):
     return subprocess.run(
         [*COMMAND, *words], capture_output=True, text=True, timeout=120, env=env, check=False, **options

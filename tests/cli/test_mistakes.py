@@ -10,7 +10,7 @@ import pytest
 
 from gecko_graph import GeckoContext
 from gecko_graph.cli import build_parser
-from tests.cli.command import ENVIRONMENT, SHOP, SHOP_API, mistake
+from tests.cli.command import ENVIRONMENT, SHOP, SHOP_API, as_id, mistake
 
 KNOB = "max_retries"
 KNOBS = ("knob", "max_retries", "seed")
@@ -78,7 +78,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("words", MISTAKES, ids=" ".join)
+@pytest.mark.parametrize("words", MISTAKES, ids=as_id)
 def test_a_mistake_is_named_without_a_traceback(run, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     message = mistake(run(*words))
@@ -106,7 +106,7 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize("words", STRANGE, ids=" ".join)
+@pytest.mark.parametrize("words", STRANGE, ids=as_id)
 def test_an_unrecognized_argument_is_named_with_the_nearest_one(run, words):
     first, second = mistake(run(*words)).splitlines()
     command, *parts = STRANGE[words]

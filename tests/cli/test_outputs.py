@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import COMMAND, ENVIRONMENT, SHOP_API
+from tests.cli.command import COMMAND, ENVIRONMENT, SHOP_API, as_id
 
 BUFFERED = {key: value for key, value in ENVIRONMENT.items() if key != "PYTHONUNBUFFERED"}
 full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
@@ -27,7 +27,7 @@ def shell(line, *words, env=BUFFERED):
 
 
 @full_disk
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("words", COMMANDS, ids=as_id)
 def test_a_full_disk_is_a_sentence(words):
     done = shell('"$@" > /dev/full', *words)
     assert done.returncode == 2
@@ -42,7 +42,7 @@ def test_a_mistake_keeps_its_exit_code_where_nothing_can_be_written():
     assert shell('"$@" > /dev/full 2>&1', "demo").returncode == 2
 
 
-@pytest.mark.parametrize("words", [("demo",), ("tools", SHOP_API)], ids=" ".join)
+@pytest.mark.parametrize("words", [("demo",), ("tools", SHOP_API)], ids=as_id)
 def test_a_pipe_that_closes_is_no_mistake(words):
     done = shell('"$@" | head -n 1; exit ${PIPESTATUS[0]}', *words)
     assert (done.returncode in (0, 141), done.stderr) == (True, "")

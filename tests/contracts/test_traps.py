@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
-from gecko_graph.contracts.contract import Contract
-from gecko_graph.contracts.run import ContractAnswer, ContractRun
-from gecko_graph.documents import parse_document
+from gecko_graph.contracts.run import ContractAnswer
 from gecko_graph.errors import ContractError, EvaluationFailed, ToolkitError
 from gecko_graph.task_state.patch import apply_patch
+from tests.contracts import one_contract
+from tests.contracts.one_contract import load
 
 STATE = {"cwd": ["a"], "orders": {"7": {"qty": 2, "open": True}, "9": {"qty": 1, "open": False}}}
-
-
-def load(data, lets=None) -> Contract:
-    data = parse_document(data, where="f.yaml") if isinstance(data, str) else data
-    return Contract.load(data, lets=lets, where="f.yaml: tool t")
-
-
-def opened(data, lets=None, *, state=STATE, seed=0, **args) -> ContractRun:
-    contract = data if isinstance(data, Contract) else load(data, lets)
-    call = {"id": "c1", "name": "t", "args": args}
-    return contract.open(args=args, parameters={}, state=state, call=call, now=None, seed=seed)
-
-
-def effect(**operation) -> dict:
-    return {"effects": [operation]}
-
-
-def change(effects, **kwargs):
-    """The state after these effects."""
-    answer = opened({"effects": effects}, **kwargs).answer()
-    return apply_patch(kwargs.get("state", STATE), answer.patch)
+opened, change = (partial(each, state=STATE) for each in (one_contract.opened, one_contract.change))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from gecko_graph import GeckoContext, Scenario
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.scenario.shipped import examples
+from tests.desk import words
+from tests.evals.kept import kept_cases
 
 FILES = Scenario.load(examples()["files"])
 DONE = {"say": "Done."}
@@ -27,10 +29,6 @@ def play(parts, attempts, *, retries=1, **roles):
     context = GeckoContext(max_retries=retries)
     graph = without(*parts)(FILES.tools, models=Models.bind(model), default=context)
     return graph.invoke(FILES.inputs())
-
-
-def words(run):
-    return [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]]
 
 
 def test_the_whole_is_what_create_gecko_builds():
@@ -86,14 +84,9 @@ def test_arms_and_their_mistakes():
             arms_of(parts, retries)
 
 
-def records(tmp_path):
-    lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == "case"]
-
-
 def solved(tmp_path):
     by_arm: dict[str, list[bool]] = {}
-    for record in records(tmp_path):
+    for record in kept_cases(tmp_path):
         assert record["status"] == "done", record["reason"]
         by_arm.setdefault(record["facts"]["arm"], []).append(record["values"]["solved"])
     return {arm: sum(some) for arm, some in by_arm.items()}
@@ -114,7 +107,7 @@ def test_real_tasks_by_arm(run, tmp_path, shared_data):
     counts = solved(tmp_path)
     assert counts["full"] == 2
     assert counts["without feedback"] < 2
-    assert {record["tools"] for record in records(tmp_path)} == {"real"}
+    assert {record["tools"] for record in kept_cases(tmp_path)} == {"real"}
 
 
 def test_single_turn_tasks_by_arm_and_by_retries(run, tmp_path):
@@ -122,12 +115,12 @@ def test_single_turn_tasks_by_arm_and_by_retries(run, tmp_path):
     words = ("--tasks", "parallel,irrelevance", "--without", "feedback", "--retries", "0..1", "--limit", "5")
     assert run(Ablation, *words, "--json", tmp_path / "told.json") == 0
     by_category: dict[str, set[str]] = {}
-    for record in records(tmp_path):
+    for record in kept_cases(tmp_path):
         if record["values"]["solved"]:
             by_category.setdefault(record["group"], set()).add(record["facts"]["arm"])
     assert by_category["parallel"] == {"full", "1 retry"}  # the first attempt at each is spoilt
     assert by_category["irrelevance"] == {"full", "without feedback", "0 retries", "1 retry"}
-    assert {record["tools"] for record in records(tmp_path)} == {"simulated"}
+    assert {record["tools"] for record in kept_cases(tmp_path)} == {"simulated"}
     titles = {figure["title"] for figure in json.loads((tmp_path / "told.json").read_text())["figures"]}
     assert {"Solved by retries: parallel", "Latency by retries: parallel"} <= titles
 

@@ -18,6 +18,7 @@ from gecko_graph import GeckoContext, Scenario
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.scenario.shipped import examples
+from tests.evals.kept import kept_cases
 
 FILES = Scenario.load(examples()["files"])
 WRONG, RIGHT = FILES.turns[0].replies["planner"]
@@ -150,24 +151,19 @@ def test_the_same_loop_plays_the_rehearsal():
 def test_compare_measures_what_needs_no_model_and_says_what_it_leaves_out(run, tmp_path, capsys):
     assert run(Compare, "--json", tmp_path / "told.json") == 0
     told = json.loads((tmp_path / "told.json").read_text())
-    rows = {line["facts"]["method"] for line in cases(tmp_path)}
+    rows = {line["facts"]["method"] for line in kept_cases(tmp_path)}
     assert rows == {"plain", "gats"}
     assert set(PUBLISHED) == {*BASELINES, "gats"}
     assert sum("not measured" in note for note in told["notes"]) == 5
     score = {
-        name: sum(line["values"]["solved"] for line in cases(tmp_path) if line["facts"]["method"] == name)
+        name: sum(line["values"]["solved"] for line in kept_cases(tmp_path) if line["facts"]["method"] == name)
         for name in rows
     }
     assert score == {"plain": 3, "gats": 4}
-    assert not any("usage" in line["values"] for line in cases(tmp_path))  # written plans cost nothing
+    assert not any("usage" in line["values"] for line in kept_cases(tmp_path))  # written plans cost nothing
 
 
 def test_compare_refuses_methods_that_nobody_can_speak_for(run, capsys):
     assert run(Compare, "--methods", "reflexion") == 2
     assert "--model" in capsys.readouterr().err
     assert run(Compare, "--methods", "magic") == 2
-
-
-def cases(tmp_path):
-    lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == "case"]

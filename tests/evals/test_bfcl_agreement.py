@@ -8,7 +8,6 @@ from argparse import Namespace
 
 import pytest
 
-from evals.__main__ import main
 from evals.bfcl import agreement
 from evals.bfcl.arms import by_model, by_record, by_truth
 from evals.bfcl.redrawn import exchanged
@@ -18,6 +17,7 @@ from evals.harness import datasets
 from evals.harness.options import Options, Planner
 from evals.suites.bfcl_multi_turn import RECORDED
 from gecko_graph.models.recorded import RecordedModel
+from tests.evals.kept import start_bfcl
 
 BASE = "multi_turn_base"
 FILES_ONLY = "multi_turn_base_2"
@@ -170,13 +170,9 @@ def test_a_failing_call_of_the_truth_that_the_plan_leaves_out_is_a_cause_of_its_
 # the command
 
 
-def command(shared_data, tmp_path, *words):
-    return main(["bfcl", "--data", str(shared_data), "--out", str(tmp_path / "out"), *words])
-
-
 def test_the_command_tells_agreement_by_rung_and_by_class(official, shared_data, tmp_path, capsys):
     words = ["--category", BASE, "--tools", "contract", "--only", f"{FILES_ONLY},multi_turn_base_31"]
-    assert command(shared_data, tmp_path, *words) == 0
+    assert start_bfcl(shared_data, tmp_path, *words) == 0
     out = capsys.readouterr().out
     for told in ("The verdict beside the official score", "rungs: contract", "class: GorillaFileSystem"):
         assert told in out
@@ -189,12 +185,12 @@ def test_the_command_tells_agreement_by_rung_and_by_class(official, shared_data,
 def test_the_command_plays_recorded_plans_on_simulated_tools(official, shared_data, tmp_path, capsys):
     planner = f"recorded:{shared_data / RECORDED}"
     words = ["--category", BASE, "--tools", "contract", "--planner", planner, "--only", f"{FILES_ONLY}:*"]
-    assert command(shared_data, tmp_path, *words) == 0
+    assert start_bfcl(shared_data, tmp_path, *words) == 0
     assert "Recorded plans on simulated tools" in capsys.readouterr().out
 
 
 def test_the_real_classes_agree_with_the_official_checker(official, shared_data, tmp_path, capsys):
-    assert command(shared_data, tmp_path, "--category", BASE, "--only", FILES_ONLY) == 0
+    assert start_bfcl(shared_data, tmp_path, "--category", BASE, "--only", FILES_ONLY) == 0
     assert "100.0 % [20.7, 100.0] 1/1" in capsys.readouterr().out
 
 
@@ -206,7 +202,7 @@ def test_the_real_classes_agree_with_the_official_checker(official, shared_data,
     ],
 )
 def test_simulated_tools_that_make_no_sense_are_told(official, shared_data, tmp_path, capsys, words, told):
-    assert command(shared_data, tmp_path, "--category", BASE, *words) == 2
+    assert start_bfcl(shared_data, tmp_path, "--category", BASE, *words) == 2
     assert told in capsys.readouterr().err
 
 
@@ -246,7 +242,7 @@ def test_trials_of_made_up_answers_differ_by_seed_and_those_of_the_ground_truth_
     official, shared_data, tmp_path, capsys
 ):
     words = ["--category", BASE, "--only", FILES_ONLY, "--trials", "2"]
-    assert command(shared_data, tmp_path, *words) == 2
+    assert start_bfcl(shared_data, tmp_path, *words) == 2
     assert "nothing is random here" in capsys.readouterr().err
-    assert command(shared_data, tmp_path, *words, "--tools", "schema") == 0
+    assert start_bfcl(shared_data, tmp_path, *words, "--tools", "schema") == 0
     assert "pass^2" in capsys.readouterr().out

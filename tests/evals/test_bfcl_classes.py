@@ -16,6 +16,7 @@ from evals.bfcl.codec import decode, encode
 from evals.bfcl.draws import CountedRandom, words_drawn
 from evals.bfcl.oracle import public
 from evals.harness.suite import EvalError
+from tests.evals.kept import VALUES
 
 # the official package
 
@@ -41,14 +42,6 @@ def test_a_missing_data_file_is_told(official):
 
 
 # values and random sources
-
-SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | st.text(max_size=6)
-KEYS = st.integers(-9, 9) | st.text(max_size=3) | st.integers(0, 9).map(str)
-VALUES = st.recursive(
-    SCALARS | st.sets(st.integers(0, 9), max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4) | st.tuples(inner, inner),
-    max_leaves=12,
-)
 
 
 @given(VALUES)

@@ -9,7 +9,6 @@ from argparse import Namespace
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evals.__main__ import main
 from evals.bfcl import package
@@ -25,6 +24,7 @@ from evals.harness.options import Options, Planner
 from evals.suites.bfcl_multi_turn import RECORDED, MultiTurn
 from gecko_graph.contracts.language.expression import Scope, check_expression
 from gecko_graph.models.recorded import RecordedModel
+from tests.evals.kept import VALUES, start_bfcl
 
 BASE = "multi_turn_base"
 MISSED = "multi_turn_miss_func"
@@ -42,14 +42,6 @@ def play(coroutine):
 
 
 # the oracle
-
-SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | st.text(max_size=6)
-KEYS = st.integers(-9, 9) | st.text(max_size=3) | st.integers(0, 9).map(str)
-VALUES = st.recursive(
-    SCALARS | st.sets(st.integers(0, 9), max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4) | st.tuples(inner, inner),
-    max_leaves=12,
-)
 
 
 @given(VALUES.map(lambda value: encode(value, {})))
@@ -135,7 +127,7 @@ def test_the_categories_name_the_tasks(official, shared_data, tmp_path, capsys, 
 
 def test_nobody_was_recorded_on_a_long_context(official, shared_data, tmp_path, capsys):
     planner = f"recorded:{shared_data / RECORDED}"
-    assert command(shared_data, tmp_path, "--category", "multi_turn_long_context", "--planner", planner) == 2
+    assert start_bfcl(shared_data, tmp_path, "--category", "multi_turn_long_context", "--planner", planner) == 2
     assert "no recorded trajectories" in capsys.readouterr().err
 
 
@@ -250,12 +242,8 @@ def test_with_nothing_refused_the_states_are_the_real_ones(official, shared_data
 # the command
 
 
-def command(shared_data, tmp_path, *words):
-    return main(["bfcl", "--data", str(shared_data), "--out", str(tmp_path / "out"), *words])
-
-
 def test_the_command_leaves_plans_in_the_official_format(official, shared_data, tmp_path, capsys):
-    assert command(shared_data, tmp_path, "--category", f"{BASE},{MISSED}", "--limit", "3") == 0
+    assert start_bfcl(shared_data, tmp_path, "--category", f"{BASE},{MISSED}", "--limit", "3") == 0
     assert "Ground truth as planner" in capsys.readouterr().out
     files = list((tmp_path / "out" / "result").iterdir())
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
@@ -264,7 +252,7 @@ def test_the_command_leaves_plans_in_the_official_format(official, shared_data, 
 
 
 def test_the_command_spoils_attempts(official, shared_data, tmp_path, capsys):
-    assert command(shared_data, tmp_path, "--category", BASE, "--sabotage", "--limit", "3") == 0
+    assert start_bfcl(shared_data, tmp_path, "--category", BASE, "--sabotage", "--limit", "3") == 0
     out = capsys.readouterr().out
     assert "sensitivity (failed, where wrong)" in out
     assert "never an accuracy of the method" in out
@@ -273,7 +261,7 @@ def test_the_command_spoils_attempts(official, shared_data, tmp_path, capsys):
 def test_the_command_replays_recorded_trajectories(official, shared_data, tmp_path, capsys):
     planner = f"recorded:{shared_data / RECORDED}"
     words = ["--category", BASE, "--planner", planner, "--only", "multi_turn_base_2:*,multi_turn_base_109:Sales*"]
-    assert command(shared_data, tmp_path, *words) == 0
+    assert start_bfcl(shared_data, tmp_path, *words) == 0
     out = capsys.readouterr().out
     assert "every disagreement is explained" in out
     assert "the classes that the recording ran on answered otherwise" in out
@@ -304,7 +292,7 @@ def test_help_without_a_category_teaches_both_kinds(capsys):
 )
 def test_a_command_that_makes_no_sense_is_told(official, shared_data, tmp_path, capsys, monkeypatch, words, told):
     monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel())
-    assert command(shared_data, tmp_path, *words) == 2
+    assert start_bfcl(shared_data, tmp_path, *words) == 2
     assert told in capsys.readouterr().err
 
 

@@ -9,19 +9,15 @@ import pytest
 
 from evals.suites import contracts
 from evals.suites.contracts import Contracts
+from tests.evals.kept import kept_cases
 
 STATE = {"tree": {"a": {"type": "directory", "contents": {}}}, "cwd": ["a"]}
 
 
-def records(tmp_path):
-    lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
-    return [line["values"] for line in lines if line["kind"] == "case"]
-
-
 def test_recorded_calls_come_to_the_same(run, tmp_path, shared_data, capsys):
     assert run(Contracts) == 0
-    calls = [call for values in records(tmp_path) for call in values["calls"]]
-    assert (len(calls), sum(values["raised"] for values in records(tmp_path))) == (1510, 25)
+    calls = [call for case in kept_cases(tmp_path) for call in case["values"]["calls"]]
+    assert (len(calls), sum(case["values"]["raised"] for case in kept_cases(tmp_path))) == (1510, 25)
     assert sum(call["error"] for call in calls) == 380
     assert not [call["difference"] for call in calls if call["difference"]]
     assert "| mv | 89 | 29 | 100.0 %" in capsys.readouterr().out

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from evals.bfcl.gated import ARMS, lenient, without_q
@@ -11,17 +9,13 @@ from evals.suites.gate import PAPER, Gate
 from gecko_graph import GeckoContext
 from gecko_graph.models.node import NodeScope, silent
 from tests import shop
-
-
-def records(tmp_path):
-    lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
-    return {line["id"]: line["values"] for line in lines if line["kind"] == "case"}
+from tests.evals.kept import kept_cases
 
 
 @pytest.mark.slow
 def test_the_truth_is_refused_by_no_arm(run, tmp_path, official, shared_data, capsys):
     assert run(Gate, "--limit", 1, "--data", shared_data) == 0
-    made = records(tmp_path)
+    made = {case["id"]: case["values"] for case in kept_cases(tmp_path)}
     assert {name.split("@")[1] for name in made} == set(ARMS)
     assert all(values["valid"] and not values["failed"] for values in made.values())
     told = capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 import pytest
@@ -10,13 +9,9 @@ import pytest
 from evals.suites.misled import Misled
 from evals.suites.misled.trajectories import trajectories
 from gecko_graph.models.recorded import RecordedModel
+from tests.evals.kept import kept_cases
 
 ALL = list(trajectories())
-
-
-def records(tmp_path):
-    lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
-    return {line["id"]: line for line in lines if line["kind"] == "case"}
 
 
 def replies(one):
@@ -63,7 +58,7 @@ def test_the_whole_suite_holds(run, tmp_path, capsys):
     assert run(Misled) == 0
     told = capsys.readouterr().out
     assert "only a good judge sees" in told
-    done = records(tmp_path)
+    done = {case["id"]: case for case in kept_cases(tmp_path)}
     assert {record["status"] for record in done.values()} == {"done"}
     assert len(done) == len(ALL)
     found = [each for each in done.values() if each["facts"]["expected"].startswith(("refused", "marked"))]
@@ -80,7 +75,7 @@ def test_a_judge_who_believes_nothing_is_measured(run, tmp_path, monkeypatch, ca
     told = capsys.readouterr().out
     assert "judge any:sceptic" in told
     assert "simulator any:sceptic" not in told, "the others are recorded"
-    done = records(tmp_path)
+    done = {case["id"]: case for case in kept_cases(tmp_path)}
     assert not any(record["values"]["fooled"] for record in done.values())
     assert {name for name, record in done.items() if record["values"]["verdict"] == "accepted"} == {
         "diary-entry-deleted", "diary-entry-deleted:twin",

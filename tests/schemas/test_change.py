@@ -14,6 +14,7 @@ from gecko_graph.schemas.change import check_change
 from gecko_graph.schemas.rules import accepts, rules_of
 from gecko_graph.schemas.well_formed import check_schema
 from gecko_graph.task_state.patch import apply_patch, pointer
+from tests.every_place import every_place
 
 NAMES = ("a", "b", "ab", "c")
 KINDS = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
@@ -80,16 +81,9 @@ def random_schema(chance, value, depth=0):
     return schema | ({"$ref": "#/$defs/d"} if chance.random() < 0.1 else {})
 
 
-def places(value, path=()):
-    yield path, value
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in members:
-        yield from places(inner, (*path, key))
-
-
 def random_patch(chance, state, make):
     """One to three operations at places of the state; some do not apply."""
-    known = [(path, value) for path, value in places(state) if path or isinstance(value, dict | list)]
+    known = [(path, value) for path, value in every_place(state) if path or isinstance(value, dict | list)]
     patch = []
     for _ in range(chance.choice([1, 1, 2, 3])):
         path, value = chance.choice(known) if known else (("a",), {})
@@ -117,7 +111,7 @@ def compare(chance, schema, state, make, patches):
         fits = accepts(rules, after)
         assert (next(check_change(rules, state, after), None) is None) == fits, (schema, state, after)
         count[fits] += 1
-        state = after if fits and sum(1 for _ in places(after)) > 3 else state
+        state = after if fits and sum(1 for _ in every_place(after)) > 3 else state
     return count
 
 
@@ -155,7 +149,7 @@ def test_on_real_states_the_verdict_is_that_of_the_whole_check(shared_data):
         airline = json.load(file)
     states.append({name: dict(list(part.items())[:3]) for name, part in airline.items()})
     for state in states:
-        values = [*SCALARS, *(value for _, value in places(state))]
+        values = [*SCALARS, *(value for _, value in every_place(state))]
         counts = compare(chance, schema_like(state), state, partial(chance.choice, values), 30)
         seen = [a + b for a, b in zip(seen, counts, strict=True)]
     assert min(seen) > 50, seen

@@ -13,6 +13,7 @@ from gecko_graph.schemas.complaints import find_complaints, find_faults, malform
 from gecko_graph.schemas.findings import json_path, value_at
 from gecko_graph.toolkit.spec import ToolSpec
 from tests.any_schema import JSON, PARAMETERS, SCHEMAS, fitting, spoiled
+from tests.every_place import every_place
 
 
 def tool(**properties):
@@ -296,16 +297,9 @@ def test_bounds_that_leave_more_are_told(rule, value, expected):
     assert told(tool(x=rule), {"x": value})[0][1] == expected
 
 
-def places(value, path=()):
-    yield path, value
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for token, inner in members:
-        yield from places(inner, (*path, token))
-
-
 @given(JSON)
 def test_a_json_path_leads_back(value):
-    for path, there in places(value):
+    for path, there in every_place(value):
         assert value_at(value, json_path(path)) is there
 
 

@@ -10,6 +10,7 @@ from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.schemas.findings import Finding
 from gecko_graph.schemas.partial import Partial, sure_findings
 from tests.any_schema import JSON, SCHEMAS
+from tests.every_place import every_place
 
 FOLDER = {
     "type": "object",
@@ -69,14 +70,6 @@ def test_the_place_is_told():
     assert sure_findings(schema, partial) == [Finding("$.items[1].name", "a string", "7")]
 
 
-def places(value, path=()):
-    yield path
-    for token, inner in (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    ):
-        yield from places(inner, (*path, token))
-
-
 def without(value, path):
     if not path:
         return None
@@ -88,6 +81,6 @@ def without(value, path):
 @given(st.data())
 def test_a_value_that_fits_has_no_sure_fault_whatever_is_hidden_of_it(data):
     schema, value = data.draw(SCHEMAS), data.draw(JSON)
-    hidden = data.draw(st.sampled_from(list(places(value))))
+    hidden = data.draw(st.sampled_from([path for path, _ in every_place(value)]))
     if find_faults(schema, value) == []:
         assert sure_findings(schema, known(without(value, hidden), hidden)) == []

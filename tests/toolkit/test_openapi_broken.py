@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gecko_graph.errors import ToolkitError
 from gecko_graph.toolkit import Toolkit
+from tests.every_place import every_place
 from tests.toolkit.small_documents import document
 
 
@@ -75,13 +76,6 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-def places_of(value, place=()):
-    yield place
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inside:
-        yield from places_of(one, (*place, key))
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_document_loads_or_names_the_place(shared_data, data):
@@ -93,7 +87,7 @@ def test_a_damaged_document_loads_or_names_the_place(shared_data, data):
     ]
     path = shared_data / "openapi" / f"microcks_test_{data.draw(st.sampled_from(names))}"
     raw = json.loads(json.dumps(yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)))
-    *around, last = data.draw(st.sampled_from([place for place in places_of(raw) if place]))
+    *around, last = data.draw(st.sampled_from([place for place, _ in every_place(raw) if place]))
     holder = raw
     for key in around:
         holder = holder[key]
