@@ -26,7 +26,7 @@ from hypothesis import settings
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
 settings.register_profile("gecko", deadline=None)  # a busy machine is no failure
-settings.register_profile("gecko-fast", deadline=None, max_examples=50)  # for the fast loop; all of them in the whole
+settings.register_profile("gecko-fast", deadline=None, max_examples=25)  # for the fast loop; all of them in the whole
 settings.load_profile("gecko")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,18 +44,22 @@ def room_of(path: Path) -> str:
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
+@cache
+def imports_in(path: Path) -> list[ast.ImportFrom]:
+    return [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)]
+
+
 def imports_of(path: Path) -> set[str]:
     """Rooms of gecko_graph that a file imports, wherever in the file."""
     depth = len(path.relative_to(PACKAGE).parts)
     rooms: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            if node.level == depth and node.module:
-                rooms.add(node.module.split(".")[0])
-            elif node.level == depth:
-                rooms |= {alias.name for alias in node.names}
-            elif node.level == 0 and (node.module or "").startswith("gecko_graph"):
-                rooms.add(f"absolute import of {node.module}")
+    for node in imports_in(path):
+        if node.level == depth and node.module:
+            rooms.add(node.module.split(".")[0])
+        elif node.level == depth:
+            rooms |= {alias.name for alias in node.names}
+        elif node.level == 0 and (node.module or "").startswith("gecko_graph"):
+            rooms.add(f"absolute import of {node.module}")
     return rooms - {"__version__"}
 
 
@@ -71,8 +76,8 @@ def test_imports_run_one_way(path):
 
 def test_nodes_never_import_each_other():
     for path in (PACKAGE / "nodes").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            assert not (isinstance(node, ast.ImportFrom) and node.level == 1), f"{path.name} imports {node.module}"
+        for node in imports_in(path):
+            assert node.level != 1, f"{path.name} imports {node.module}"
 
 
 @pytest.mark.parametrize("room", ["gecko_graph", "evals", "tests"])
@@ -105,8 +110,8 @@ def test_evals_are_not_imported_by_the_package():
 def modules_imported(path: Path) -> set[Path]:
     """Files of the same tree that a file imports, wherever in the file."""
     found: set[Path] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.ImportFrom) or not node.level:
+    for node in imports_in(path):
+        if not node.level:
             continue
         base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
         for alias in node.names:

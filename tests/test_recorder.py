@@ -140,11 +140,14 @@ def test_a_repair_is_recorded_as_its_end_and_a_failure_as_what_was_written(tmp_p
     check_plays(out, outputs)
 
 
+FOR_YAML = ["1e5", "0o17", "yes", "~", "=", "<<", "  lead", "trail \n", "\t", "#"]
+"""What YAML alone may read as something else."""
+
 HOSTILE = [
     "{{ 7*7 }} {{ calls[0].result.loan }} {% raw %} {# x #} {{{ }}} {{",
     "a: b\n- c: [d, {e: f}]\n---\n...\n%YAML 1.1\n&a *a !!python/object/apply:os.system [x]",
     "a: &a [l,l]\nb: &b [*a,*a]\nc: [*b,*b]",
-    "1e5", "0o17", "yes", "~", "=", "<<", "  lead", "trail \n", "\t", "\x07\x7f\x85\u2028\ufeff", "\r\n", "'\"\\", "#",
+    "\x07\x7f\x85\u2028\ufeff", "\r\n", "'\"\\",
     "🙂",
     "half \ud800 a pair",
     pytest.param("{{ 1 }} word: " * 70_000, marks=pytest.mark.slow),
@@ -154,6 +157,15 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE, ids=[*range(len(HOSTILE))])
 @pytest.mark.parametrize("suffix", ["yaml", "json"])
 def test_replies_are_data(tmp_path, text, suffix):
+    check_replies_are_data(tmp_path, text, suffix)
+
+
+@pytest.mark.parametrize("text", FOR_YAML)
+def test_replies_are_no_yaml(tmp_path, text):
+    check_replies_are_data(tmp_path, text, "yaml")
+
+
+def check_replies_are_data(tmp_path, text, suffix):
     case, out = write_case(tmp_path, ["Lend me Dune."], limits={"max_retries": 0}), tmp_path / f"out.{suffix}"
     lent = {"call": "lendBook", "args": {"book": "B-1"}}
     hurt = {"call": "extendLoan", "args": {"loan": text[:4_000], text[:40]: 1}}
