@@ -11,7 +11,6 @@ from ..models.formatting import format_json
 from ..state import Call, Category, Json, JsonObject, Outcome, Patch, SupposedFact, Violation
 from ..task_state.digest import check_json
 from ..task_state.patch import apply_patch, make_patch, overlap
-from ..toolkit.spec import ToolSpec
 from .contract import gate, open_contract, unchecked
 from .facts import suppose
 from .rung import Answer, RungRequest
@@ -47,7 +46,8 @@ def commit(
     """
     here = later or request
     state = here.state
-    patch, refused = allowed_patch(request.tool, outcome)
+    proposed = outcome["patch"] or []
+    patch = [] if request.tool.reads else proposed
     try:
         check_json(patch, what="the change")
         after = apply_patch(state, patch)
@@ -69,8 +69,8 @@ def commit(
         category = category_of(outcome["result"]) if broken[0]["part"] == "ensures" else "state_update"
         return Commit(state, {**refuse(outcome, broken[0]["error"], category), "violations": broken})
     booked: Outcome = {**outcome, "patch": patch}
-    if refused:
-        booked["refused"] = refused
+    if dropped := len(proposed) - len(patch):
+        booked["refused"] = f"a read changes nothing: {dropped} operations were dropped"
     if outcome.get("observed"):
         after, booked = book_observed(after, booked, rules, shifted=make_patch(request.state, state))
     return Commit(after, booked, suppose(request, outcome))
@@ -108,14 +108,6 @@ def book_observed(
         why = f"what it shows is not booked: {broken[0]['error']}"
         return state, {**rest, "unclear": [*outcome.get("unclear", []), why]}
     return seen, outcome
-
-
-def allowed_patch(tool: ToolSpec, outcome: Outcome) -> tuple[Patch, str | None]:
-    """Return the part of a proposed change that the tool may make, and why the rest was dropped."""
-    patch = outcome["patch"] or []
-    if patch and tool.reads:
-        return [], f"a read changes nothing: {len(patch)} operations were dropped"
-    return patch, None
 
 
 def refuse(outcome: Outcome, reason: str, category: Category) -> Outcome:
