@@ -157,7 +157,8 @@ def _build_hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]
         return f"{reason}; {_suggest_cause(options)} To ask again: the same command{again}"
     rehearsal = outputs[-1]["rehearsal"]
     if rehearsal["verdict"]["word"] == "accepted" and not rehearsal["plan"]:
-        return "the plan is empty: no tool call was needed"
+        tried = any(each["steps"] for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
+        return f"the plan is empty: no tool call {'worked' if tried else 'was needed'}"
     if options.task is None or rehearsal["verdict"]["word"] != "needs_user":
         return ""
     if options.save:

@@ -89,7 +89,8 @@ def read_decisions(
     if not isinstance(given, list | tuple):
         return [], f'expected {{"decisions": [...]}} with a decision for each call, got {excerpt(answer)}'
     if len(given) != len(calls):
-        return [], f"expected {len(calls)} decisions, one for each call in order, got {len(given)}"
+        number = f"{len(calls)} decision{'s' if len(calls) > 1 else ''}"
+        return [], f"expected {number}, one for each call in order, got {len(given)}"
     decisions: list[Decision] = []
     for number, (raw, call) in enumerate(zip(given, calls, strict=True), 1):
         decision, problem = read_decision(raw, call, toolkit, allowed)

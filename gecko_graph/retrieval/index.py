@@ -70,6 +70,7 @@ class ToolIndex:
         if not is_installed():
             raise GeckoError("searching tools needs the extra `retrieval`: pip install 'gecko-graph[retrieval]'")
         listed = list(tools)
+        _check_given(listed, embeddings, reranker)
         texts = [texts_of(tool) for tool in listed]
         store = None if cache is None else IndexCache.open(cache, texts)
         bm25 = import_module("bm25s").BM25(k1=K1, b=B)
@@ -90,6 +91,10 @@ class ToolIndex:
     def asks_others(self) -> bool:
         """Whether a search runs what the user gave (embeddings, a reranker), which may take time and fail."""
         return self._embeddings is not None or self._reranker is not None
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether a tool of this name can be found."""
+        return name in self._places
 
     def search(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[Found]:
         """Return the tools that fit, best first.
@@ -132,6 +137,20 @@ class ToolIndex:
         documents = [Document(text, metadata={"name": name}) for name, text in texts.items()]
         ranked = [each.metadata.get("name", "") for each in self._reranker.compress_documents(documents, query)]
         return _fuse([[Found(name, 0) for name in ranked if name in texts]])
+
+
+def _check_given(tools: Sequence[object], embeddings: object, reranker: object) -> None:
+    """Raise GeckoError for what can never be searched, or search."""
+    if wrong := next((each for each in tools if not isinstance(each, ToolSpec)), None):
+        raise GeckoError(f"tools: expected a Toolkit, such as Toolkit.from_tools([...]), got {type(wrong).__name__}")
+    for name, given, method in (
+        ("embeddings", embeddings, "embed_documents"),
+        ("reranker", reranker, "compress_documents"),
+    ):
+        if given is not None and not hasattr(given, method):
+            raise GeckoError(
+                f"{name}: expected an object with {method}, such as LangChain's, got {type(given).__name__}"
+            )
 
 
 def _text_of(tool: ToolSpec) -> str:

@@ -30,12 +30,14 @@ class ToolSearch:
     """Finds tools for the planner, and answers its searches; without an index it builds one by the tools' words.
 
     Raises:
-        GeckoError: The index is not a ToolIndex.
+        GeckoError: The index is not a ToolIndex, or lacks one of the tools.
     """
 
     def __init__(self, toolkit: Toolkit, index: ToolIndex | None, default: GeckoContext) -> None:
         if index is not None and not isinstance(index, ToolIndex):
             raise GeckoError(f"index: expected a ToolIndex.build(toolkit), got {type(index).__name__}")
+        if index is not None and (missing := next((name for name in toolkit.names if name not in index), None)):
+            raise GeckoError(f"index: built of other tools, without {missing!r}: expected a ToolIndex.build(toolkit)")
         self._toolkit, self._index = toolkit, index
         if self.is_needed(default):
             self.index  # noqa: B018 - built here, and not while the first turn waits for it

@@ -175,7 +175,7 @@ def test_accepted_without_a_call_says_that_nothing_had_to_be_done(run, server, t
     (tmp_path / "case.yaml").write_text(yaml.safe_dump(case))
     code, out, _ = run("run", tmp_path / "case.yaml", "--allow-outside")
     assert code == 0
-    assert "the plan is empty" in out.splitlines()[-1]
+    assert "the plan is empty: no tool call was needed" in out.splitlines()[-1]
 
 
 @pytest.mark.slow

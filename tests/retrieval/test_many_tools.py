@@ -232,6 +232,24 @@ def test_an_index_of_another_kind_is_refused():
         create([DONE], index=["song"])
 
 
+def test_an_index_of_other_tools_is_refused():
+    with pytest.raises(GeckoError, match="index: built of other tools, without"):
+        create([DONE], index=ToolIndex.build(toolkit().select(names=toolkit().names[1:])))
+
+
+@pytest.mark.parametrize(
+    ("tools", "given", "message"),
+    [
+        ([len], {}, "tools: expected a Toolkit, such as .*, got builtin_function_or_method"),
+        ([], {"embeddings": "openai:small"}, "embeddings: expected an object with embed_documents, .*, got str"),
+        ([], {"reranker": 3}, "reranker: expected an object with compress_documents, .*, got int"),
+    ],
+)
+def test_what_can_never_search_is_refused_when_the_index_is_built(tools, given, message):
+    with pytest.raises(GeckoError, match=message):
+        ToolIndex.build(tools, **given)
+
+
 def test_the_agent_searches_too():
     tools = Toolkit(spec(name, effect="read", stated=True, real=lambda id: {"id": id}) for name in toolkit().names)
     gecko, _ = create(
