@@ -52,27 +52,8 @@ examples:
   gecko-graph run api.yaml --task "Cancel my last order" --state state.json --model openai:gpt-5-mini
   gecko-graph run api.yaml --task "The one of Monday" --model openai:gpt-5-mini --save runs.sqlite --resume
 
-knobs (--set KEY=VALUE, as often as you like; the default in brackets):
-  max_retries          rounds after the first one (3)
-  parallel_attempts    attempts that run at once in each round (1)
-  max_steps            tool calls in one attempt, refused ones included (20)
-  target_score         retrying stops at this share of successful items (1.0)
-  token_budget         tokens that one turn may use, over all its attempts (null: no limit)
-  time_budget_s        seconds that one turn may take, over all its attempts (null: no limit)
-  tool_timeout_s       seconds that one Python tool may take to answer (30.0)
-  semantic_validation  ask a model about arguments whose meaning no rule decides (true)
-  planner_view         the planner sees what real tools show: tools; or the state as well: summary (tools)
-  max_tools            tools that the planner is shown at most; of more it is shown those that fit (64)
-  top_k                tools that are found for a task, or by one search (10)
-  gate                 tools that the state does not admit: note, mask (not offered) or strict (note)
-  selection            of create_toolgate: the best tool for a need: greedy; or a drawn one: sample (greedy)
-  ladder               who may answer a call, best first ([real, contract, python, example, model, schema])
-  reads                whether real tools answer reads that are stated to be such: simulated or real (simulated)
-  unclear              a condition that cannot be evaluated: pass, refuse (null: refuse where the contract answers)
-  simulation           result and change in one model reply: fused; or in two: separate (fused)
-  parallel_calls       several calls in one message: serial, snapshot or strict (serial)
-  view_chars           characters of task state that one prompt may carry (6000)
-  seed                 seed of everything that is made up (0)
+knobs (--set KEY=VALUE, as often as you like; the default in brackets, null for none):
+{knobs}
 
 Without --model a scenario's recorded replies are used. --resume continues a saved run where it was interrupted;
 finished attempts are not repeated. A finished run of a --task continues with the next --task: a conversation.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from ..errors import did_you_mean
 
@@ -47,6 +48,12 @@ class HintingParser(argparse.ArgumentParser):
             command.error(f"{listed} ({suggestion})" if suggestion else listed)
         return options
 
+    def format_help(self) -> str:
+        """Return the help; the knobs are listed from GeckoContext."""
+        if self.epilog and "{knobs}" in self.epilog:
+            self.epilog = self.epilog.replace("{knobs}", _list_knobs())
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         """Exit with 2, the message and the name of the help, without the list of all options."""
         self.exit(2, f"gecko-graph: {message}\n  {self.prog} --help lists the options\n")
@@ -66,6 +73,21 @@ class HintingParser(argparse.ArgumentParser):
         """Return the parsers of the commands by name."""
         groups = [action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction)]
         return {str(name): parser for choices in groups for name, parser in choices.items()}
+
+
+def _list_knobs() -> str:
+    """Return a line for each knob: its name, what it is, the words that it takes, and its default."""
+    from ..context import GeckoContext  # here, because it is slow to import and seldom needed
+
+    lines = []
+    for name, field in GeckoContext.model_fields.items():
+        literals = [word for part in (field.annotation, *get_args(field.annotation)) for word in get_args(part)]
+        words = " | ".join(word for word in literals if isinstance(word, str))
+        about = str(field.description).rstrip(".")
+        about = (f"{words}: " if words else "") + about[0].lower() + about[1:]
+        default = f"[{', '.join(field.default)}]" if name == "ladder" else json.dumps(field.default).strip('"')
+        lines.append(f"  {name:<20} {about} ({default})")
+    return "\n".join(lines)
 
 
 def _suggest(word: str, options: Sequence[str]) -> str:

@@ -89,8 +89,8 @@ def read_decisions(
     if not isinstance(given, list | tuple):
         return [], f'expected {{"decisions": [...]}} with a decision for each call, got {excerpt(answer)}'
     if len(given) != len(calls):
-        number = f"{len(calls)} decision{'s' if len(calls) > 1 else ''}"
-        return [], f"expected {number}, one for each call in order, got {len(given)}"
+        some = "1 decision" if len(calls) == 1 else f"{len(calls)} decisions"
+        return [], f"expected {some}, one for each call in order, got {len(given)}"
     decisions: list[Decision] = []
     for number, (raw, call) in enumerate(zip(given, calls, strict=True), 1):
         decision, problem = read_decision(raw, call, toolkit, allowed)

@@ -121,8 +121,8 @@ def test_the_help_of_run_names_every_knob_with_its_default(run):
         default = field.default
         if isinstance(default, tuple):
             default = f"[{', '.join(default)}]"
-        shown = {"True": "true"}.get(str(default), str(default))
-        assert "(null: " in line if default is None else line.endswith(f"({shown})"), line
+        shown = {"True": "true", "None": "null"}.get(str(default), str(default))
+        assert line.endswith(f"({shown})"), line
 
 
 @pytest.mark.parametrize("command", [(), ("demo",), ("run",), ("tools",), ("convert",), ("history",), ("completion",)])
