@@ -19,7 +19,8 @@ from .models.work import Work
 OTHER_RUN = (
     "another run has written to this thread since this one began: both began from the same state, and one would lose "
     "what the other has done. Nothing was written back. Let the runs of a thread follow each other (on a LangGraph "
-    "server: multitask_strategy='enqueue'), and start this turn again"
+    "server: multitask_strategy='enqueue'), and start this turn again, or go on from where the thread stands: "
+    "invoke(None, graph.get_state(config).config)"
 )
 MOST_READ = 400
 """Checkpoints of the thread that are looked at, newest first: a parent's turn may have many."""

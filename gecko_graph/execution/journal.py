@@ -60,8 +60,9 @@ NOT_DURABLE = (
     "durability='sync' or 'async', not 'exit'"
 )
 BEGUN_AGAIN = (
-    "a retry policy around the agent has begun this task again after it had made real calls: they would be made twice. "
-    "Take the policy away: the agent tries reads again by itself. invoke(None) on the thread goes on where it stopped"
+    "a retry policy around the agent, or a node that runs it twice, has begun this task again after it had made real "
+    "calls: they would be made twice. Take the policy away: the agent tries reads again by itself. invoke(None) on the "
+    "thread goes on where it stopped"
 )
 
 
