@@ -89,6 +89,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
         raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
     policy = ReviewPolicy.load(review, toolkit)
     bound = Models.bind(model, models, base_url=base_url, prompts=prompts, timeout_s=timeout_s)
+    bound.prompts.check_shows("planner", "outcome")
     rungs = tuple(rungs)
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index)

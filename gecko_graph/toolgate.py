@@ -107,6 +107,7 @@ def compose(
     index: ToolIndex | None = None,
 ) -> Gecko:
     """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations."""
+    models.prompts.check_shows("planner", "need")
     search = ToolSearch(toolkit, index, default)
     forward = create_forward(toolkit, models, default, search, replace)
     node = partial(_node, models=models, default=default, book=book_turn, replace=replace)

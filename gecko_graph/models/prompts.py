@@ -104,6 +104,16 @@ class Prompts:
             self._bare[role] = Prompt(parts.system, parts.user.render(variables).strip())
         return self._bare[role]
 
+    def check_shows(self, role: Role, name: str) -> None:
+        """Check that a role's prompt shows a variable that not every graph needs.
+
+        Raises:
+            GeckoError: It does not: the graph cannot work with this prompt.
+        """
+        probe = f"the {name}"
+        if probe not in self.render(role, {**dict.fromkeys(variables_of(role), ""), name: probe}).user:
+            raise GeckoError(f"prompts: {role}.md: the variable {name!r} is missing: this graph cannot work without it")
+
 
 def variables_of(role: Role) -> frozenset[str]:
     """Return the names that a role's prompt may use."""
