@@ -133,6 +133,8 @@ class ExecutedCall(TypedDict):
     """Who gave the result."""
     departure: NotRequired[Departure]
     drift: NotRequired[list[Drift]]
+    unclear: NotRequired[list[str]]
+    """Preconditions that could not be evaluated in the state before it."""
 
 
 class Execution(TypedDict):

@@ -18,6 +18,7 @@ from ..models.formatting import cut, format_json
 from ..models.node import NodeScope
 from ..simulation.ask_patch import ask_patch
 from ..simulation.commit import Commit, commit
+from ..simulation.contract import gate
 from ..simulation.observed import DECIDING, observe
 from ..simulation.rung import RungRequest
 from ..simulation.state_rules import StateRules
@@ -117,6 +118,7 @@ def booked(
         "simulated": False,
         "passed": [],
     }
+    outcome = note_unclear(request, outcome, entry)
     entry["drift"] = find_drift(entry["call"], expected, outcome, real, request.tool.result)
     if is_ok and not decided and not request.tool.reads and scope.has_model("state_updater"):
         answered = yield from ask_patch(request, {**outcome, "patch": None})  # type: ignore[misc]
@@ -143,12 +145,21 @@ def changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
     return state_drift(apply_fitting(request.state, expected), apply_fitting(request.state, real))
 
 
+def note_unclear(request: RungRequest, outcome: Outcome, entry: ExecutedCall) -> Outcome:
+    """Return the outcome with the preconditions that could not be evaluated before the call; the entry has them too."""
+    unclear = [*gate(request)[0].unclear]
+    if unclear:
+        entry["unclear"] = unclear
+    return {**outcome, "unclear": unclear} if unclear else outcome
+
+
 def note_observed(request: RungRequest, outcome: Outcome) -> Outcome:
     """Return the outcome of a real read with what it shows of the task state, or why that is not known."""
     try:
         found = observe(request, outcome["result"])
     except EvaluationFailed as failure:
-        return {**outcome, "unclear": [f"what it shows cannot be evaluated: {failure}"]}
+        why = f"what it shows cannot be evaluated: {failure}"
+        return {**outcome, "unclear": [*outcome.get("unclear", []), why]}
     return {**outcome, "observed": found} if found else outcome
 
 

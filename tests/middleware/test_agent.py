@@ -15,6 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import GeckoError, Toolkit, World
+from gecko_graph.display.words import format_real_call
 from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware, live
 from gecko_graph.testing import recorded
@@ -104,6 +105,19 @@ def test_guard_checks_each_call_in_the_state_that_the_one_before_has_left(run):
     assert out["gecko"]["state"]["balance"] == 0
     assert list(out["gecko"]["state"]["transfers"]) == ["real-1", "real-2"]
     assert [entry["call"]["name"] for entry in out["gecko_journal"]] == ["transfer", "transfer"]
+
+
+@pytest.mark.parametrize("mode", ["guard", "shadow"])
+def test_a_real_call_whose_precondition_cannot_be_evaluated_says_so(run, mode):
+    bank, unsure = Bank(), {"requires": [{"check": "state.blance > 10", "error": "too little"}]}
+    toolkit = bank.toolkit(contracts={"transfer": unsure})
+    agent = agent_of(bank, calls(pay("a", 30)), AIMessage("ok"), toolkit=toolkit, mode=mode)
+    out = run(agent, task())
+    (message,) = answers(out)
+    assert (message.status, bank.money) == ("success", 70)
+    assert "state.blance is undefined" in marks(message)["unclear"][0]
+    assert out["gecko_journal"][0]["unclear"] == marks(message)["unclear"]
+    assert ("unclear", marks(message)["unclear"][0]) in format_real_call(out["gecko_journal"][0])
 
 
 def test_guard_says_what_came_of_a_result_that_breaks_its_postcondition(run):
