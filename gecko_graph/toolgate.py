@@ -31,6 +31,7 @@ from langgraph.types import Checkpointer
 
 from .channels import Pending
 from .context import GeckoContext
+from .errors import GeckoError
 from .forward import ForwardState, ToolGateInput, ToolGateOutput, ToolGateState
 from .graph import NOTHING, Gecko, Model
 from .models.factory import Models
@@ -106,7 +107,11 @@ def compose(
     replace: Mapping[str, NodeFunction] = NOTHING,
     index: ToolIndex | None = None,
 ) -> Gecko:
-    """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations."""
+    """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations.
+
+    Raises:
+        GeckoError: `replace` names a node that neither graph has, or the planner's prompt does not show the need.
+    """
     models.prompts.check_shows("planner", "need")
     search = ToolSearch(toolkit, index, default)
     forward = create_forward(toolkit, models, default, search, replace)
@@ -116,6 +121,8 @@ def compose(
     builder.add_node("start_round", node(start_round))
     builder.add_node("attempt", attempt_node(forward, default, keep=("needs",)))
     builder.add_node("conclude", node(conclude))
+    if unknown := sorted(replace.keys() - {*builder.nodes, *forward.builder.nodes} | replace.keys() & {"attempt"}):
+        raise GeckoError(f"replace: unknown node {unknown[0]!r}")
     for one, other in pairwise((START, "bootstrapper", "start_round", "attempt", "conclude", END)):
         builder.add_edge(one, other)
     return builder.compile(checkpointer=checkpointer, name="toolgate")

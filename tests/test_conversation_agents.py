@@ -234,3 +234,21 @@ def test_parallel_calls_are_answered_in_the_order_of_the_log(scenario):
     assert [each.name for each in answers] == [step["call"]["name"] for step in output["world"]["log"]]
     assert [read_envelope(each)["steps"] for each in answers] == [1, 2]
     assert isinstance(output["messages"][0], HumanMessage)
+
+
+def test_the_user_s_model_gets_no_two_messages_of_one_side_in_a_row(scenario):
+    heard = []
+
+    class User(Repeating):
+        def _generate(self, messages, *args, **kwargs):
+            heard.append([type(each) for each in messages])
+            return super()._generate(messages, *args, **kwargs)
+
+    spec = {key: value for key, value in SCENARIO["user"].items() if key not in ("script", "opening")}
+    user = User(
+        responses=[AIMessage("Go on."), AIMessage("", tool_calls=[{"name": "end_conversation", "args": {}, "id": "1"}])]
+    )
+    started = {"messages": [AIMessage("Welcome!"), AIMessage("How can I help?")]}
+    converse(scripted({"say": "So."}), scenario(user=spec), values=started, user=user)
+    assert heard[0] == [SystemMessage, HumanMessage]
+    assert heard[1] == [SystemMessage, HumanMessage, AIMessage, HumanMessage]

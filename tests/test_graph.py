@@ -10,7 +10,7 @@ import time
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko
+from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, toolgate
 from gecko_graph import context as context_module
 from gecko_graph.graph import compose
 from gecko_graph.models.factory import Models
@@ -290,7 +290,8 @@ def test_no_tools_and_no_toolkit_are_mistakes():
         create_gecko(desk.toolkit(), models={"plannner": "openai:x"})  # type: ignore[dict-item]
 
 
+@pytest.mark.parametrize("compose", [compose, toolgate.compose])
 @pytest.mark.parametrize("name", ["validater", "attempt", "__start__"])
-def test_only_nodes_that_are_there_are_replaced(name):
+def test_only_nodes_that_are_there_are_replaced(name, compose):
     with pytest.raises(GeckoError, match=f"unknown node '{name}'"):
         compose(desk.toolkit(), models=Models.bind(), default=GeckoContext(), replace={name: lambda state, scope: {}})

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from ..errors import ModelError
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where
+from ..models.conversation import merge_neighbours
 from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts
@@ -69,7 +70,7 @@ def ask_user(state: ConversationState, spec: UserEntry, prompts: Prompts) -> Pla
     prompt = prompts.render("user", shown)
     talk = swap_sides(state.get("messages", []))
     tools = [END_TOOL] if talk else []
-    messages = [SystemMessage(prompt.system), HumanMessage(prompt.user), *talk]
+    messages = merge_neighbours([SystemMessage(prompt.system), HumanMessage(prompt.user), *talk])
     where = Where(question=state.get("asked", {}).get("user", 0))
     return PlannerAsk(messages=messages, tools=tools, where=where, role="user")
 
