@@ -84,12 +84,8 @@ def trace(
 ) -> tuple[Origins, list[MadeUp]]:
     """Return the origins of the plan's arguments, and those arguments that are made up.
 
-    The state is searched only for what stands nowhere else.
-
-    Args:
-        steps: The attempt's steps.
-        sources: What it began with.
-        parameters_of: From a tool's name to the schema of its arguments.
+    The state is searched only for what stands nowhere else. `parameters_of` is from a tool's name to its arguments'
+    schema.
 
     Returns:
         Call id to the argument's JSON path to its origins; and the made-up ones in the order of the plan.

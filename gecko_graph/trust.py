@@ -72,12 +72,7 @@ def find_untrusted(
 
 
 def trusted_part(state: JsonObject, untrusted: Iterable[str]) -> JsonObject:
-    """Return a task state without what a model only supposed; an item of a list leaves its place behind.
-
-    Args:
-        state: The state; it is not changed.
-        untrusted: What `find_untrusted` returned.
-    """
+    """Return a copy of a task state without what `find_untrusted` found; an item of a list leaves its place behind."""
     kept = clone(state)
     for path in untrusted:
         if not path:

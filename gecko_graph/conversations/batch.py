@@ -31,12 +31,7 @@ class Answered(NamedTuple):
 
 
 def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
-    """Answer the calls of one message.
-
-    Args:
-        world: The world that they act on; it is changed.
-        calls: The calls, as `World.read_calls` returns them. Where a model may answer, they keep their own order.
-    """
+    """Answer the calls of one message (as `World.read_calls` returns them) in a world, in order where a model may."""
     order: Sequence[int] = range(len(calls))
     race = False
     if len(calls) > 1 and not world.has_models:

@@ -58,12 +58,7 @@ def opening_row(word: str, text: str) -> RenderableType:
 
 
 def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
-    """Return one attempt, finished or not, as a tree.
-
-    Args:
-        attempt: An `Attempt` record, or a draft (`Drafts`).
-        waiting: What an unfinished attempt waits for.
-    """
+    """Return one attempt as a tree: a record, or a draft (`Drafts`) with what it waits for."""
     tree = Tree(attempt_head(attempt), guide_style="dim")
     for step in attempt["steps"]:
         tree.add(Group(step_head(step), *_rows([*answer_rows(step), *change_rows(step)])))

@@ -66,9 +66,7 @@ class Mark(NamedTuple):
 def clean(text: str, *, lines: bool = False) -> str:
     r"""Return text without secrets and escape sequences; other control characters become visible, as in `\x07`.
 
-    Args:
-        text: Any text.
-        lines: Keep line ends; otherwise they become `⏎`.
+    Line ends become `⏎`, unless `lines` keeps them.
     """
     text = mask(text)
     if text.isascii() and text.isprintable():
@@ -260,9 +258,7 @@ def format_drift(drift: Record) -> str:
 def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str:
     """Format a verdict in one line: `failed, 1 of 2`, `accepted, 2 of 2; rests on 1 made-up value: number`.
 
-    Args:
-        verdict: The verdict.
-        plan: The calls of its plan; an accepted plan without calls is marked `no calls`.
+    An accepted plan without calls is marked `no calls`.
     """
     word = {"accepted": "accepted", "needs_user": "needs the user", "failed": "failed"}[verdict["word"]]
     counted_items = [item for item in verdict["items"] if item["status"] != "not_asked_for"]

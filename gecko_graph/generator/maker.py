@@ -88,10 +88,7 @@ class Maker:
         self._left = MAX_VALUES
 
     def make(self, *, tight: bool) -> Json:
-        """Make the value.
-
-        Args:
-            tight: True to make only required parts.
+        """Make the value; a tight one has only its required parts.
 
         Raises:
             Impossible: No fitting value was found.

@@ -29,10 +29,7 @@ _RAW_CALLS = frozenset({"tool_calls", "function_call"})
 def build_conversation(instructions: str, conversation: Sequence[AnyMessage], *, budget: int) -> list[BaseMessage]:
     """Build the messages for a model: the system messages and our instructions as one, since many models take no more.
 
-    Args:
-        instructions: Ours.
-        conversation: As the caller gave it.
-        budget: Characters of it that are kept. The last human turn and what follows it always are, however long.
+    Of the caller's conversation `budget` characters are kept; the last human turn and what follows it always are.
     """
     policies = [text_of(message) for message in conversation if isinstance(message, SystemMessage)]
     turns = [message for message in conversation if not isinstance(message, SystemMessage)]

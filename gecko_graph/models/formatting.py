@@ -83,9 +83,7 @@ def join_lines(lines: Iterable[str], *, budget: int) -> str:
 def share_budget(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
     """Join lines whose values share a budget: all values are shortened before any line is dropped.
 
-    Args:
-        lines_of: From the characters that one value may have to the lines.
-        budget: Characters in all.
+    `lines_of` is from the characters that one value may have to the lines.
     """
     lines: list[str] = []
     for share in SHARES:

@@ -85,11 +85,7 @@ class Prompts:
         self._bare: dict[Role, Prompt] = {}
 
     def render(self, role: Role, variables: Mapping[str, str]) -> Prompt:
-        """Render a role's prompt.
-
-        Args:
-            role: The prompt's role.
-            variables: Exactly the names that the built-in prompt uses.
+        """Render a role's prompt with exactly the variables that the built-in one uses.
 
         Raises:
             ValueError: A variable is missing, or one is given that no prompt of the role uses.

@@ -242,10 +242,7 @@ def format_answer(attempt: UnjudgedAttempt) -> str:
 def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str | None) -> Verdict:
     """Build the verdict: `accepted`, `needs_user` or `failed`, with score, feedback and what it rests on.
 
-    Args:
-        evidence: The attempt.
-        judgement: The model's reply; None where it was not asked, or could not be read.
-        failure: Why no model has judged.
+    `judgement` is None where no model was asked, or its reply could not be read; `failure` then says why.
     """
     named = judgement.unasked_changes if judgement is not None else []
     unasked = [*evidence.unasked, *(cut(each, budget=REASON_CHARS) for each in named[:MOST_NAMED])]

@@ -98,12 +98,8 @@ def finish(
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
 
-    Where the conversation ends in calls without results, which its owner makes next, nothing may stand between.
-
-    Args:
-        state: The turn, with its judged attempts.
-        scope: Knobs.
-        inventing: Names of the rungs that make things up; what they wrote to the state is marked as supposed.
+    Where the conversation ends in calls without results, which its owner makes next, nothing may stand between. What
+    rungs that make things up (`inventing`) wrote to the state is marked as supposed.
 
     Raises:
         StateError: The task state is not the one that the accepted attempt began from, or another run has written to

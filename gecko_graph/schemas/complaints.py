@@ -34,10 +34,6 @@ def find_complaints(tool: Described, args: JsonObject) -> list[Complaint]:
     Defaults are not filled in first. A top-level object schema without `additionalProperties` is closed, nested ones
     are open, as in JSON Schema. Malformed parts of a schema are ignored.
 
-    Args:
-        tool: The tool that is called.
-        args: The arguments as the model wrote them.
-
     Returns:
         At most `MAX_COMPLAINTS` complaints, in the schema's order; none if the arguments pass.
     """
@@ -71,9 +67,7 @@ def about(call: Call, *, expected: str, got: str) -> Complaint:
 def find_faults(schema: JsonObject, value: Json) -> list[str]:
     """Validate a value and return its errors, one line each: `at $.a[0]: expected ..., got ...`.
 
-    Args:
-        schema: JSON Schema 2020-12; compiled once and cached, so never change it in place.
-        value: A tool's result, a model's reply.
+    The schema, JSON Schema 2020-12, is compiled once and cached: never change it in place.
     """
     non_json = find_non_json(value)
     found = [non_json] if non_json else _find_errors(schema, value)

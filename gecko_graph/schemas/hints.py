@@ -34,9 +34,7 @@ _DATE_LETTERS = re.compile(r"[YMDHSymdhs:/. -]{2,20}")
 def without_hints(problem: str, *, known: str) -> str:
     """Return a problem in one line without advice, and without values that the call does not contain.
 
-    Args:
-        problem: The model's description of what is wrong.
-        known: The call's arguments as text: values in them may be named.
+    `known` are the call's arguments as text: values in them may be named.
     """
     known = known[:KNOWN_CHARS].casefold()
 

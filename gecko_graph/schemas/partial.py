@@ -55,9 +55,7 @@ class Partial:
 def sure_findings(schema: JsonObject, partial: Partial) -> list[Finding]:
     """Validate a partly known value and return the errors that its unknown parts cannot remove.
 
-    Args:
-        schema: JSON Schema 2020-12; compiled once and cached, so never change it in place.
-        partial: What is known of the value.
+    The schema, JSON Schema 2020-12, is compiled once and cached: never change it in place.
     """
     errors = (error for error in check(rules_of(schema), partial.value) if error.validator != UNFINISHED)
     return [finding for error in errors for finding in _certain(error, partial)]

@@ -25,10 +25,7 @@ def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
     """Return JSON paths of the arguments that rules cannot decide: free text, unbounded numbers, unknown names.
 
     Decided are booleans, null, enum, const, checked formats, numbers between two bounds, and a schema's own default.
-
-    Args:
-        parameters: JSON Schema of the argument object.
-        args: Arguments that passed `complaints`.
+    The arguments have passed `complaints`.
     """
     rules = rules_of(parameters)
     return _find_open(rules, args, (), [rules.schema])
@@ -47,12 +44,7 @@ def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str])
 
 
 def prescribes_format(parameters: JsonObject, place: str) -> bool:
-    """Return whether the schema of an argument prescribes how its value is written.
-
-    Args:
-        parameters: JSON Schema of the argument object.
-        place: JSON path of the argument, or of something in it.
-    """
+    """Return whether the schema of the argument at, or around, a JSON path prescribes how its value is written."""
     rules = parameters.get("properties", {}).items()
     rule = next((rule for name, rule in rules if leads_into(place, json_path((name,)))), None)
     return _FORMAT.search(json.dumps(rule, default=str)) is not None

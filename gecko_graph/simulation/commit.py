@@ -133,10 +133,7 @@ def violated_postconditions(request: RungRequest, outcome: Outcome, after: JsonO
 def race_of(others: Sequence[tuple[Call, Patch]], patch: Patch, *, state: JsonObject) -> list[str]:
     """Return the calls of the same planner message whose changes overlap with a patch, with the places, in words.
 
-    Args:
-        others: The calls before, each with the change that was committed for it.
-        patch: What this call wants to change.
-        state: The state that all of them were answered in.
+    `others` are the calls before, each with the change that was committed for it; all were answered in `state`.
     """
     races = []
     for other, change in others:

@@ -229,9 +229,7 @@ def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Ou
 def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Outcome]]:
     """Run several climbs at once: their asks of one round are asked in one list, and answered at the same time.
 
-    Args:
-        climbs: The climbs, in the order of their calls.
-        asked: How many questions the role was asked before; they are numbered on from there, as they are asked.
+    Questions are numbered as they are asked, on from those that the role was `asked` before.
     """
     done: dict[int, Outcome] = {}
     sent: dict[int, list[Reply] | None] = dict.fromkeys(range(len(climbs)))

@@ -43,11 +43,6 @@ def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view:
     A path that leads nowhere is read as the one that it can mean: a "/" in a key was escaped twice or not at all. What
     the call's arguments name may be removed unseen, and one of them may replace a scalar unseen.
 
-    Args:
-        reply: What the model replied.
-        request: The call with its tool and the state.
-        view: What the model was shown of the state.
-
     Raises:
         PatchConflict: It does not apply, loses what was not shown, or is missing; the message is for the model.
         StateError: It holds what is not JSON.

@@ -97,12 +97,7 @@ def show_text(toolkit: Toolkit, text: str) -> str:
 def distract(toolkit: Toolkit, needed: Sequence[str], count: int | None) -> Toolkit:
     """Return the toolkit with the needed tools and the nearest others, in its order.
 
-    Nearest are tools that share a tag with a needed one, then those whose names are alike.
-
-    Args:
-        toolkit: All tools.
-        needed: Names of the tools that the task needs.
-        count: How many others; None for all.
+    Nearest are tools that share a tag with a needed one, then those whose names are alike: `count` of them, or all.
 
     Raises:
         ToolkitError: A needed tool is unknown.

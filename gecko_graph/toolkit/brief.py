@@ -32,12 +32,8 @@ def pick_tools(tools: Iterable[ToolSpec], names: Collection[str] | None) -> list
 def format_tools(tools: Iterable[ToolSpec], *, called: Collection[str] = (), focus: Sequence[str] = ()) -> str:
     """Return tools, one line each: those called first, with their parameters, then those that the focus mentions.
 
-    What the descriptions of several tools begin with is left out: it tells none from another.
-
-    Args:
-        tools: All tools that could be called.
-        called: The names of those that were.
-        focus: Words in small letters, see `view.focus_words`.
+    What the descriptions of several tools begin with is left out: it tells none from another. The focus is of words in
+    small letters, see `view.focus_words`.
     """
     listed = list(tools)
     brief = strip_boilerplate([tool.description for tool in listed])

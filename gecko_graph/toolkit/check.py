@@ -64,12 +64,9 @@ def check_call(
 
 
 def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Call, Complaint | None]:
-    """Return the call as a step keeps it, and what is wrong with its form.
+    """Return a call, which may be anything, as a step keeps it, and what is wrong with its form.
 
-    Args:
-        given: The call as it came in: anything.
-        taken: The ids that are taken.
-        number: Of the call, for the id of a call that has none.
+    One without an id, or with one that is taken, is given one by its number.
     """
     fields = given if isinstance(given, dict) else {}
     name, identifier = fields.get("name"), fields.get("id")

@@ -66,9 +66,6 @@ def convert(toolkit: Toolkit) -> Conversion:
 
     What the source has stays; a missing description is filled in as well. A tool whose question fails stays as it was.
 
-    Args:
-        toolkit: The tools.
-
     Returns:
         The toolkit, and one line for each tool that could not be completed.
     """

@@ -37,9 +37,7 @@ _NOT_PLAIN = IN_PLACE | {"$ref", "if", "dependentSchemas", "unevaluatedPropertie
 def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
     """Return the tool that a function dict describes, bare or wrapped as `{"type": "function", "function": {...}}`.
 
-    Args:
-        tool: The dict: `name`, `description`, `parameters` and, where known, `response`.
-        where: What to call it in messages.
+    It has `name`, `description`, `parameters` and, where known, `response`.
 
     Raises:
         ToolkitError: It is not a function dict, or a schema in it is broken; the message names the place.

@@ -46,11 +46,7 @@ def specs_of(tools: Any) -> list[ToolSpec]:
 
 
 def spec_of(tool: Any, *, where: str) -> ToolSpec:
-    """Return the spec of anything that can be a tool.
-
-    Args:
-        tool: A ToolSpec, a function dict, a Pydantic class, a LangChain tool or a function.
-        where: What to call it in messages.
+    """Return the spec of a ToolSpec, a function dict, a Pydantic class, a LangChain tool or a function.
 
     Raises:
         ToolkitError: It is something else, or cannot be read.

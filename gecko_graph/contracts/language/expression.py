@@ -61,12 +61,7 @@ class Expression:
 
     @classmethod
     def compile(cls, source: str, *, names: Collection[str], where: str) -> Expression:
-        """Check a bare expression.
-
-        Args:
-            source: The expression.
-            names: The names in its scope.
-            where: Document, tool and place, for messages.
+        """Check a bare expression; `names` are those in its scope.
 
         Raises:
             ContractError: It cannot be parsed, is not on the whitelist, or names something unknown.

@@ -66,12 +66,7 @@ class Inference:
         self._report = report
 
     def shape(self, node: nodes.Node | None, *, guarded: bool = False) -> Shape:
-        """Return what is known of a node's value.
-
-        Args:
-            node: The node.
-            guarded: Whether it may be undefined: an example without it then proves nothing.
-        """
+        """Return what is known of a node's value; of a `guarded` one an example without it proves nothing."""
         if node is None:
             return ANY
         handler = _HANDLERS.get(type(node))
