@@ -36,8 +36,6 @@ class Live(NamedTuple):
     begun: set[str | None]
     """Ids of its calls that have had their turn."""
     line: WaitingLine
-    snapshot: JsonObject
-    """Kept so that no other one gets its id."""
     made: dict[tuple[str, str | None], tuple[ref[Any], Any]]
     """By task and call: the runtime of the run that has made it, and what came of it."""
 
@@ -77,7 +75,7 @@ class LiveWorlds:
         self._mutex = Lock()
 
     async def find(self, request: Any, fork: Callable[[], World], driver: Driver) -> Live:
-        """Return the message's world; outside of a graph it is known by the snapshot itself.
+        """Return the message's world; outside of a graph each call has one of its own.
 
         In a process that goes on with a message, it begins with the calls that another one has made of it.
 
@@ -89,16 +87,17 @@ class LiveWorlds:
         Raises:
             GeckoError: The calls that were made cannot be read.
         """
-        snapshot, known = request.state["gecko"], (request.runtime.config or {}).get("configurable", {})
-        key: Any = find_checkpoint(known)[1] or id(snapshot)
-        first, live = len(snapshot["log"]), self._known.get(key)
-        if live is None or live.first != first:
+        known = (request.runtime.config or {}).get("configurable", {})
+        key = find_checkpoint(known)[1] or object()
+        live = self._known.get(key)
+        if live is None:
             made = await read_made(known, driver)
             with self._mutex:
                 live = self._known.get(key)
-                if live is None or live.first != first:
+                if live is None:
                     begun = {record["step"]["call"]["id"] for record in made}
-                    live = self._known[key] = Live(fork(), first, begun, WaitingLine(), snapshot, {})
+                    first = len(request.state["gecko"]["log"])
+                    live = self._known[key] = Live(fork(), first, begun, WaitingLine(), {})
                     live.world.replay(made)
                 while len(self._known) > MOST_LIVE:
                     self._known.popitem(last=False)
