@@ -151,8 +151,8 @@ def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
         raise GeckoError("--resume needs --save FILE: the file that the run was saved in")
     if options.thread and not options.save:
         raise GeckoError("--thread needs --save FILE: it names a run in that file")
-    check_target("--html", options.html)
-    check_target("--json", options.json)
+    for option, target in written:
+        check_target(option, target)
 
 
 def check_target(option: str, target: str | None) -> None:

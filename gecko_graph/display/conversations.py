@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..cases.report import Report
-from ..cases.result import CaseResult, find_fault, is_passed
+from ..cases.result import CaseResult, is_passed
 from . import words
 from .html import render
 from .page import fold_text
@@ -31,8 +31,5 @@ def _view(record: Mapping[str, Any]) -> dict[str, Any]:
         "record": record,
         "passed": is_passed(record),
         "messages": [(each, reached.get(number, [])) for number, each in enumerate(shown)],
-        "missed": [each for each in record["score"]["milestones"] if each["similarity"] < 1],
-        "stepped": [each for each in record["score"]["minefields"] if each["similarity"] > 0],
-        "explained": CaseResult(dict(record)).explain().splitlines()[0],
-        "fault": find_fault(record),
+        "explained": CaseResult(dict(record)).explain().partition("\n\n")[0].splitlines(),
     }

@@ -102,7 +102,7 @@ def test_a_bad_agent_is_explained(folder, capsys):
     assert report["categories"][-1]["similarity"] == 0.5
     assert report["categories"][-1]["idle"] == 0.0
     page = (folder / "out.html").read_text(encoding="utf-8")
-    assert "missed noted" in page
+    assert "missed milestone noted" in page
     assert "Note milk." in page
     assert "<script" not in page
 
