@@ -53,11 +53,7 @@ def find_untrusted(
 ) -> list[str]:
     """Return JSON Pointers to what is only supposed of the state that the steps have made of `start`.
 
-    Args:
-        start: The task state before the steps.
-        supposed: Places of it that a model made up.
-        steps: The steps, refused ones included.
-        inventing: Names of the rungs that make things up.
+    `supposed` are places of it that a model made up, `inventing` the rungs that make things up.
 
     Returns:
         The pointers; `[""]`, all of it, where the steps do not apply: the state was edited in between.

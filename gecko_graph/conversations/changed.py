@@ -116,14 +116,7 @@ def _is_version(row: JsonObject, gone: Sequence[JsonObject]) -> bool:
 
 
 def compare_table(at: str, before: JsonObject, after: JsonObject, again: tuple[JsonObject, JsonObject]) -> TableChange:
-    """Return how a table has changed.
-
-    Args:
-        at: Its path.
-        before: The state before.
-        after: The state after.
-        again: Both states as they were another time, with other drawn values.
-    """
+    """Return how the table at a path has changed; `again` are both states another time, with other drawn values."""
     then, now = find_table(before, at), find_table(after, at)
     rows = subtract(now, then)
     other = subtract(find_table(again[1], at), find_table(again[0], at))

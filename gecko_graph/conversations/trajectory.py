@@ -20,13 +20,9 @@ from .messages import read_calls, read_envelope
 def build_trajectory(
     messages: Sequence[AnyMessage], world: JsonObject, tables: Sequence[str], toolkit: Toolkit
 ) -> list[Snapshot]:
-    """Return the snapshots, from the user's first message on.
+    """Return the snapshots of the tables that are looked at, from the user's first message on.
 
-    Args:
-        messages: All messages, with their envelopes.
-        world: The world's snapshot at the end: states in between follow from its log.
-        tables: Names of the tables that are looked at.
-        toolkit: The tools.
+    `world` is the world's snapshot at the end: states in between follow from its log.
     """
     grounded = find_grounded(messages, world["log"], toolkit) if SEEN in tables else None
     return list(_Fold(world, tables, grounded).snapshots(messages))

@@ -126,11 +126,7 @@ def show(
 ) -> None:
     """Print finished or interrupted attempts: trees on a terminal, else plain lines.
 
-    Args:
-        console: The console.
-        attempts: Attempts, finished or not.
-        rehearsal: Their result, and what followed it (`drafts.follow_up`); None while there is none.
-        waiting: What an unfinished attempt waits for.
+    `rehearsal` is their result, and what followed it (`drafts.follow_up`); `waiting` what an unfinished one waits for.
     """
     record: Mapping[str, Any] = rehearsal or {}
     for event in list_opening_events(record):

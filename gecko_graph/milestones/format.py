@@ -185,10 +185,7 @@ def _find_cycle(after: Mapping[str, Sequence[str]]) -> list[str]:
 def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[MilestoneEntry], state: JsonObject) -> Goal:
     """Build what is scored from entries without problems.
 
-    Args:
-        milestones: What must happen.
-        minefields: What must not. A call counts as soon as it is attempted.
-        state: The start state: its tables are guarded.
+    A minefield's call counts as soon as it is attempted; the tables of the start state are guarded.
     """
     return Goal(_build_all(milestones, state, "calls"), _build_all(minefields, state, "attempts", guarded=False))
 

@@ -39,12 +39,7 @@ def arguments(
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
     """Ask for the call of the first candidate; where the model declines, that is a step of its own.
 
-    Args:
-        state: The need, its candidates, and the steps so far.
-        scope: Knobs, events, models.
-        toolkit: The tools.
-        tools: The same as function dicts, for the model.
-        prompts: The prompts, one of them the planner's.
+    `tools` are the toolkit's as function dicts, for the model, which is asked by the planner's prompt.
     """
     context, steps, name = scope.context, state.get("steps", []), state["candidates"][0]
     over = close_need(state)

@@ -98,11 +98,7 @@ def judge(
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Judge the attempts of the round. A judge or checklist that fails to answer never counts as success.
 
-    Args:
-        state: The turn, with the round's attempts.
-        scope: Knobs, events, models.
-        toolkit: The tools: their descriptions decide whether none fits.
-        inventing: Names of the rungs that make things up.
+    The tools' descriptions decide whether none fits; `inventing` are the rungs that make things up.
     """
     unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}

@@ -32,13 +32,8 @@ def reasoner(
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Ask for the next need, or end with the answer or the reason.
 
-    After the last call that `max_steps` allows it is asked once more, for its answer.
-
-    Args:
-        state: The execution so far.
-        scope: Knobs, models.
-        toolkit: The tools.
-        gated: Those of them that a task state may not admit, whatever their arguments.
+    After the last call that `max_steps` allows it is asked once more, for its answer. `gated` are the tools that a task
+    state may not admit, whatever their arguments.
 
     Raises:
         ModelError: It has no model, or the planner, which writes the arguments, has none.

@@ -29,14 +29,8 @@ def reranker(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Rank the tools for the need, leave out those that the state does not admit, and put the others in their order.
 
-    Without a model the order is that of retrieval.
-
-    Args:
-        state: The need, and the task state.
-        scope: Knobs, events, models.
-        toolkit: The tools.
-        gated: Those of them that a task state may not admit, whatever their arguments.
-        search: Finds the tools for a need where there are many.
+    Without a model the order is that of retrieval. `gated` are the tools that a task state may not admit whatever the
+    arguments; `search` finds the tools for a need where there are many.
     """
     need, context, steps = state["need"], scope.context, state.get("steps", [])
     closed = find_closed(gated, state["task_state"], seed=context.seed, steps=steps, untrusted=untrusted_of(state))

@@ -81,11 +81,7 @@ def validator(
 
     The planner cannot know the arguments of a tool that it was not given: such a call answers the tool's own error.
 
-    Args:
-        state: The attempt so far: `pending`, `task`, `number`, `turn`, `semantic`, `asked`.
-        scope: Knobs, events, models.
-        toolkit: The tools, by name.
-        gated: The tools that a task state may not admit, whatever their arguments.
+    `gated` are the tools that a task state may not admit, whatever their arguments.
     """
     checked = [_check_by_rule(call, toolkit) for call in state["pending"]]
     records: list[SemanticRecord] = []

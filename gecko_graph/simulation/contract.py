@@ -35,12 +35,8 @@ def find_closed(
 ) -> dict[str, Admissibility]:
     """Return the tools that are not known to be admissible in a task state, by name (ToolGate, equation 9).
 
-    Args:
-        gated: What `find_gated` returned: no other tool needs a look.
-        state: The task state.
-        seed: As for `Contract.open`.
-        steps: The turn's steps so far.
-        untrusted: As for `Contract.open`.
+    `gated` is what `find_gated` returned: no other tool needs a look. `steps` are the turn's so far, the rest is as for
+    `Contract.open`.
     """
     contracts = {tool.name: tool.contract for tool in gated if tool.contract}
     calls = answered_calls(steps) if any(one.reads_calls for one in contracts.values()) else ()

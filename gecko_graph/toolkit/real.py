@@ -60,11 +60,7 @@ def run_real(
 ) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
     """Run a tool's real function; return its answer, and whether it is open if, or how, the call took effect.
 
-    Args:
-        tool: A tool with a real function.
-        args: The call's arguments; the function is given a copy.
-        timeout_s: Seconds for the call.
-        key: Idempotency key, passed on where the tool takes one.
+    The function is given a copy of the arguments, and the idempotency key where it takes one.
     """
     assert tool.real is not None
     given = clone(args)

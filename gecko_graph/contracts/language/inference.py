@@ -54,12 +54,7 @@ def _known(named: Any) -> Shape:
 
 
 class Inference:
-    """Infers the shapes of one expression's parts; what can never be evaluated is reported, with its text.
-
-    Args:
-        names: The names in scope.
-        report: Takes one line on what is wrong.
-    """
+    """Infers the shapes of one expression's parts; what can never be evaluated is reported in a line, with its text."""
 
     def __init__(self, names: Names, report: Report) -> None:
         self._names = names
