@@ -105,7 +105,8 @@ def test_fifty_calls_in_one_message(calls):
     attempt = rehearse(AIMessage("", tool_calls=many), AIMessage("Done."), calls=calls, max_steps=20)
     assert len(attempt["steps"]) == 20
     assert len({step["call"]["id"] for step in attempt["steps"]}) == 20
-    assert attempt["stop_reason"] == "answered"
+    assert attempt["stop_reason"] == "max_steps: 20 calls were made, 30 more of one message were not"
+    assert (attempt["stop"]["code"], attempt["answer"]) == ("max_steps", "Done.")
 
 
 def test_calls_with_one_id_and_without_any():

@@ -22,7 +22,7 @@ from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence, variables_of
 from ..retrieval.search import ToolSearch
 from ..simulation.contract import find_closed, find_masked, format_closed
-from ..state import Call, JsonObject
+from ..state import Call, JsonObject, Stop
 from ..task_state.clock import clock
 from ..toolkit.brief import pick_tools
 from ..toolkit.spec import ToolSpec
@@ -85,8 +85,9 @@ def planner(
     message, calls = read_calls(reply.value, taken=TakenIds(state["conversation"], steps))
     if not calls:
         answer = text_of(message).strip()
-        ended = stop("answered", "answered", answer) if answer else stop("empty_reply", "the planner's reply was empty")
-        return {"trace": [message], **ended}
+        early: Stop = state.get("stop") or {"code": "answered", "message": "answered"}  # or calls were left out
+        empty = stop("empty_reply", "the planner's reply was empty")
+        return {"trace": [message], **(stop(early["code"], early["message"], answer) if answer else empty)}
     named: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls]
     return (yield from take_calls(state, scope, message, named, search))
 
@@ -94,19 +95,24 @@ def planner(
 def take_calls(
     state: AttemptState, scope: NodeScope, message: AIMessage, calls: list[Call], search: ToolSearch | None
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Answer the searches among a message's calls, and hand on as many of the others as `max_steps` allows."""
+    """Answer the searches among a message's calls, and hand on as many of the others as `max_steps` allows.
+
+    Where it allows less than all, the attempt ends early, also with an answer.
+    """
     room = scope.context.max_steps - len(state.get("steps", []))
     if room <= 0:
         return stop("max_steps", f"max_steps: {scope.context.max_steps} calls were made")
     shown, searches = state.get("shown") or (), state.get("searches", 0)
     searched = (yield from search.answer(calls, shown, searches, scope.context)) if search else None
     calls, found = searched or (calls, {"trace": []})
-    pending = calls[:room]
+    pending, lost = calls[:room], calls[room:]
+    why = f"max_steps: {scope.context.max_steps} calls were made, {len(lost)} more of one message were not"
+    early = {"stop": stop("max_steps", why)["stop"]} if lost else {}
     for call in pending:
         scope.emit(event("gecko.call", attempt=state["number"], call=call))
     kept = {call["id"] for call in pending} | {each.tool_call_id for each in found["trace"]}
     message = replace_calls(message, [each for each in message.tool_calls if each["id"] in kept])
-    return {**found, "trace": [message, *found["trace"]], "pending": pending}
+    return {**found, **early, "trace": [message, *found["trace"]], "pending": pending}
 
 
 def bind_tools(

@@ -265,6 +265,10 @@ def test_of_50_calls_as_many_are_made_as_there_is_room_for(attempt, step):
     assert [call["args"]["n"] for call in driven.update["pending"]] == [0, 1]
     assert len(driven.update["trace"][0].tool_calls) == 2, "every call in the conversation gets a result"
     assert len(driven.events) == 2
+    early = driven.update["stop"]
+    ended = plan(attempt(steps=[step()] * 5, stop=early), {"say": "All 50 are done."}, max_steps=5).update
+    assert (ended["stop"], ended["answer"]) == (early, "All 50 are done.")
+    assert early["message"] == "max_steps: 5 calls were made, 48 more of one message were not"
 
 
 def test_after_the_last_call_the_planner_may_still_answer(attempt, step):
