@@ -79,12 +79,7 @@ def run_cases(
 ) -> Iterator[JsonObject]:
     """Yield the record of each conversation as it is done, those of the file first; an error becomes a record too.
 
-    Args:
-        planned: The conversations.
-        run: Holds one.
-        setting: What they are held with: finished ones of another setting are held again.
-        file: Where records are added, one JSON object a line; None to keep none.
-        at_once: How many are held at once.
+    Records are added to the file, if any, one JSON object a line. Finished ones of another setting are held again.
     """
     finished = read_finished(file)
     known = [finished[key] for each in planned if (key := each.key(setting)) in finished]

@@ -25,10 +25,7 @@ def find_statements(text: str) -> str:
 def find_taken(answer: str, results: Sequence[Json], known: Sequence[Json]) -> list[Json]:
     """Return values of results that an answer holds: whole ones before parts, none that was known without them.
 
-    Args:
-        answer: The answer's statements.
-        results: The results before it.
-        known: Texts of the user, and arguments of the writes.
+    Known are texts of the user, and arguments of the writes.
     """
     taken: list[Json] = []
     for value in sorted(_find_whole(answer, results), key=lambda each: -len(str(each))):

@@ -73,11 +73,9 @@ def html_page(*runs: Turn | Mapping[str, Any], title: str = "", start_state: Jso
 
 
 def html_part(record: words.Record, *, waiting: str = "") -> str:
-    """Return a rehearsal, finished or not, as HTML for a notebook's cell.
+    """Return a rehearsal as HTML for a notebook's cell; it may be unfinished, with drafts of attempts (`Drafts`).
 
-    Args:
-        record: A `Rehearsal`, or an unfinished one with drafts of attempts (`Drafts`).
-        waiting: What unfinished attempts wait for, where that is not the result of a call.
+    `waiting` is what these wait for, where that is not the result of a call.
     """
     return render("part.html", turn=_view(Turn(record), waiting=waiting))
 

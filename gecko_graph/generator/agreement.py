@@ -107,10 +107,7 @@ def _forms(value: Json) -> Iterator[Json]:
 def agree(value: JsonObject, *, fixed: Collection[str], fits: Callable[[str, Json], bool]) -> None:
     """Make the numbers of an object agree, in place: counts count, and lower ends lie below upper ones.
 
-    Args:
-        value: The object; changed in place.
-        fixed: Names of fields that repeat an argument, and stay as they are.
-        fits: Whether a field may have a value.
+    Fields that repeat an argument are fixed: they stay as they are. `fits` says whether a field may have a value.
     """
 
     def put(name: str, number: Json) -> bool:

@@ -42,15 +42,10 @@ _FIRST_DAY = datetime(2025, 1, 6)
 
 
 def make_moment(dice: Dice, form: str, rank: str, given: datetime | None, *, timed: bool, later: bool) -> Json:
-    """Return a moment, formatted.
+    """Return a moment of a form (`find_form`) and a rank (`find_rank`), by dice that an object's moments share.
 
-    Args:
-        dice: Dice shared by all moments of one object, so that they agree.
-        form: From `find_form`.
-        rank: From `find_rank`.
-        given: The start found in the call's arguments.
-        timed: True if `given` has a time of day of its own.
-        later: True where the start may be later than that time, as among several results.
+    `given` is the start found in the call's arguments, `timed` if with a time of day; `later` where the start may be later
+    than that time, as among several results.
     """
     moment = given or _FIRST_DAY + timedelta(days=dice.below(540))
     if not timed:

@@ -77,12 +77,8 @@ class LiveWorlds:
     async def find(self, request: Any, fork: Callable[[], World], driver: Driver) -> Live:
         """Return the message's world; outside of a graph each call has one of its own.
 
-        In a process that goes on with a message, it begins with the calls that another one has made of it.
-
-        Args:
-            request: The tool call's request.
-            fork: Returns a world at the request's snapshot.
-            driver: Sync or async.
+        In a process that goes on with a message, it begins with the calls that another one has made of it. `fork`
+        returns a world at the request's snapshot.
 
         Raises:
             GeckoError: The calls that were made cannot be read.

@@ -55,12 +55,9 @@ class Constraint:
     fill: Fill | None = None
 
     def compare(self, now: Snapshot, then: Snapshot | None, *, reference: bool) -> float:
-        """Return the similarity of a snapshot, from 0 to 1.
+        """Return the similarity of a snapshot, from 0 to 1; with `reference` as ToolSandbox's public code has it.
 
-        Args:
-            now: The snapshot.
-            then: That of the reference; None where no snapshot was matched to it.
-            reference: Compute as ToolSandbox's public code does.
+        `then` is the snapshot of the constraint's reference; None where none was matched to it.
         """
         table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
         if self.kind == "guardrail":
@@ -142,11 +139,7 @@ class Milestone:
     ) -> float:
         """Return the geometric mean of its constraints' similarities; a broken guardrail makes it 0.
 
-        Args:
-            trajectory: The snapshots.
-            index: The snapshot to look at.
-            places: Snapshots of the references.
-            reference: Compute as ToolSandbox's public code does.
+        `index` is the snapshot to look at, `places` has those of the references.
         """
         product, count, now = 1.0, 0, trajectory[index]
         for constraint in self.constraints:

@@ -106,12 +106,8 @@ def _is_mentioned(value: Json, forms: Collection[str], digits: str) -> bool:
 def call(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     """Return 1.0 where one of the calls of a message is one of the target's: the same name, every argument equal.
 
-    Arguments that the target does not name may have any value. `tolerance` holds for arguments of these names.
-
-    Args:
-        cell: The calls of a message, each `{"name", "args"}`.
-        target: One such call, or several of which one must match.
-        tolerance: How far a number may be off, by argument.
+    A call is `{"name", "args"}`. Arguments that the target does not name may have any value; numbers may be off by the
+    tolerance of their argument.
     """
     wanted = target if isinstance(target, list) else [target]
     made = cell if isinstance(cell, list) else []

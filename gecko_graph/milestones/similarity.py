@@ -31,13 +31,8 @@ def compare_tables(
 ) -> float:
     """Return the similarity of a table with the same number of rows: the geometric mean of the best assignment.
 
-    Args:
-        table: The table as it was.
-        rows: The rows that a constraint wants; their columns are compared.
-        measures: Name of the measure by column.
-        tolerance: Tolerances by column and name.
-        reference: Compute as ToolSandbox's public code does.
-        among: The table may have more rows.
+    Only columns of the wanted rows are compared, each by its measure and tolerance. With `among` the table may have
+    more rows; `reference` is to compute as ToolSandbox's public code does.
     """
     if len(table) != len(rows) and not (among and len(table) > len(rows) > 0):
         return 0.0

@@ -25,11 +25,8 @@ _WRAPPERS = frozenset(("reply", "response", "output", "arguments", "args", "para
 def read_reply(message: Any, reply: type[BaseModel], *, ids: Sequence[str] = (), whole: bool = True) -> BaseModel:
     """Read a reply from wherever the model put it: a tool call's arguments, the text, a fenced block in the text.
 
-    Args:
-        message: The model's message, or what a parser of its own made of it.
-        reply: The class that is wanted.
-        ids: The ids that the reply must cover; other spellings of them are read.
-        whole: All of the ids must be there.
+    The message is a model's, or what a parser of its own made of it. It covers the ids, in other spellings too, and all
+    of them where it must be whole.
 
     Raises:
         Unreadable: Empty, huge, not JSON, of another shape, or several different answers.

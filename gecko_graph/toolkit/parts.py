@@ -78,11 +78,8 @@ def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: 
 def load_rules(parts: Parts, data: Mapping[str, Any], *, at: Mount | None = None, document: str = "") -> Parts:
     """Return tools with contracts, and what these share: `contracts`, `let`, `requires`, `invariants` and `state`.
 
-    Args:
-        parts: The tools, and the schema of their state, where the data has none.
-        data: The rules as they were written.
-        at: Keys of the task state: `state` is what stands there.
-        document: The file that holds them, for messages.
+    `data` are the rules as they were written in `document`: their `state` is what stands at the keys `at` of the task
+    state. Where they have no schema of it, that of the parts counts.
     """
     begin, lines = f"{document}: " if document else "", Origin(document, ("state",)).find_line
     lets, contracts, given = data.get("let") or {}, data.get("contracts", {}), data.get("state")

@@ -135,10 +135,7 @@ COMPARISONS: dict[str, Operator] = {
 def member(value: Any, key: Any, what: str) -> Any:
     """Return `value.key` or `value[key]`: a key of an object, an index of a list or a text; Missing where it is absent.
 
-    Args:
-        value: Any value; Missing stays Missing.
-        key: A text or a whole number.
-        what: The expression's text, for the message if the value is needed.
+    Missing stays Missing. `what` is the expression's text, for the message if the value is needed.
     """
     if type(value) is Missing:
         return value

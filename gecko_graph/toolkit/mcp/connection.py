@@ -159,10 +159,7 @@ class McpConnection:
     async def call(self, name: str, args: JsonObject, *, deadline: float) -> ToolMessage:
         """Call a tool; its answer is a message, of status `error` where the server refuses.
 
-        Args:
-            name: The tool, as the server calls it.
-            args: Its arguments.
-            deadline: When the call must be over (`time.monotonic`); nothing is sent afterwards.
+        Nothing is sent after the deadline (`time.monotonic`), at which the call must be over.
 
         Raises:
             InDoubt: The call was sent, and no usable answer came.

@@ -35,11 +35,8 @@ def pair_examples(arguments: dict[str, Argument], response: Body) -> tuple[ToolE
 
     A response example belongs to the request examples of the same name; an optional argument without one is absent. One
     without a partner of its name belongs to the examples without a name, if it is the only one, or to a call without
-    arguments. Of several answers to the same arguments the first counts.
-
-    Args:
-        arguments: The operation's arguments with their examples.
-        response: Schema and examples of the result: a text that holds JSON is opened unless the result is text.
+    arguments. Of several answers to the same arguments the first counts. A text that holds JSON is opened unless the
+    result is text.
     """
     found: dict[str, ToolExample] = {}
     for name, value in response.examples.items():
