@@ -44,8 +44,8 @@ _FIRST_DAY = datetime(2025, 1, 6)
 def make_moment(dice: Dice, form: str, rank: str, given: datetime | None, *, timed: bool, later: bool) -> Json:
     """Return a moment of a form (`find_form`) and a rank (`find_rank`), by dice that an object's moments share.
 
-    `given` is the start found in the call's arguments, `timed` if with a time of day; `later` where the start may be later
-    than that time, as among several results.
+    `given` is the start found in the call's arguments, `timed` if with a time of day; `later` where the start may be
+    later than that time, as among several results.
     """
     moment = given or _FIRST_DAY + timedelta(days=dice.below(540))
     if not timed:
