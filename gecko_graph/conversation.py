@@ -87,6 +87,8 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
             without the extra `milestones`.
         ModelError: A model cannot be built.
     """
+    if scenario is not None and not isinstance(scenario, Scenario):
+        raise GeckoError(f"scenario: expected Scenario.load(path), got {type(scenario).__name__}")
     spec, played_by = read_user(user, scenario.user if scenario else None)
     tools: Any = scenario.tools if toolkit is None and scenario else toolkit
     knobs = check_setup(tools, context or (scenario.limits if scenario else None))

@@ -245,6 +245,21 @@ def _Broken():
             GeckoError,
             "expected a script or a model",
         ),
+        (
+            lambda one: create_conversation(scripted(), one.tools, user=[{"sya": "Hi"}]),
+            GeckoError,
+            r"user: script\.0\.sya: unknown key \(did you mean say\?\)",
+        ),
+        (
+            lambda one: create_conversation(scripted(), one.tools, user=[5]),
+            GeckoError,
+            r"script\.0: expected a text, or \{say: text\} or \{end: true\}",
+        ),
+        (
+            lambda one: create_conversation(scripted(), scenario="case.gecko.yaml"),
+            GeckoError,
+            r"scenario: expected Scenario.load\(path\), got str",
+        ),
         (lambda one: create_conversation(scripted(), user=["Hi"]), GeckoError, "expected a Toolkit"),
         (lambda one: create_conversation(42, scenario=one), GeckoError, "expected a chat model"),
         (lambda one: create_conversation("gpt", scenario=one), ModelError, "provider:name"),

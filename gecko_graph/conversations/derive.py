@@ -62,14 +62,23 @@ def describe_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> li
 
 def score_conversation(goal: Goal, toolkit: Toolkit, conversation: Mapping[str, Any]) -> Score:
     """Score a conversation that has ended by a goal of another one's."""
-    world = conversation["world"]
+    world = _read_world(conversation)
     tables = find_names(world["start"], goal.tables)
     return goal.score(build_trajectory(conversation["messages"], world, tables, toolkit))
 
 
+def _read_world(conversation: Mapping[str, Any]) -> JsonObject:
+    """Return the world of a conversation. Raises GeckoError."""
+    if not isinstance(conversation, Mapping) or not {"messages", "world"} <= conversation.keys():
+        raise GeckoError(
+            f"expected the output of a conversation's graph, got {type(conversation).__name__} without one"
+        )
+    return dict(conversation["world"])
+
+
 class _Derivation:
     def __init__(self, toolkit: Toolkit, conversation: Mapping[str, Any]) -> None:
-        world = conversation["world"]
+        world = _read_world(conversation)
         self._messages: Sequence[AnyMessage] = conversation["messages"]
         self._start: JsonObject = world["start"]
         self._log: list[Step] = world["log"]

@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BeforeValidator, Field, ValidationError
 
 from ..contracts.language.expression import Scope, check_expression
-from ..errors import ContractError, EvaluationFailed, GeckoError
+from ..errors import ContractError, EvaluationFailed, GeckoError, did_you_mean
 from ..milestones.format import Entry
 from ..models.factory import ModelLike
 from ..models.formatting import text_of
@@ -19,6 +19,7 @@ from .channels import ConversationState, Leak
 from .messages import read_envelope
 
 LONGEST_LINE = 4_000
+LINE = "expected a text, or {say: text} or {end: true}"
 
 
 class LineEntry(Entry):
@@ -61,7 +62,7 @@ class UserEntry(Entry):
         """Yield what is wrong with it beyond its form."""
         for number, line in enumerate(self.script):
             if not line.end and line.say is None:
-                yield f"script[{number}]: expected a text, or {{say: text}} or {{end: true}}"
+                yield f"script[{number}]: {LINE}"
             if line.when:
                 try:
                     check_expression(line.when, where=f"script[{number}].when")
@@ -95,7 +96,10 @@ def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEn
         spec = UserEntry.model_validate({**base, **written})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise GeckoError(f"user: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        known = (LineEntry if "script" in first["loc"] else UserEntry).model_fields
+        whys = {"extra_forbidden": f"unknown key{did_you_mean(str(first['loc'][-1]), known)}", "model_type": LINE}
+        why = whys.get(first["type"], first["msg"].removeprefix("Input "))
+        raise GeckoError(f"user: {'.'.join(map(str, first['loc']))}: {why}") from None
     for problem in spec.problems():
         raise GeckoError(f"user: {problem}")
     return spec, None
