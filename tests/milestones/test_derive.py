@@ -260,8 +260,10 @@ def test_entries_under_drawn_keys_are_rows(orders, good, bad):
 
 @pytest.mark.parametrize("given", [{}, "conversation", {"messages": []}])
 def test_what_is_no_conversation_is_refused(given):
-    tools = Toolkit.from_tools([{"name": "order", "parameters": {}}])
-    goal = derive_milestones(tools, create_conversation(scripted(), tools, user=["Hi", {"end": True}]).invoke({}))
-    for call in (lambda: derive_milestones(tools, given), lambda: score_conversation(goal, tools, given)):
+    case = load(CASES[0])
+    for call in (
+        lambda: derive_milestones(case.tools, given),
+        lambda: score_conversation(case.goal, case.tools, given),
+    ):
         with pytest.raises(GeckoError, match="expected the output of a conversation's graph, got"):
             call()
