@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from .channels import TASK_STATE_HELP, AttemptState, GeckoState, delta, extend
 from .contracts.run import Word
-from .state import Call, Category, JsonObject, Patch, Step, Stop, Usage
+from .state import Call, Category, JsonObject, MadeUp, Origins, Patch, Step, Stop, Usage
 
 MOST_TRIES = 3
 """Sets of arguments that a candidate may have refused for one need."""
@@ -64,6 +64,10 @@ class ToolGateRecord(TypedDict):
     stop: Stop
     plan: list[Call]
     """The committed calls, in order."""
+    origins: NotRequired[Origins]
+    """Where the values of the plan come from."""
+    made_up: NotRequired[list[MadeUp]]
+    """What the plan rests on that a model made up."""
     answer: str
     needs: list[Need]
     rejected: dict[str, int]

@@ -10,7 +10,7 @@ offers, need no source: they have no origins and are not made up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -31,6 +31,7 @@ from .simulation.rung import clock
 from .spellings import TEXT_CHARS, Atom, atoms_of, canonical, durations_of, forms_of, whole_form
 from .state import Json, JsonObject, MadeUp, Origin, Origins, Step, UnjudgedAttempt
 from .task_state.patch import find, pointer, tokens
+from .toolkit.spec import ToolSpec
 
 MOST_ORIGINS = 4
 MOST_VALUES = 100_000
@@ -97,6 +98,13 @@ def trace(
         if hits := dict(search_state(sources.state, wanted, {*sources.supposed})):
             return _Trace(sources, parameters_of, {form: [mark] for form, mark in hits.items()}).run(steps)
     return origins, made_up
+
+
+def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], **begin: Any) -> tuple[Origins, list[MadeUp]]:
+    """Trace with the schemas and contracts of these tools; `begin` is the rest of `Sources`."""
+    schemas = {tool.name: tool.parameters for tool in toolkit}
+    reads = {tool.name: tool.contract.result_keys for tool in toolkit if tool.contract is not None}
+    return trace(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
 
 
 def is_planned(step: Step) -> bool:

@@ -120,7 +120,7 @@ def compose(
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
     builder.add_node("start_round", node(start_round))
     builder.add_node("attempt", attempt_node(forward, default, keep=("needs",)))
-    builder.add_node("conclude", node(conclude))
+    builder.add_node("conclude", node(partial(conclude, toolkit=toolkit)))
     if unknown := sorted(replace.keys() - {*builder.nodes, *forward.builder.nodes} | replace.keys() & {"attempt"}):
         raise GeckoError(f"replace: unknown node {unknown[0]!r}")
     for one, other in pairwise((START, "bootstrapper", "start_round", "attempt", "conclude", END)):

@@ -8,7 +8,7 @@ from langgraph.graph import START, StateGraph
 
 from gecko_graph import GeckoContext, RehearsalState, Toolkit, create_toolgate
 from tests import shop
-from tests.shop import SELL, Acting, act
+from tests.shop import SELL, Acting, act, one_need
 
 TWO = {
     "reasoner": [{"need": "Open the shop"}, {"need": "Sell a pen for 2"}, {"answer": "Sold."}],
@@ -164,3 +164,12 @@ def test_an_opened_read_runs_for_real_and_nothing_else_does():
     )
     assert made == ["EUR"]
     assert out["task_state"]["till"] == 1.25
+
+
+def test_the_record_says_what_its_plan_rests_on():
+    roles = {"reasoner": one_need(), "planner": [SELL | {"args": {"item": "pen", "price": 37.5}}]}
+    record = act(shop.toolkit(), **roles)[0]["record"]
+    assert [(each["argument"], each["value"]) for each in record["made_up"]] == [("$.price", 37.5)]
+    assert record["origins"][record["plan"][0]["id"]]["$.item"][0]["from"] == "task"
+    given = act(shop.toolkit(), **roles, request="Sell a pen for 37.50")[0]["record"]
+    assert given["made_up"] == []

@@ -21,7 +21,7 @@ from ..models.memory import recall_calls
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
-from ..provenance import Sources, trace
+from ..provenance import trace_with
 from ..simulation.ladder import INVENTING
 from ..state import (
     Attempt,
@@ -157,18 +157,17 @@ def trace_origins(
     evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec], inventing: Collection[str]
 ) -> tuple[Origins, list[MadeUp]]:
     """Return where the values of the attempt's plan come from, and those that were made up."""
-    schemas = {tool.name: tool.parameters for tool in toolkit}
     lesson = state.get("lesson")
     shown = [each for each in state.get("attempts") or [] if lesson and each["number"] == lesson["number"]]
-    sources = Sources(
+    return trace_with(
+        toolkit,
+        evidence.attempt["steps"],
         conversation=recall_calls(evidence.messages),
         state=evidence.before,
         supposed=state.get("supposed") or (),
         lesson=shown[0] if shown else None,
         inventing=inventing,
-        reads={tool.name: tool.contract.result_keys for tool in toolkit if tool.contract is not None},
     )
-    return trace(evidence.attempt["steps"], sources, lambda name: schemas.get(name, {}))
 
 
 def needs_model(evidence: Evidence) -> bool:
