@@ -252,3 +252,15 @@ def test_the_user_s_model_gets_no_two_messages_of_one_side_in_a_row(scenario):
     converse(scripted({"say": "So."}), scenario(user=spec), values=started, user=user)
     assert heard[0] == [SystemMessage, HumanMessage]
     assert heard[1] == [SystemMessage, HumanMessage, AIMessage, HumanMessage]
+
+
+def test_a_reply_of_an_agent_s_model_is_counted_whatever_it_holds(scenario):
+    odd = AIMessage("").model_copy(update={"tool_calls": [{"name": "note", "args": {}, "id": ["a"]}, {"args": {}}]})
+    model = Repeating(responses=[odd])
+
+    def agent(tools):
+        return RunnableLambda(lambda values: (model.invoke(values["messages"]), AIMessage("So."))[1])
+
+    output = converse(agent, scenario(user=with_script({"end": True})))
+    assert output["messages"][-1].text == "So."
+    assert output["score"]["usage"]["planner"]["calls"] == 1

@@ -22,7 +22,7 @@ from langchain_core.tools import BaseTool, ToolException
 from ..errors import GeckoError
 from ..models.factory import ModelLike, chat_model
 from ..models.formatting import text_of
-from ..models.planner_message import read_message
+from ..models.planner_message import read_message, sanitize_message
 from ..models.usage import add_all, count
 from ..state import JsonObject, RoleUsage, Step
 from ..world import World
@@ -339,5 +339,6 @@ class _Listener(AsyncCallbackHandler):
         """Note the calls of a message."""
         messages = [getattr(each, "message", None) for one in response.generations for each in one]
         made = () if run_id in self._rehearsed else messages
-        calls = [call for each in made for call in getattr(each, "tool_calls", ())]
+        stored = [sanitize_message(each) for each in made if isinstance(each, AIMessage)]
+        calls: list[JsonObject] = [{**call} for each in stored for call in each.tool_calls]
         self._desk.expect(calls, add_all(map(count, messages)))
