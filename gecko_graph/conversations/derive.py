@@ -122,6 +122,10 @@ class _Derivation:
         for count, (entry, numbers) in enumerate(self._find_answers(writes), 1):
             before = [ids[other] for other in sorted(writes) if enabled.get(other, set()) & numbers]
             made.append({"id": f"answer_{count}", "after": before, **entry, "unchanged": []})
+        if not made:
+            raise GeckoError(
+                "milestones: the agent has changed and answered nothing: take a conversation that went well"
+            )
         if "mentions" not in made[-1].get("message", {"mentions": []}):
             made[-1]["after"] = [each["id"] for each in made[:-1]]
         return [*made, self._describe_end(changes, free)]

@@ -267,3 +267,10 @@ def test_what_is_no_conversation_is_refused(given):
     ):
         with pytest.raises(GeckoError, match="expected the output of a conversation's graph, got"):
             call()
+
+
+def test_of_a_silent_agent_nothing_can_be_derived():
+    tools = Toolkit.from_tools([{"name": "order", "parameters": {}}])
+    silent = create_conversation(scripted(), tools, user=["Hi", {"end": True}]).invoke({})
+    with pytest.raises(GeckoError, match="the agent has changed and answered nothing"):
+        describe_milestones(tools, silent)
