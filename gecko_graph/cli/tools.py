@@ -15,6 +15,7 @@ from ..models.answer import answer
 from ..models.factory import Models
 from ..scenario import read_toolkit
 from ..simulation.trial import examine_contracts
+from ..state import JsonObject
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.converter import convert as conversion
 from .options import build_models, check_files, check_model_options, check_target, choose
@@ -27,6 +28,9 @@ NAMES_SHOWN = 8
 
 def tools(options: argparse.Namespace) -> int:
     """Show the tools of a file, and what it does not define."""
+    state = read_document(options.state) if options.state else {}
+    if not isinstance(state, dict):
+        raise StateError(f"--state {options.state}: expected an object, got {type(state).__name__}")
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     console = screen()
     title = f"{clean(toolkit.title)}: " if toolkit.title else ""
@@ -41,14 +45,11 @@ def tools(options: argparse.Namespace) -> int:
         _print_problems(toolkit, console)
     else:
         console.print("It has no operations under `paths`, so there is nothing to rehearse. Webhooks are not tools.")
-    return _print_examined(toolkit, options.state, console) if options.state else 0
+    return _print_examined(toolkit, state, options.state, console) if options.state else 0
 
 
-def _print_examined(toolkit: Toolkit, file: str, console: Console) -> int:
+def _print_examined(toolkit: Toolkit, state: JsonObject, file: str, console: Console) -> int:
     """Print what of the contracts cannot be evaluated on a state; return 1 where there is such, else 0."""
-    state = read_document(file)
-    if not isinstance(state, dict):
-        raise StateError(f"--state {file}: expected an object, got {type(state).__name__}")
     examined = examine_contracts(toolkit, state)
     count = counted(sum(tool.contract is not None for tool in toolkit), "contract")
     if not examined.found:

@@ -78,6 +78,7 @@ MISTAKES = {
     ("history", "none.sqlite"): ("none.sqlite", "no such file", "gecko-graph run ... --save none.sqlite"),
     ("history", SHOP, "t"): (SHOP, "not a file of saved runs"),
     ("tools", "none.yaml"): ("none.yaml", "no such file"),
+    ("tools", SHOP_API, "--state", "none.yaml"): ("none.yaml", "no such file"),
     ("convert", SHOP_API, "-o", SHOP_API): (f"-o {SHOP_API}", f"IN {SHOP_API}", "same file"),
     ("convert", SHOP_API, "-o", "/no/such/folder.json"): ("-o /no/such/folder.json", "cannot be written"),
     ("convert", SHOP_API, "-o", "x.json", "--model", "gpt"): ("model 'gpt'", "provider:name"),
