@@ -235,7 +235,9 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     choice = parser.add_argument_group("some of the tools, and more about them (as often as you like)")
     choice.add_argument("--only", metavar="GLOB", action="append", default=[], help="those of this name: 'issues_*'")
     choice.add_argument("--tag", metavar="TAG", action="append", default=[], help="those with this tag")
-    choice.add_argument("--contracts", metavar="FILE", action="append", default=[], help="add contracts from this file")
+    choice.add_argument(
+        "--contracts", metavar="FILE", action="append", default=[], help="contracts in place of the tools' own"
+    )
     about = "read https addresses: that of the tools, and those that they refer to"
     choice.add_argument("--allow-remote", action="store_true", help=about)
 

@@ -280,7 +280,7 @@ class Toolkit:
     def with_contracts(
         self, source: str | Path | Mapping[str, Any], *, at: str | Sequence[str] | None = None
     ) -> Toolkit:
-        """Return the toolkit with the contracts of a file, whatever its tools were read from.
+        """Return the toolkit with the contracts of a file; each takes the place of one that its tool has.
 
         Args:
             source: A YAML or JSON file, or its content: `contracts` (tool name to contract) and, shared by them, `let`,

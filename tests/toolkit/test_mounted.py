@@ -111,3 +111,10 @@ def test_two_tools_of_one_name_are_not_merged(tmp_path):
     one = toolkit_of("hire", tmp_path, limit=2)
     with pytest.raises(ToolkitError, match="two tools are called 'hire'"):
         one.merge(one)
+
+
+def test_a_contract_of_a_file_takes_the_place_of_the_tool_s_own():
+    first = {"contracts": {"hire": {"effects": [{"op": "add", "path": ["n"], "value": 1}], "returns": 1}}}
+    second = {"contracts": {"hire": {"requires": [{"check": "args.name != 'b'", "error": "not b"}]}}}
+    tools = Toolkit.from_tools([{"name": "hire", "parameters": NAME}]).with_contracts(first).with_contracts(second)
+    assert tools["hire"].contract.data.keys() == {"requires"}
