@@ -235,7 +235,8 @@ class GeckoMiddleware(AgentMiddleware):
         async with live.turn(call["id"], self._find_earlier(request), driver):
             if (known := live.find_made(request)) is not None:
                 return known
-            await check_alone(driver)
+            if self._mode == "preview":
+                await check_alone(driver)
             made = await self._make(request, handler, live, driver)
             live.keep(request, made)
             return made

@@ -121,7 +121,7 @@ async def read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject
 
 
 async def check_alone(driver: Driver) -> None:
-    """Raise StateError where another run has written to the thread: both would act on the same state and approval."""
+    """Raise StateError where another run has written to the thread: an approval that was sent twice is used once."""
     others = look_for_other_runs()
     if others and (await driver.do(perform, aperform, others)).value:
         raise StateError(OTHER_RUN)

@@ -1,4 +1,4 @@
-"""Two runs on one thread: a call is made once, and both know what came of it, or one run is refused."""
+"""An approval that is sent twice: the call is made once, and both runs know what came of it, or one is refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("langchain")
 
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
@@ -20,19 +19,15 @@ from gecko_graph.middleware import GeckoMiddleware
 from tests.middleware.bank import STATE, Bank, calls, chat, pay
 
 THREAD = {"configurable": {"thread_id": "1"}}
-TASK = {"messages": [("user", "Pay ann")], "task_state": STATE}
 APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
 
 
-def agent_of(bank, saver, mode, *messages):
-    toolkit = bank.toolkit()
-    middleware = [GeckoMiddleware(toolkit, mode=mode)]
-    return create_agent(chat(*messages), tools=toolkit.as_tools(), middleware=middleware, checkpointer=saver)
-
-
 def paused(bank, saver):
-    agent = agent_of(bank, saver, "preview", calls(pay("a", 30)))
-    agent.invoke(TASK, THREAD)
+    toolkit = bank.toolkit()
+    middleware = [GeckoMiddleware(toolkit, mode="preview")]
+    model = chat(calls(pay("a", 30)))
+    agent = create_agent(model, tools=toolkit.as_tools(), middleware=middleware, checkpointer=saver)
+    agent.invoke({"messages": [("user", "Pay ann")], "task_state": STATE}, THREAD)
     return agent
 
 
@@ -83,12 +78,3 @@ def test_before_the_call():
     with pytest.raises(StateError, match="another run"):
         agent.invoke(APPROVE, THREAD, durability="sync")
     assert bank.calls == [("transfer", "ann", 30)]
-
-
-def test_two_messages_at_once_do_not_spend_the_same_money():
-    bank = Bank()
-    agent = agent_of(bank, Twice(), "guard", calls(pay("a", 80)), AIMessage("Paid."), calls(pay("b", 80)))
-    Twice.others.append(lambda: agent.invoke(TASK, THREAD))
-    with pytest.raises(StateError, match="another run"):
-        agent.invoke(TASK, THREAD, durability="sync")
-    assert bank.calls == [("transfer", "ann", 80)]
