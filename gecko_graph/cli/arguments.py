@@ -111,6 +111,10 @@ examples:
 """
 
 
+MANY: dict[str, Any] = {"action": "append", "default": []}
+"""An option that may be given several times."""
+
+
 def build_parser() -> HintingParser:
     """Return the parser of all commands."""
     parser = HintingParser(prog="gecko-graph", **_format_help(_MAIN, _MAIN_EXAMPLES))
@@ -155,9 +159,7 @@ def _add_test(commands: Any) -> None:
     parser.add_argument("--agent", metavar="AGENT", required=True, help=agent)
     parser.add_argument("--user-model", metavar="NAME", help="provider:name that plays the users, in place of scripts")
     parser.add_argument("--trials", metavar="N", type=int, default=1, help="conversations a case: pass^1 to pass^N (1)")
-    parser.add_argument(
-        "--augment", metavar="NAME", action="append", default=[], help="more or less telling tools, by name; or all"
-    )
+    parser.add_argument("--augment", metavar="NAME", **MANY, help="more or less telling tools, by name; or all")
     parser.add_argument("--pass-at", metavar="X", type=float, default=0.9, help="least similarity of a success (0.9)")
     parser.add_argument("--at-once", metavar="N", type=int, default=4, help="conversations that are held at once (4)")
     model = _add_model(parser, "answers for simulated tools, and audits the users")
@@ -165,9 +167,7 @@ def _add_test(commands: Any) -> None:
     saving = parser.add_argument_group("saving")
     saving.add_argument("--save", metavar="FILE", help="keep finished conversations in this file, one JSON a line")
     _add_html(saving)
-    saving.add_argument(
-        "--json", metavar="FILE", help="write tables and conversations as JSON; - for the standard output"
-    )
+    _add_json(saving, "tables and conversations")
 
 
 def _add_record(commands: Any) -> None:
@@ -191,15 +191,13 @@ def _add_rehearsal(parser: argparse.ArgumentParser) -> Any:
     task.add_argument("--state", metavar="FILE", help="the task state at the start, as JSON or YAML")
     model = _add_model(parser, "replaces the recorded replies")
     model.add_argument("--role-model", metavar="ROLE=NAME", action="append", help="a model of one role, such as judge")
-    parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], help="a knob, for example max_retries=1; see below"
-    )
+    parser.add_argument("--set", metavar="KEY=VALUE", **MANY, help="a knob, for example max_retries=1; see below")
     saving = parser.add_argument_group("saving")
     saving.add_argument("--save", metavar="FILE", help="save every step in this SQLite file")
     saving.add_argument("--log", metavar="FILE", help="append every prompt and reply as JSON lines, masked")
     saving.add_argument("--thread", metavar="NAME", help="the run's name in the file (the scenario's)")
     _add_html(saving)
-    saving.add_argument("--json", metavar="FILE", help="write the result as JSON; - for the standard output")
+    _add_json(saving, "the result")
     return saving
 
 
@@ -225,19 +223,15 @@ def _add_history(commands: Any) -> None:
     parser = commands.add_parser("history", help="show a saved run's attempts, steps and state changes", **texts)
     parser.add_argument("file", metavar="FILE", help="the SQLite file of --save")
     parser.add_argument("thread", nargs="?", metavar="THREAD", help="the run's name; without it they are listed")
-    parser.add_argument(
-        "--blame", metavar="PATH", help="say which call a value of the task state comes from: /orders/7"
-    )
+    parser.add_argument("--blame", metavar="PATH", help="say which call a value of the state comes from: /orders/7")
     _add_html(parser)
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     choice = parser.add_argument_group("some of the tools, and more about them (as often as you like)")
-    choice.add_argument("--only", metavar="GLOB", action="append", default=[], help="those of this name: 'issues_*'")
-    choice.add_argument("--tag", metavar="TAG", action="append", default=[], help="those with this tag")
-    choice.add_argument(
-        "--contracts", metavar="FILE", action="append", default=[], help="contracts in place of the tools' own"
-    )
+    choice.add_argument("--only", metavar="GLOB", **MANY, help="those of this name: 'issues_*'")
+    choice.add_argument("--tag", metavar="TAG", **MANY, help="those with this tag")
+    choice.add_argument("--contracts", metavar="FILE", **MANY, help="contracts in place of the tools' own")
     about = "read https addresses: that of the tools, and those that they refer to"
     choice.add_argument("--allow-remote", action="store_true", help=about)
 
@@ -252,12 +246,14 @@ def _add_html(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--html", metavar="FILE", help="write the run as one page for a browser")
 
 
+def _add_json(parser: argparse._ActionsContainer, what: str) -> None:
+    parser.add_argument("--json", metavar="FILE", help=f"write {what} as JSON; - for the standard output")
+
+
 def _add_model(parser: argparse.ArgumentParser, use: str) -> Any:
     model = parser.add_argument_group("model")
     model.add_argument("--model", metavar="NAME", help=f"provider:name; {use}")
     model.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible server")
     model.add_argument("--timeout", metavar="SECONDS", type=float, help="longest wait for one reply (OpenAI's: 120)")
-    model.add_argument(
-        "--temperature", metavar="NUMBER", type=float, help="temperature (OpenAI's: 0, or the model's only one)"
-    )
+    model.add_argument("--temperature", metavar="NUMBER", type=float, help="randomness (OpenAI's: 0, or its only one)")
     return model
