@@ -264,3 +264,14 @@ def test_a_reply_of_an_agent_s_model_is_counted_whatever_it_holds(scenario):
     output = converse(agent, scenario(user=with_script({"end": True})))
     assert output["messages"][-1].text == "So."
     assert output["score"]["usage"]["planner"]["calls"] == 1
+
+
+def test_calls_of_one_message_have_ids_of_their_own(scenario):
+    wanted = (("note", {"text": "x"}), ("weather", {"city": "Rome"}))
+    twice = [{"name": name, "args": args, "id": "1"} for name, args in wanted]
+    agent = Repeating(responses=[AIMessage("", tool_calls=twice), AIMessage("So.")])
+    output = converse(agent, scenario(user=with_script({"end": True})))
+    made = [call["id"] for call in output["messages"][1].tool_calls]
+    assert len(set(made)) == 2
+    answers = [each for each in output["messages"] if isinstance(each, ToolMessage)]
+    assert sorted(each.tool_call_id for each in answers) == sorted(made)

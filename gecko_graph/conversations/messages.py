@@ -55,11 +55,13 @@ def read_calls(message: AnyMessage) -> list[JsonObject]:
 
 
 def name_calls(message: AIMessage, number: int) -> AIMessage:
-    """Return a message whose calls all have an id."""
-    update = {
-        key: [{**each, "id": each["id"] or f"{key}_{number}_{at}"} for at, each in enumerate(getattr(message, key))]
-        for key in ("tool_calls", "invalid_tool_calls")
-    }
+    """Return a message whose calls all have an id, each its own."""
+    taken: set[str | None] = {None, ""}
+    update: dict[str, list[JsonObject]] = {"tool_calls": [], "invalid_tool_calls": []}
+    for key, named in update.items():
+        for at, call in enumerate(getattr(message, key)):
+            named.append({**call, "id": f"{key}_{number}_{at}" if call["id"] in taken else call["id"]})
+            taken.add(call["id"])
     return message.model_copy(update=update)
 
 
