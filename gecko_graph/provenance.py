@@ -382,4 +382,4 @@ def _offers(parameters: JsonObject) -> tuple[frozenset[str], int]:
 
 def _is_specific(form: str) -> bool:
     """Return whether a form hardly occurs twice by chance: phrases, dates, identifiers, numbers of two digits."""
-    return form[0] == "=" or (len(form) > 1 and any(map(str.isdigit, form)))
+    return form.startswith("=") or (len(form) > 1 and any(map(str.isdigit, form)))

@@ -167,7 +167,7 @@ def _forms_of_text(text: str) -> Iterator[str]:
         parts = [part.casefold() for part in _PART.findall(token)]
         yield token.casefold()
         if len(parts) > 1:
-            yield from ("".join(parts), *parts, *(piece.casefold() for piece in re.split("[/:']", token)))
+            yield from ("".join(parts), *parts, *(piece.casefold() for piece in re.split("[/:']+", token)))
         yield from (_WORDS[part] for part in parts if part in _WORDS)
     if any(map(str.isdigit, text)):
         yield from _forms_of_figures(text)

@@ -11,6 +11,7 @@ from gecko_graph.leaves import scalars
 from gecko_graph.middleware import as_guidance
 from gecko_graph.middleware.messages import add_marks, marks_of
 from gecko_graph.provenance import Sources, trace
+from gecko_graph.spellings import forms_of
 from tests.any_schema import JSON
 
 PARAMETERS = {
@@ -273,6 +274,17 @@ def test_what_the_task_names_is_real_though_a_state_was_made_up_from_it():
     read = step("bills", {}, ["B-19", "B-4410"])
     calls = step("pay", {"x": "B-19"}), step("pay", {"x": "B-4410"}, number=2)
     assert marked(read, *calls, task="Pay B-19.", state=state, supposed=["/bills"]) == [("$.x", "B-4410")]
+
+
+def test_addresses_in_what_was_made_up_and_in_what_was_not():
+    made_up = step("find", {}, {"page": "see http://a.example//x", "next": "https://b.example"}, rung="model")
+    computed = step("open", {}, {"page": "at http://c.example"})
+    assert source(made_up, computed, step("open", {"page": "http://c.example"}))
+
+
+@given(st.text("ab1.:/'-+@_ \u00e9", max_size=40) | st.floats(allow_nan=False) | st.integers())
+def test_no_form_is_empty(value):
+    assert "" not in [*forms_of(value)]
 
 
 def test_only_what_was_known_before_the_call_counts():
