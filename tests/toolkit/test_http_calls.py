@@ -280,7 +280,8 @@ def test_no_proxy_and_no_cookie_of_an_earlier_answer(here, monkeypatch):
 
 
 def test_headers_of_the_users_client_are_sent_and_every_call_names_a_user_agent(here):
-    shop(here, client=httpx.Client(headers={"X-Tenant": "7", "accept": "text/csv"}))["show"].real(id=1)
+    with httpx.Client(headers={"X-Tenant": "7", "accept": "text/csv"}) as client:
+        shop(here, client=client)["show"].real(id=1)
     shop(here)["show"].real(id=1)
     first, second = here.asked
     assert (first.header("x-tenant"), first.header("accept")) == ("7", "application/json, */*;q=0.5")

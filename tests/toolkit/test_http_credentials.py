@@ -84,8 +84,9 @@ def test_a_key_in_the_query_is_added_to_what_stands_there(here):
 def test_a_key_in_the_query_passes_a_proxy_and_stands_in_no_log_of_it(here, caplog):
     caplog.set_level("DEBUG")
     shown = []
-    client = httpx.Client(proxy=here.url, event_hooks={"request": [lambda request: shown.append(repr(request.url))]})
-    secured({"query": []}, server="http://example.invalid", auth={"query": SECRET}, client=client)["t"].real(q="x")
+    hooks = {"request": [lambda request: shown.append(repr(request.url))]}
+    with httpx.Client(proxy=here.url, event_hooks=hooks) as client:
+        secured({"query": []}, server="http://example.invalid", auth={"query": SECRET}, client=client)["t"].real(q="x")
     assert here.asked[0].target.startswith("http://example.invalid/x?q=x&")
     assert "s3cr3t" in here.asked[0].target
     assert "s3cr3t" not in caplog.text + shown[0]
