@@ -174,7 +174,7 @@ class Verdict(TypedDict):
     feedback: str
     """The judge's feedback, also where it accepts; after a failure the next attempt's planner is shown it."""
     unclear: NotRequired[list[str]]
-    """Conditions of contracts that could not be evaluated, each with its call."""
+    """Conditions that could not be evaluated, and writes whose change nothing knows, each with its call."""
     stale: NotRequired[list[str]]
     """Real reads that may not show what the attempt has changed before, each with its call."""
     unasked_changes: NotRequired[list[str]]

@@ -49,8 +49,7 @@ RUN = rehearsal(ATTEMPT) | {
     "supposed_state": {"paths": ["/a"], "state": {"a": [1]}, "unclear": ["find: state.a is a list"]},
 }
 EVERYWHERE = [
-    "accepted, 1 of 1; rests on 2 made-up values: number, to.amount; 1 condition could not be "
-    "evaluated; 1 unasked change",
+    "accepted, 1 of 1; rests on 2 made-up values: number, to.amount; 1 point could not be checked; 1 unasked change",
     "thing 2 holds",
     'number: "INV-1042" (pay), made up by model, step 1',
     "to.amount: 1240.5 (pay), made up by the planner",

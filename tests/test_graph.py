@@ -10,7 +10,7 @@ import time
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, toolgate
+from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, format_run, toolgate
 from gecko_graph import context as context_module
 from gecko_graph.graph import compose
 from gecko_graph.models.factory import Models
@@ -295,3 +295,17 @@ def test_no_tools_and_no_toolkit_are_mistakes():
 def test_only_nodes_that_are_there_are_replaced(name, compose):
     with pytest.raises(GeckoError, match=f"unknown node '{name}'"):
         compose(desk.toolkit(), models=Models.bind(), default=GeckoContext(), replace={name: lambda state, scope: {}})
+
+
+def test_a_write_that_nothing_has_simulated_is_accepted_with_a_mark_only():
+    """A generator's answer is noise: it says that the call went well, and nothing of what it has changed."""
+    tools = Toolkit.from_tools(desk.FUNCTIONS, effects={"put": "write", "add_tray": "write", "look": "read"})
+    plan = [*desk.RIGHT[:2], {"call": "look", "args": {}}, desk.RIGHT[2]]
+    verdict = [{"items": [{"id": "item-1", "status": "success"}]}]
+    run = desk.gecko(tools=tools, turns=[{"planner": [plan], "judge": verdict}]).invoke(
+        desk.inputs(checklist=[{"description": "the invoice is filed"}])
+    )
+    found = run["rehearsal"]["verdict"]
+    assert found["word"] == "accepted"
+    assert [each.partition(": what it changes is not known")[0] for each in found["unclear"]] == ["add_tray", "put"]
+    assert "2 points could not be checked" in str(format_run(run))

@@ -44,7 +44,7 @@ _ESCAPES = re.compile(
 )
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
 MARKS = {
-    "unclear": ("condition", " could not be evaluated"),
+    "unclear": ("point", " could not be checked"),
     "stale": ("stale read", ""),
     "unasked_changes": ("unasked change", ""),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import AnyMessage
@@ -31,6 +31,7 @@ from ..state import (
     JudgedItem,
     MadeUp,
     Origins,
+    Step,
     StopCode,
     UnjudgedAttempt,
     Verdict,
@@ -47,6 +48,7 @@ ANSWER_ALONE = "by the answer alone: no call was made"
 NOTHING_TO_CHECK = "there was nothing to check"
 NO_ITEM_LEFT = "no item is left to judge by: calls and changes were not judged"
 STALE = "run for real: what the attempt has changed before may be missing in its result"
+UNKNOWN = "what it changes is not known: its answer was made up, without a change"
 MOST_NAMED = 20
 
 ANSWER_CHARS = 4_000
@@ -68,6 +70,7 @@ class Evidence:
         messages: The conversation, which ends with the task.
         ruled: Item id to whether its check holds, with the reason where it does not.
         unasked: Changes that no check reads.
+        unclear: Conditions that could not be evaluated, and writes whose change nothing knows, each with its call.
     """
 
     attempt: UnjudgedAttempt
@@ -78,6 +81,7 @@ class Evidence:
     messages: Sequence[AnyMessage] = ()
     ruled: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
     unasked: Sequence[str] = ()
+    unclear: Sequence[str] = ()
 
     def stopped(self, *codes: StopCode) -> bool:
         """Return whether the attempt ended for one of these reasons."""
@@ -102,7 +106,11 @@ def judge(
     """
     unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
-    tried = [collect_evidence(state, each, inventing, keys) for each in unjudged]
+    reads = {tool.name for tool in toolkit if tool.reads}
+    tried = [
+        replace(collect_evidence(state, each, inventing, keys), unclear=find_unclear(each["steps"], reads))
+        for each in unjudged
+    ]
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
     called = [step["call"]["name"] for each in unjudged for step in each["steps"]]
@@ -136,6 +144,18 @@ def collect_evidence(
         ruled=judge_by_rule(items, before=before, after=after, steps=steps, answer=attempt["answer"]),
         unasked=unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
     )
+
+
+def find_unclear(steps: Sequence[Step], reads: Collection[str]) -> list[str]:
+    """Return what could not be evaluated of the steps, and the writes of which nothing says what they change."""
+    found: list[str] = []
+    for step in steps:
+        if outcome := step.get("outcome"):
+            name, reasons = step["call"]["name"], list(outcome.get("unclear", ()))
+            if outcome.get("invented") and outcome["status"] == "ok" and not outcome["patch"] and name not in reads:
+                reasons.append(UNKNOWN)
+            found += [f"{name}: {each}" for each in reasons]
+    return found
 
 
 def attach_verdict(evidence: Evidence, reply: Reply | None, traced: tuple[Origins, list[MadeUp]]) -> Attempt:
@@ -248,12 +268,7 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
         "score": score,
         "items": items,
         "feedback": format_feedback(word, items, evidence, judgement, unasked),
-        "unclear": [
-            f"{step['call']['name']}: {each}"
-            for step in evidence.attempt["steps"]
-            if "outcome" in step
-            for each in step["outcome"].get("unclear", [])
-        ],
+        "unclear": [*evidence.unclear],
         "stale": [
             f"{step['call']['name']}: {STALE}"
             for step in evidence.attempt["steps"]
