@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import gzip
 import json
@@ -22,6 +23,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
 from hypothesis import settings
+
+# else the first asyncio test has a loop made that nobody closes, which older versions of pytest report in a later test
+asyncio.set_event_loop(None)
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
