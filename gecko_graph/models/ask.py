@@ -81,9 +81,9 @@ class Reply:
     in_doubt: bool = False
 
     def __post_init__(self) -> None:
-        """Mask the failure: whatever models and users' functions raise comes through here."""
+        """Mask the failure and replace half surrogate pairs: whatever models and users' functions say comes through."""
         if self.failure is not None:
-            object.__setattr__(self, "failure", mask(self.failure))
+            object.__setattr__(self, "failure", mask(self.failure).encode("utf-8", "replace").decode())
 
 
 ModelAsk: TypeAlias = Ask | PlannerAsk

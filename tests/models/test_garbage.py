@@ -7,7 +7,7 @@ import warnings
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.language_models import BaseChatModel, chat_models
 from langchain_core.messages import AIMessage, HumanMessage
@@ -94,6 +94,7 @@ def run(said):
     return made["rehearsal"]
 
 
+@example(AIMessage("", additional_kwargs={"refusal": "no \ud800"}))
 @given(said=garbage())
 @settings(max_examples=60, deadline=None)
 def test_no_message_makes_a_run_raise(said):
