@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-import time
 
 import pytest
 
@@ -58,10 +57,11 @@ def schema_name(body):
 
 
 class Server:
-    """Answers chat completions on this machine; `hang` makes it wait."""
+    """Answers chat completions on this machine; `hang` makes it wait until the test is over."""
 
     def __init__(self):
         self.asked, self.hang, self.said = [], threading.Event(), dict(SAID)
+        self.over = threading.Event()
         self.fails, self.failing = None, None  # status and body; of one reply class or of all
         owner = self
 
@@ -69,9 +69,10 @@ class Server:
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 owner.asked.append(body)
-                if owner.hang.is_set():
-                    time.sleep(30)
                 fails = owner.fails if owner.failing in (None, schema_name(body)) else None
+                if owner.hang.is_set():
+                    owner.over.wait(30)
+                    fails = 400, b"{}"  # which no client tries again, in the middle of a later test
                 status, data = fails or (200, json.dumps(owner.reply(body)).encode())
                 self.send_response(status)
                 self.send_header("content-type", "text/html" if data.startswith(b"<") else "application/json")
@@ -106,5 +107,6 @@ class Server:
 def server():
     made = Server()
     yield made
+    made.over.set()
     made.server.shutdown()
     made.server.server_close()
