@@ -1,4 +1,4 @@
-"""What checks decide: which items hold, and what has changed that none of them looks at. No model is asked."""
+"""What rules find in an attempt: which items hold, changes that no check looks at, and what nothing could check."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .task_state.changes import net_changes
 from .task_state.patch import tokens
 
 CHANGE_CHARS = 160
+UNKNOWN = "what it changes is not known: its answer was made up, without a change"
 NO_KEYS: Mapping[str, Collection[str]] = MappingProxyType({})
 CIRCUMSTANCES = (("runtime_state",), ("now",))
 """Places of the state that may change unasked: runtime variables, the clock."""
@@ -67,6 +68,21 @@ def unasked_changes(
     effects = _excused_effects(steps, reads, asked, inventing, keys) if left else set()
     excused = _Near(_above_lists(place, (before, after)) for place in effects)
     return [format_single_change(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
+
+
+def find_unclear(steps: Sequence[Step], reads: Collection[str]) -> list[str]:
+    """Return what could not be evaluated of the steps, and the writes of which nothing says what they change.
+
+    `reads` are the names of the tools that change nothing.
+    """
+    found: list[str] = []
+    for step in steps:
+        if outcome := step.get("outcome"):
+            name, reasons = step["call"]["name"], list(outcome.get("unclear", ()))
+            if outcome.get("invented") and outcome["status"] == "ok" and not outcome["patch"] and name not in reads:
+                reasons.append(UNKNOWN)
+            found += [f"{name}: {each}" for each in reasons]
+    return found
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:

@@ -68,6 +68,8 @@ class ToolGateRecord(TypedDict):
     """Where the values of the plan come from."""
     made_up: NotRequired[list[MadeUp]]
     """What the plan rests on that a model made up."""
+    unclear: NotRequired[list[str]]
+    """What nothing could check of the plan: writes of which nothing says what they change."""
     answer: str
     needs: list[Need]
     rejected: dict[str, int]

@@ -173,3 +173,11 @@ def test_the_record_says_what_its_plan_rests_on():
     assert record["origins"][record["plan"][0]["id"]]["$.item"][0]["from"] == "task"
     given = act(shop.toolkit(), **roles, request="Sell a pen for 37.50")[0]["record"]
     assert given["made_up"] == []
+
+
+def test_the_record_says_what_nothing_could_check():
+    roles = {"reasoner": one_need(), "planner": [SELL]}
+    bare = Toolkit.from_tools(shop.FUNCTIONS, effects={"sell": "write"})
+    record = act(bare, **roles)[0]["record"]
+    assert [each.partition(": what it changes is not known")[0] for each in record["unclear"]] == ["sell"]
+    assert act(shop.toolkit(), **roles)[0]["record"]["unclear"] == []

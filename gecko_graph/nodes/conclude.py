@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
+from ..checks import find_unclear
 from ..errors import StateError
 from ..forward import Need, Status, ToolGateRecord, ToolGateState
 from ..models.ask import Reply
@@ -15,7 +16,7 @@ from ..models.memory import NAME, answer_message, recall_calls
 from ..models.node import NodeScope
 from ..models.work import Work
 from ..provenance import is_planned, trace_with
-from ..state import VERSION, Step, Stop, Verdict
+from ..state import VERSION, JsonObject, Step, Stop, UnjudgedAttempt, Verdict
 from ..task_state.digest import digest
 from ..threads import OTHER_RUN, look_for_other_runs
 from ..toolkit.spec import ToolSpec
@@ -42,17 +43,35 @@ def conclude(
     look = look_for_other_runs()
     if look and (yield [look])[0].value:
         raise StateError(OTHER_RUN)
-    ran, before, needs = state["unjudged"][-1], state.get("task_state") or {}, state.get("needs") or []
+    ran, before = state["unjudged"][-1], state.get("task_state") or {}
     check_start(digest(before), ran["start_digest"])
     seen, after = states_of(before, ran)
-    stop: Stop = ran["stop"]
-    status: Status = "answered" if stop["code"] == "answered" else "ended" if stop["code"] in ENDED else "failed"
-    broken = stop["code"] == "broken"  # its changes are dropped
+    broken = ran["stop"]["code"] == "broken"  # its changes are dropped
     done = [step for step in ran["steps"] if is_planned(step) and not broken]
+    record = build_record(state, ran, done, seen, toolkit)
+    verdict: Verdict = {"word": "accepted", "score": 1.0, "items": [], "feedback": "", "made_up": record["made_up"]}
+    supposed = find_untrusted(before, state.get("supposed") or [], ran["steps"] if not broken else [])
+    budget = scope.context.view_chars
+    message = answer_message(record["answer"], verdict, done, budget=budget, supposed=supposed, state=after)
+    update: dict[str, Any] = {"record": record, "task_state": after, "supposed": supposed}
+    if message is None or has_open_calls(state["messages"]):
+        return update
+    message.response_metadata[NAME]["verdict"] = record["status"]
+    return {**update, "messages": [message]}
+
+
+def build_record(
+    state: ToolGateState, ran: UnjudgedAttempt, done: list[Step], seen: JsonObject, toolkit: Iterable[ToolSpec]
+) -> ToolGateRecord:
+    """Return the record of an execution, of which the steps `done` are kept.
+
+    `seen` is the task state that it began from, as its real reads have shown it.
+    """
+    stop, needs = ran["stop"], state.get("needs") or []
+    status: Status = "answered" if stop["code"] == "answered" else "ended" if stop["code"] in ENDED else "failed"
     begin = {"conversation": recall_calls(state["messages"]), "supposed": state.get("supposed") or ()}
     origins, made_up = trace_with(toolkit, ran["steps"] if done else [], state=seen, **begin)
-    answer = ran["answer"] if status == "answered" else explain(stop, done)
-    record: ToolGateRecord = {
+    return {
         "v": VERSION,
         "status": status,
         "reason": stop["message"],
@@ -60,7 +79,8 @@ def conclude(
         "plan": [step["call"] for step in done],
         "origins": origins,
         "made_up": made_up,
-        "answer": answer,
+        "unclear": find_unclear(done, {tool.name for tool in toolkit if tool.reads}),
+        "answer": ran["answer"] if status == "answered" else explain(stop, done),
         "needs": needs,
         "rejected": count_categories(needs),
         "steps": ran["steps"],
@@ -69,14 +89,6 @@ def conclude(
         "end_digest": ran["end_digest"],
         "usage": state["ledger"]["usage"],
     }
-    verdict: Verdict = {"word": "accepted", "score": 1.0, "items": [], "feedback": "", "made_up": made_up}
-    supposed = find_untrusted(before, state.get("supposed") or [], ran["steps"] if not broken else [])
-    message = answer_message(answer, verdict, done, budget=scope.context.view_chars, supposed=supposed, state=after)
-    update: dict[str, Any] = {"record": record, "task_state": after, "supposed": supposed}
-    if message is None or has_open_calls(state["messages"]):
-        return update
-    message.response_metadata[NAME]["verdict"] = status
-    return {**update, "messages": [message]}
 
 
 def count_categories(needs: Sequence[Need]) -> dict[str, int]:
@@ -85,7 +97,7 @@ def count_categories(needs: Sequence[Need]) -> dict[str, int]:
 
 
 def explain(stop: Stop, done: list[Step]) -> str:
-    """Return what is told the user of a request that was not finished: why, and what was done."""
+    """Return the answer to a request that was not finished: why it was not, and which calls were made."""
     lines = [f"The request was not finished: {stop['message']}"]
     calls = [f"- {format_call(step['call'])}" for step in done]
     return "\n".join([*lines, *(["Done until then:", *calls] if calls else ["Nothing was done."])])

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AnyMessage
 
 from ..channels import GeckoState
-from ..checks import judge_by_rule, unasked_changes
+from ..checks import find_unclear, judge_by_rule, unasked_changes
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut, format_change, format_conversation, format_json, format_policy, format_steps
@@ -31,7 +31,6 @@ from ..state import (
     JudgedItem,
     MadeUp,
     Origins,
-    Step,
     StopCode,
     UnjudgedAttempt,
     Verdict,
@@ -48,7 +47,6 @@ ANSWER_ALONE = "by the answer alone: no call was made"
 NOTHING_TO_CHECK = "there was nothing to check"
 NO_ITEM_LEFT = "no item is left to judge by: calls and changes were not judged"
 STALE = "run for real: what the attempt has changed before may be missing in its result"
-UNKNOWN = "what it changes is not known: its answer was made up, without a change"
 MOST_NAMED = 20
 
 ANSWER_CHARS = 4_000
@@ -107,10 +105,7 @@ def judge(
     unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
     reads = {tool.name for tool in toolkit if tool.reads}
-    tried = [
-        replace(collect_evidence(state, each, inventing, keys), unclear=find_unclear(each["steps"], reads))
-        for each in unjudged
-    ]
+    tried = [collect_evidence(state, each, inventing, keys, reads) for each in unjudged]
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
     called = [step["call"]["name"] for each in unjudged for step in each["steps"]]
@@ -129,7 +124,11 @@ def judge(
 
 
 def collect_evidence(
-    state: GeckoState, attempt: UnjudgedAttempt, inventing: Collection[str], keys: Mapping[str, Collection[str]]
+    state: GeckoState,
+    attempt: UnjudgedAttempt,
+    inventing: Collection[str],
+    keys: Mapping[str, Collection[str]],
+    reads: Collection[str],
 ) -> Evidence:
     """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
     items, steps = state["items"] or [], attempt["steps"]
@@ -143,19 +142,8 @@ def collect_evidence(
         messages=state["messages"],
         ruled=judge_by_rule(items, before=before, after=after, steps=steps, answer=attempt["answer"]),
         unasked=unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
+        unclear=find_unclear(steps, reads),
     )
-
-
-def find_unclear(steps: Sequence[Step], reads: Collection[str]) -> list[str]:
-    """Return what could not be evaluated of the steps, and the writes of which nothing says what they change."""
-    found: list[str] = []
-    for step in steps:
-        if outcome := step.get("outcome"):
-            name, reasons = step["call"]["name"], list(outcome.get("unclear", ()))
-            if outcome.get("invented") and outcome["status"] == "ok" and not outcome["patch"] and name not in reads:
-                reasons.append(UNKNOWN)
-            found += [f"{name}: {each}" for each in reasons]
-    return found
 
 
 def attach_verdict(evidence: Evidence, reply: Reply | None, traced: tuple[Origins, list[MadeUp]]) -> Attempt:

@@ -84,12 +84,17 @@ def planner(
         return stop("planner_failed", f"the planner did not answer: {reply.failure}")
     message, calls = read_calls(reply.value, taken=TakenIds(state["conversation"], steps))
     if not calls:
-        answer = text_of(message).strip()
-        early: Stop = state.get("stop") or {"code": "answered", "message": "answered"}  # or calls were left out
-        empty = stop("empty_reply", "the planner's reply was empty")
-        return {"trace": [message], **(stop(early["code"], early["message"], answer) if answer else empty)}
+        return {"trace": [message], **take_answer(state, text_of(message).strip())}
     named: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls]
     return (yield from take_calls(state, scope, message, named, search))
+
+
+def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:
+    """Return the end of an attempt whose planner has answered; where calls were left out before, it says so."""
+    early: Stop = state.get("stop") or {"code": "answered", "message": "answered"}
+    if not answer:
+        return stop("empty_reply", "the planner's reply was empty")
+    return stop(early["code"], early["message"], answer)
 
 
 def take_calls(
