@@ -22,15 +22,17 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # else the first asyncio test has a loop made that nobody closes, which older versions of pytest report in a later test
 asyncio.set_event_loop(None)
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
-settings.register_profile("gecko", deadline=None)  # a busy machine is no failure
-settings.register_profile("gecko-fast", deadline=None, max_examples=25)  # for the fast loop; all of them in the whole
+BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
+settings.register_profile("gecko", BUSY)
+settings.register_profile("gecko-ci", BUSY, derandomize=True)  # the same examples: nothing fails by luck
+settings.register_profile("gecko-fast", BUSY, max_examples=25)  # for the fast loop; all of them in the whole
 settings.load_profile("gecko")
 
 
