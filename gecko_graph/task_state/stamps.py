@@ -140,18 +140,19 @@ class Stamps:
     def doubtful(self) -> list[str]:
         """Return JSON Pointers to the parts that are doubtful as a whole.
 
-        Of an object or list that is doubtful only by itself, not in what it holds, the pointer ends in `/-`.
+        Of an object or list that is doubtful only by itself, not in what it holds, the pointer ends in `/-`. An object
+        whose member of just that name is doubtful counts as doubtful as a whole: the pointer says no other.
         """
         return list(_doubtful(self._root, self.document, ()))
 
 
 def _doubtful(node: _Node, value: Json, path: tuple[Key, ...]) -> Iterator[str]:
-    if _is_all(node):
+    members = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
+    if _is_all(node) or (("-" in members or "-" in node.kids) and _is_any(node.below("-"))):
         yield pointer(path)
         return
     if node.own.doubtful:
         yield pointer((*path, "-"))
-    members = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
     if node.rest.doubtful:
         yield from (pointer((*path, key)) for key in members if key not in node.kids)
     for key, kid in node.kids.items():
@@ -160,6 +161,10 @@ def _doubtful(node: _Node, value: Json, path: tuple[Key, ...]) -> Iterator[str]:
 
 def _is_all(node: _Node) -> bool:
     return node.own.doubtful and node.rest.doubtful and all(map(_is_all, node.kids.values()))
+
+
+def _is_any(node: _Node) -> bool:
+    return node.own.doubtful or node.rest.doubtful or any(map(_is_any, node.kids.values()))
 
 
 def is_doubtful(path: Sequence[Key], parts: Sequence[str]) -> bool:
