@@ -64,8 +64,15 @@ def gecko(path: Path, saver: SqliteSaver):
     return create_gecko(tools, models={"planner": RecordedModel(turns=[{"planner": planner}])}, checkpointer=saver)
 
 
+class Connection(sqlite3.Connection):
+    """Closed when nobody holds it any more: from 3.13 on Python warns of one that is left open."""
+
+    def __del__(self):
+        self.close()
+
+
 def connect(path: Path) -> SqliteSaver:
-    return SqliteSaver(sqlite3.connect(path, check_same_thread=False))
+    return SqliteSaver(sqlite3.connect(path, check_same_thread=False, factory=Connection))
 
 
 def main(path: Path, count: int, kind: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 from gecko_graph import GeckoError, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
+from tests.crash_run import connect
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, shop, thread
 from tests.test_review import INK, ask, decide, words
 
@@ -195,8 +194,7 @@ def ask_again(agent: Any) -> list[dict]:
 
 def stored(file: Path, shop: Shop) -> Any:
     """Return the agent with a file-backed saver, as each process makes it."""
-    saver = SqliteSaver(sqlite3.connect(file, check_same_thread=False))
-    return agent_of(shop, PLAN, checkpointer=saver)
+    return agent_of(shop, PLAN, checkpointer=connect(file))
 
 
 def test_another_agent_on_the_same_file_may_resume(shop, tmp_path):

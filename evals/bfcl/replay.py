@@ -13,6 +13,8 @@ from .tasks import Task
 
 REFUSED = "the validator refused calls (they break the documents, or the tool is not offered) that count officially"
 GONE = "the old task's truth calls a tool that today's classes lack: officially its error text is the answer wanted"
+HINT = ". Did you mean "
+"""What newer versions of Python add to an error's reason."""
 OLDER = "the classes that the recording ran on answered otherwise"
 REVISED = "every answer is the same today: the recording was checked against another revision of the old task's truth"
 UNEXPLAINED = "unexplained"
@@ -101,6 +103,6 @@ def recorded_cause(task: Task, row: Mapping[str, Any]) -> str:
             for calls, results in zip(turn["steps"], turn["tool_results"], strict=False):
                 answers, _ = real.run(calls)
                 for call, now, then in zip(calls, answers, results, strict=False):
-                    if now != then:
+                    if now.partition(HINT)[0] != then.partition(HINT)[0]:
                         return f"{OLDER}: turn {number}, {call[:80]}: {then[:80]!r}, now {now[:80]!r}"
     return UNEXPLAINED if row["task_matches_v4"] else REVISED
