@@ -69,7 +69,9 @@ def _is_storable(message: AIMessage) -> bool:
     kinds = {(type(call.get("name")), type(call.get("args")), type(call.get("id", 0))) for call in calls}
     if message.invalid_tool_calls or type(message.content) is not str:
         return False
-    plain = kinds <= {(str, dict, str), (str, dict, type(None))}
+    plain = kinds <= {(str, dict, str), (str, dict, type(None))} and all(
+        call.get("type") == "tool_call" for call in calls
+    )
     return plain and find_storage_problem([message.content, message.id, message.name, calls, *kept]) is None
 
 

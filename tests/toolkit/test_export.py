@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
+import operator
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
+from gecko_graph import World
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import ToolkitError
-from gecko_graph.toolkit import Toolkit, ToolSpec
+from gecko_graph.toolkit import ToolExample, Toolkit, ToolSpec
+from gecko_graph.toolkit.openapi.request import CannotSend, build_request
 from gecko_graph.toolkit.spec import HttpBinding
 from tests.toolkit.round_trip import check, own_words
 
@@ -235,15 +241,12 @@ def test_a_tool_whose_schema_is_none_is_named():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("x-gecko-parameters", [], "must be an object"),
-        ("x-gecko-result", 3, "must be an object"),
-        ("x-gecko-examples", [{"args": {}}], "/0: must have args and result"),
-        ("x-gecko-binding", {"method": "get"}, "must have method, path and places"),
-        (
-            "x-gecko-binding",
-            {"method": "get", "path": "/", "places": {"a": "query"}},
-            "must have method, path and places",
-        ),
+        ("x-gecko-parameters", [], "at [$]: expected an object"),
+        ("x-gecko-result", 3, "at [$]: expected"),
+        ("x-gecko-examples", [{"args": {}}], r"at \$\[0\].result: expected"),
+        ("x-gecko-binding", {"method": "get"}, "at [$].path: expected a string; it is required"),
+        ("x-gecko-binding", {"method": "get", "path": "/", "places": {"a": "query"}}, "at [$].places.a: expected"),
+        ("x-gecko-stated", "yes", "at [$]: expected a boolean"),
     ],
 )
 def test_own_keys_are_checked_when_read(key, value, message):
@@ -251,3 +254,51 @@ def test_own_keys_are_checked_when_read(key, value, message):
     document["paths"]["/tools/t"]["post"][key] = value
     with pytest.raises(ToolkitError, match=f"#/paths/~1tools~1t/post/{key}.*{message}"):
         Toolkit.from_openapi(document)
+
+
+def inside_own_keys(value, path=()):
+    """The paths of a document below its `x-` keys, these included."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ()):
+        if any(str(each).startswith("x-") for each in (*path, key)):
+            yield (*path, key)
+        yield from inside_own_keys(inner, (*path, key))
+
+
+JUNK = [None, 5, "x", [], {}, [5], {"a": 5}, True, {"a": {"style": "evil"}}, [["a"]], {"b": [1, 2]}]
+
+
+def test_whatever_stands_below_own_keys_is_refused_in_words_or_can_be_used():
+    schema = {"type": "object", "properties": {"a": {"type": "string"}, "id": {}, "h": {}, "body": {}}}
+    binding = HttpBinding(
+        "get",
+        "/x/{id}",
+        {"a": ("query", "a"), "id": ("path", "id"), "h": ("header", "h"), "body": ("body", "")},
+        {"a": {"style": "deepObject"}, "h": {"explode": True}},
+        {"media": "text/plain", "required": True, "encoding": {"a": {"explode": False}}},
+        {"url": "https://a.test"},
+        ({"k": {"type": "http", "scheme": "basic"}},),
+    )
+    example = ToolExample({"id": 1, "a": "x"}, {"ok": 1})
+    tools = [
+        ToolSpec(name="b", parameters=schema, effect="read", examples=(example,), binding=binding),
+        ToolSpec(name="c", parameters={**schema, "required": []}, result={"type": "object"}),
+    ]
+    whole, refused, used = Toolkit(tools, title="T").to_openapi(), 0, 0
+    for *above, last in inside_own_keys(whole):
+        for junk in JUNK:
+            document = copy.deepcopy(whole)
+            functools.reduce(operator.getitem, above, document)[last] = junk
+            try:
+                toolkit = Toolkit.from_openapi(document)
+                assert toolkit.to_openapi()
+            except ToolkitError:
+                refused += 1
+                continue
+            assert isinstance(toolkit.problems, tuple | list)
+            World(toolkit).call({"name": "b", "args": {"id": 1, "a": "x"}})
+            for tool in toolkit:
+                with suppress(CannotSend):
+                    build_request(tool, "https://a.test", {"id": 1, "a": "x", "h": [1], "body": "t"}, extra={})
+            used += 1
+    assert refused > 100
+    assert used > 100

@@ -28,6 +28,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...contracts.contract import Invariant
+from ...errors import ToolkitError
 from ...state import Json, JsonObject
 from ..names import path_variables, provider_names
 from ..spec import HttpBinding, ToolSpec
@@ -35,7 +36,7 @@ from .arguments import PLACES
 from .importer import EFFECTS, read_openapi
 from .keywords import METHODS
 from .references import Place, to_json
-from .request import JSON_MEDIA
+from .request import JSON_MEDIA, STYLES
 from .schema_writer import SchemaWriter
 
 _WHERE = Place("the toolkit")
@@ -63,6 +64,9 @@ def write_openapi(
     back = dict(zip(read.operations, read.tools, strict=True))
     for tool in tools:
         path, method = slots[tool.name]
+        if (path, method) not in back:
+            why = next((one.message for one in read.problems if one.tool == tool.name), "its schema is none")
+            raise ToolkitError(f"{tool.name}: cannot be written as OpenAPI: {why}")
         operation = document["paths"][path][method]
         operation.update(to_json({**_gecko_keys(tool, back[path, method]), **writer.contract(tool)}, _WHERE))
     if list(slots.values()) != list(read.operations):
@@ -184,6 +188,8 @@ class _Writer:
         for one in listed:
             if one["in"] == "path" and one["name"] not in variables:
                 one["in"] = "query"
+            if one.get("style") not in STYLES[one["in"]]:
+                one.pop("style", None)
         declared = {one["name"] for one in listed if one["in"] == "path"}
         undeclared = {"in": "path", "required": True, "schema": {"type": "string"}}
         listed += [{"name": name, **undeclared} for name in variables if name not in declared]

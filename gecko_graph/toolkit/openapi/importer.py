@@ -37,10 +37,11 @@ from ...schemas.well_formed import check_schema
 from ...state import JsonObject
 from ..names import VALID, operation_name, unique_name, valid_name
 from ..problems import Problem
-from ..spec import Effect, HttpBinding, ToolExample, ToolSpec, read_tags
+from ..spec import Effect, HttpBinding, ToolSpec, read_tags
 from .arguments import ArgumentReader, Arguments, Body, pair_examples
 from .keywords import METHODS, find_misspelt
-from .references import Documents, Place, error_at, expect_list, expect_object, json_type, list_items, member
+from .own_keys import apply_own_keys
+from .references import Documents, Place, error_at, expect_list, expect_object, list_items, member
 from .schema_reader import SchemaReader, Version
 from .servers import ServerReader
 
@@ -282,14 +283,12 @@ class _DocumentReader:
             stated=effect is not None and ("x-effect" in operation or effect == "read" or "x-contract" in operation),
             idempotency=f"header:{arguments.key_header}" if arguments.key_header else None,
         )
-        tool = _apply_gecko_keys(tool, operation, place)
+        tool = apply_own_keys(tool, operation, place)
         name = str(operation.get("operationId") or tool.name)
         return replace(tool, contract=self._contract(operation, place, tool.parameters, name))
 
     @staticmethod
     def _description(operation: JsonObject, item: JsonObject) -> str:
-        if isinstance(operation.get("x-gecko-description"), str):
-            return str(operation["x-gecko-description"])
         for holder in (operation, item):
             summary, description = (str(holder.get(key) or "").strip() for key in ("summary", "description"))
             if description.startswith(summary.rstrip(".")):
@@ -356,40 +355,3 @@ def _assign_names(given: list[JsonObject], operations: list[tuple[str, str]]) ->
 
 def _rank(name: str, order: list[str]) -> int:
     return order.index(name) if name in order else len(order)
-
-
-def _apply_gecko_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolSpec:
-    """Return the tool with the `x-gecko-` keys of its operation, which `Toolkit.to_openapi` wrote."""
-    own: dict[str, Any] = {}
-    if "x-gecko-parameters" in operation:
-        own["parameters"] = expect_object(operation["x-gecko-parameters"], place / "x-gecko-parameters")
-    if "x-gecko-result" in operation:
-        result = operation["x-gecko-result"]
-        own["result"] = None if result is None else expect_object(result, place / "x-gecko-result")
-    if "x-gecko-examples" in operation:
-        here = place / "x-gecko-examples"
-        own["examples"] = tuple(_example(*item) for item in list_items(operation["x-gecko-examples"], here))
-    if "x-gecko-binding" in operation:
-        own["binding"] = _binding(operation["x-gecko-binding"], place / "x-gecko-binding")
-    own |= {key: operation[f"x-gecko-{key}"] for key in ("stated", "idempotency") if f"x-gecko-{key}" in operation}
-    return replace(tool, **own)
-
-
-def _example(value: Any, place: Place) -> ToolExample:
-    one = expect_object(value, place)
-    if "args" not in one or "result" not in one:
-        raise error_at(place, "must have args and result")
-    return ToolExample(expect_object(one["args"], place / "args"), one["result"])
-
-
-def _binding(value: Any, place: Place) -> HttpBinding | None:
-    if value is None:
-        return None
-    one = expect_object(value, place)
-    places = expect_object(one.get("places", {}), place / "places")
-    try:
-        found = {name: (str(where), str(wire)) for name, (where, wire) in places.items()}
-        binding = HttpBinding(str(one["method"]), str(one["path"]), found, security=tuple(one.get("security", ())))
-        return replace(binding, **{key: one[key] for key in ("styles", "body", "server") if key in one})
-    except (KeyError, TypeError, ValueError):
-        raise ToolkitError(f"{place}: must have method, path and places, not {json_type(value)}") from None

@@ -130,7 +130,7 @@ def _format_simple(name: str, value: Json, style: JsonObject, coder: Any = _quot
     """Return a value in a style of paths and headers."""
     if "content" in style:
         return str(coder(_format_content(value, style)))
-    first, separator, named = PATH_STYLES[style.get("style", "simple")]
+    first, separator, named = PATH_STYLES.get(style.get("style", "simple"), PATH_STYLES["simple"])
     explode = style.get("explode", False)
     if isinstance(value, dict):
         pairs = [(coder(key), coder(member)) for key, member in value.items()]
@@ -160,7 +160,7 @@ def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, s
         texts = [_quote(one, safe) for one in (value if isinstance(value, list) else [value])]
         if explode:
             return [(key, text) for text in texts]
-    return [(key, DELIMITERS[kind].join(texts))] if texts else []
+    return [(key, DELIMITERS.get(kind, ",").join(texts))] if texts else []
 
 
 def _format_content(value: Json, style: JsonObject) -> str:
