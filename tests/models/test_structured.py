@@ -41,6 +41,8 @@ json_values = st.recursive(
     max_leaves=12,
 )
 
+DEEP = "too deeply|does not fit Checklist"  # from 3.14 on Python reads JSON of any depth
+
 
 def read(text, reply=Checklist):
     return read_reply(AIMessage(text), reply)
@@ -81,8 +83,8 @@ def test_json_is_found_whatever_is_around_it(text):
         ('{"items": [{}, {}, {}, {}, {}]}', "and 2 more"),
         ('{"items": [', "begins at character 0 has no end"),
         ("[" * 50_000, "no end"),
-        ("[" * 50_000 + "]" * 50_000, "too deeply"),
-        ('{"a":' * 50_000 + "1" + "}" * 50_000, "too deeply"),
+        ("[" * 50_000 + "]" * 50_000, DEEP),
+        ('{"a":' * 50_000 + "1" + "}" * 50_000, DEEP),
         ("{" * 500_000, "JSON"),
         ("x" * (MAX_REPLY_CHARS + 1), "1,000,001 characters"),
     ],
