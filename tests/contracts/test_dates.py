@@ -170,7 +170,7 @@ def test_numbers_stay_in_their_range_and_reach_all_of_it():
     floats = value("each(n in range(300), random_float(5, 6))")
     assert all(5 <= each <= 6 for each in floats)
     assert len(set(floats)) == 300
-    assert value("random_int(4, 4)") == 4
+    assert value("random_int(4, 4)") == value("random_float(4, 4)") == 4
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,18 @@ def test_two_mounted_files_live_in_one_state(tmp_path):
         assert world.state["park"] == {"trees": {"names": ["a", "b"], "last": 0, "copy": ["a", "b"]}}
 
 
+def test_what_results_are_computed_from_is_named_by_its_place_in_the_state(tmp_path):
+    mounted, bare = (toolkit_of("hire", tmp_path, limit=3, at=at)["hire"].contract for at in (["staff", "all"], None))
+    assert (mounted.result_keys, bare.result_keys) == ({"staff"}, {"names"})
+    assert (mounted.state_keys, bare.state_keys) == ({"staff"}, {"names", "last", "copy"})
+    file = tmp_path / "ping.yaml"
+    file.write_text("contracts: {ping: {returns: {pong: true}}, all: {returns: '{{ state }}'}}")
+    tools = Toolkit.from_tools([{"name": name, "parameters": {}} for name in ("ping", "all")])
+    for at, keys in (("staff", {"staff"}), (None, {""})):
+        found = tools.with_contracts(file, at=at)
+        assert (found["ping"].contract.result_keys, found["all"].contract.result_keys) == (frozenset(), keys)
+
+
 def test_a_whole_toolkit_is_mounted_and_mounted_again(tmp_path):
     toolkit = toolkit_of("hire", tmp_path, limit=2, at="staff").mount("town").mount(["land"])
     world = world_of(toolkit, {"land": {"town": {"staff": STATE}}})
