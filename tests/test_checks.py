@@ -26,6 +26,10 @@ def made(name, *patch, rung="contract", **args):
     return {"v": 1, "call": {"id": name, "name": name, "args": args}, "outcome": outcome}
 
 
+def refused(name, **args):
+    return {"v": 1, "call": {"id": f"{name}?", "name": name, "args": args}, "complaints": []}
+
+
 def test_what_one_check_uses_is_not_taken_from_another_in_any_order():
     items = checked(*["state.orders | values | length > 0"] * 30, "state.orders | length == 3")
     for seed in (0, 1, 2):
@@ -80,6 +84,8 @@ BURNT = 'remove /diary/1 "x"'
         (["'bills' in state.trays"], [made("add", ADD, LOG, rung="model")], ['add /log/0 "made bills"']),
         (["calls[0].name == 'burn'"], [made("burn", BURN)], []),
         (["calls[0].name == 'add'"], [made("add", ADD), made("burn", BURN)], ['remove /diary/1 "x"']),
+        (["calls[0].args.x == 1"], [refused("burn"), made("burn", BURN, x=1)], []),
+        (["'bills' in state.trays"], [made("add", ADD), made("burn", BURN, what="bills")], [BURNT]),
         (["'bills' in state.trays", "calls | length == 2"], [made("add", ADD), made("burn", BURN)], [BURNT]),
         (
             ["'bills' in state.trays", "all(c in calls, c.status == 'ok')"],
@@ -97,7 +103,7 @@ BURNT = 'remove /diary/1 "x"'
     ],
 )
 def test_what_nobody_asked_for(checks, steps, unasked):
-    after = apply_patch(BEFORE, [operation for step in steps for operation in step["outcome"]["patch"]])
+    after = apply_patch(BEFORE, [op for step in steps if "outcome" in step for op in step["outcome"]["patch"]])
     assert unasked_changes(checked(*checks), before=BEFORE, after=after, steps=steps) == unasked
     mixed = [*checked(*checks), {"id": "said", "description": "the user was told"}]
     assert unasked_changes(mixed, before=BEFORE, after=after, steps=steps) == [], "there the judge names them"
