@@ -28,6 +28,7 @@ _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 _BIG_INT = 1
 _CANONICAL = ormsgpack.OPT_SORT_KEYS | ormsgpack.OPT_PASSTHROUGH_BIG_INT
 _MINUS_ZERO = b"\xcb\x80" + b"\x00" * 7
+_LONGEST_PATH = 400
 _SHOWN = 60
 
 Document = TypeVar("Document")
@@ -84,7 +85,8 @@ def check_json(document: object, *, what: str) -> None:
     fault = _Check().fault(document, 0)
     if fault:
         place, reason = fault
-        raise StateError(f"{what}: ${''.join(map(_step, place[::-1]))} {reason}")
+        path = "".join(map(_step, place[::-1]))
+        raise StateError(f"{what}: ${path if len(path) <= _LONGEST_PATH else path[:_LONGEST_PATH] + '…'} {reason}")
 
 
 class _Check:

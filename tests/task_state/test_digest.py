@@ -192,6 +192,7 @@ FAULTS = [
     ("half a surrogate pair as key", {"a": {"\udfff": 1}}, "$.a", "surrogate"),
     ("too deep, lists", nested(MAX_DEPTH + 1, lambda value: [value]), "$" + "[0]" * MAX_DEPTH, "100 levels"),
     ("too deep, objects", nested(5000, lambda value: {"k": value}), "$" + ".k" * MAX_DEPTH, "100 levels"),
+    ("below a long key", {"k" * 5_000: b""}, "$." + "k" * 399 + "…", "a bytes"),
     ("a circle", in_a_circle(), "$.a[0].b", "contains itself"),
     ("doubled sixty times", doubled(), "$.a[0]", "1,000,000 values"),
     ("the first of several", {"a": 1, "b": [2, {"c": b""}, float("nan")]}, "$.b[1].c", "a bytes"),
