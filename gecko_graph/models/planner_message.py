@@ -66,12 +66,13 @@ def _is_storable(message: AIMessage) -> bool:
     if any(type(each) is not dict for each in kept) or {type(message.id), type(message.name)} - _TEXT:
         return False
     calls = message.tool_calls
-    kinds = {(type(call.get("name")), type(call.get("args")), type(call.get("id", 0))) for call in calls}
+    kinds = {
+        (call.get("type") == "tool_call", type(call.get("name")), type(call.get("args")), type(call.get("id", 0)))
+        for call in calls
+    }
     if message.invalid_tool_calls or type(message.content) is not str:
         return False
-    plain = kinds <= {(str, dict, str), (str, dict, type(None))} and all(
-        call.get("type") == "tool_call" for call in calls
-    )
+    plain = kinds <= {(True, str, dict, str), (True, str, dict, type(None))}
     return plain and find_storage_problem([message.content, message.id, message.name, calls, *kept]) is None
 
 

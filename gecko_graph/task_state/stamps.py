@@ -141,7 +141,7 @@ class Stamps:
         """Return JSON Pointers to the parts that are doubtful as a whole.
 
         Of an object or list that is doubtful only by itself, not in what it holds, the pointer ends in `/-`. An object
-        whose member of just that name is doubtful counts as doubtful as a whole: the pointer says no other.
+        with a doubtful member of the name `-` counts as doubtful as a whole: the two pointers would be the same.
         """
         return list(_doubtful(self._root, self.document, ()))
 

@@ -53,7 +53,7 @@ def write_openapi(
     """Return an OpenAPI 3.1 document with an operation for each tool.
 
     Raises:
-        ToolkitError: A tool's schema is not JSON Schema; the message names the place in the document.
+        ToolkitError: A tool's schema is not JSON Schema; the message names the tool or the place in the document.
     """
     writer = _Writer(tools, title, lets or {}, invariants)
     slots = {tool.name: writer.add(tool) for tool in tools}
@@ -65,7 +65,8 @@ def write_openapi(
     for tool in tools:
         path, method = slots[tool.name]
         if (path, method) not in back:
-            why = next((one.message for one in read.problems if one.tool == tool.name), "its schema is none")
+            noted = [one.message for one in read.problems if one.tool == tool.name]
+            why = noted[0] if noted else "its parameters are not a JSON Schema of an object"
             raise ToolkitError(f"{tool.name}: cannot be written as OpenAPI: {why}")
         operation = document["paths"][path][method]
         operation.update(to_json({**_gecko_keys(tool, back[path, method]), **writer.contract(tool)}, _WHERE))

@@ -8,6 +8,7 @@ from typing import Any
 from ...schemas.complaints import find_faults
 from ...state import JsonObject
 from ..spec import HttpBinding, ToolExample, ToolSpec
+from .arguments import PLACES
 from .references import Place, error_at
 
 _OBJECT: JsonObject = {"type": "object"}
@@ -21,7 +22,7 @@ _BINDING: JsonObject = {
         "path": _TEXT,
         "places": {
             "additionalProperties": {
-                "prefixItems": [{"enum": ["path", "query", "header", "cookie", "body"]}, _TEXT],
+                "prefixItems": [{"enum": [*PLACES, "body"]}, _TEXT],
                 "type": "array",
                 "minItems": 2,
                 "maxItems": 2,
