@@ -1,11 +1,11 @@
 """create_gecko_agent: rehearse, review, execute, sync, answer; nodes, edges and routers, and nothing else.
 
 ```
-START ── rehearse ──(accepted)── review ──(approved)── begin_call ── call_tool ── sync ──┬─(calls left)── begin_call
-            ▲  │                   │                        ▲            │               │
-            │  └──(else)── answer ─┘ (refused)              │   in doubt │               ├─(all done)── answer ── END
-            │                                               └─── resolve_doubt           │
-            └──────────────(rejected, or reality departed: what is left)─────────────────┘
+START ── open_turn ── rehearse ──(accepted)── review ──(approved)── call_tool ── sync ──┬─(calls left)── call_tool
+                      ▲  │  │ found              │                    │  ▲ in doubt     │
+                      │  │  └── recover ── sync  │ (refused)          ▼  │              ├─(all done)── answer
+                      │  └──(else)── answer ─────┘                resolve_doubt         │                │
+                      └──────────────(rejected, or reality departed: what is left)──────┘              close ── END
 ```
 """
 
@@ -24,15 +24,17 @@ from .channels import GeckoInput
 from .context import GeckoContext
 from .errors import ToolkitError
 from .execution.channels import AgentOutput, AgentState, calls_left, last_entry
-from .execution.journal import Marks
+from .execution.ledger import CallLedger, check_ledger
 from .execution.policy import ReviewPolicy
 from .execution.preview import make_preview
 from .graph import Gecko, Model, compose
 from .models.factory import Models
+from .models.memory import is_answered
 from .models.node import Router, as_node, book_turn
-from .nodes.answer import answer
-from .nodes.execute import begin_call, call_tool, resolve_doubt
-from .nodes.rehearse import rehearse_node
+from .nodes.answer import answer, close
+from .nodes.execute import call_tool, resolve_doubt
+from .nodes.open_turn import open_turn, recover
+from .nodes.rehearse import find_missing, rehearse_node
 from .nodes.review import review as review_plan
 from .nodes.sync import sync
 from .retrieval.index import ToolIndex
@@ -57,6 +59,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     prompts: str | Path | None = None,
     timeout_s: float | None = None,
     index: ToolIndex | None = None,
+    ledger: CallLedger | None = None,
 ) -> Gecko:
     """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
 
@@ -66,18 +69,20 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
         models: A model of its own for some roles.
         review: Which calls a person is asked about: `"writes"`, `"all"`, `"none"`, or a list of rules `{"tool": glob,
             "when": expression over args and state, "then": "allow", "ask" or "refuse", "reason"}`, of which the last
-            that applies decides; or `{"rules": any of these, "max_age": seconds that an approval holds}`.
-        checkpointer: Keeps the snapshots, and the marks of real calls. Leave it out where the agent is embedded.
+            that applies decides; or `{"rules": any of these, "max_age": seconds that an approval holds, "needs_id":
+            True where every answer must name its question}`.
+        checkpointer: Keeps the snapshots, and the claims of real calls. Leave it out where the agent is embedded.
         context: Knobs of every run that brings none of its own.
         base_url: Address of an OpenAI-compatible server, for models given as text.
         rungs: Who else may answer a simulated call, as for `create_gecko`.
         prompts: A folder with prompts of your own.
         timeout_s: Seconds that a model given as text may take for a reply.
         index: Finds tools where there are more than `context.max_tools`, as for `create_gecko`.
+        ledger: Keeps the claims of real calls where the checkpointer is none of SQLite, Postgres and memory.
 
     Returns:
         A graph from `{"messages", "task_state"}` to `{"messages", "rehearsal", "execution", "task_state"}`. A review
-        pauses it; `Command(resume={"decisions": [...]})` goes on.
+        pauses it; `Command(resume={"id": the question's, "decisions": [...]})` goes on.
 
     Raises:
         ToolkitError: The toolkit is empty, not a Toolkit, or no tool has a real function.
@@ -88,26 +93,28 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     if all(tool.real is None for tool in toolkit):
         raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
     policy = ReviewPolicy.load(review, toolkit)
+    check_ledger(ledger)
     bound = Models.bind(model, models, base_url=base_url, prompts=prompts, timeout_s=timeout_s)
     bound.prompts.check_shows("planner", "outcome")
     rungs = tuple(rungs)
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
-    gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index)
-    node = partial(as_node, models=bound, default=knobs, book=book_turn)
+    gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
+    node = partial(as_node, models=bound, default=knobs, book=book_turn, adding=())
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
-    marks = Marks()
+    needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
+    deciding: Any = {"toolkit": toolkit, "policy": policy, "ledger": ledger}
     nodes = {
-        "rehearse": rehearse_node(gecko, preview, needs_saver=policy.may_ask),
-        "review": node(partial(review_plan, policy=policy, toolkit=toolkit, answer_call=predict)),
-        "begin_call": node(partial(begin_call, toolkit=toolkit, policy=policy, marks=marks)),
-        "call_tool": node(partial(call_tool, toolkit=toolkit, marks=marks)),
-        "resolve_doubt": node(partial(resolve_doubt, toolkit=toolkit, marks=marks)),
+        "open_turn": node(partial(open_turn, needs_saver=policy.may_ask)),
+        "recover": node(partial(recover, toolkit=toolkit)),
+        "rehearse": rehearse_node(gecko, preview, node(partial(find_missing, ledger=ledger, needed=needed))),
+        "review": node(partial(review_plan, answer_call=predict, **deciding)),
+        "call_tool": node(partial(call_tool, **deciding)),
+        "resolve_doubt": node(partial(resolve_doubt, **deciding)),
         "sync": node(partial(sync, toolkit=toolkit)),
         "answer": node(partial(answer, prompts=bound.prompts)),
+        "close": node(partial(close, ledger=ledger)),
     }
-    agent = connect(nodes).compile(checkpointer=checkpointer, name="gecko_agent")
-    # as the default, not the law: `call_tool` looks for its mark in the saver, whatever the run was called with
-    return agent.with_config(configurable={"__pregel_durability": "sync"}) if checkpointer else agent
+    return connect(nodes).compile(checkpointer=checkpointer, name="gecko_agent")
 
 
 def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoContext, Any, Any]:
@@ -115,58 +122,86 @@ def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoCon
     builder = StateGraph(AgentState, GeckoContext, input_schema=GeckoInput, output_schema=AgentOutput)
     for name, node in nodes.items():
         builder.add_node(name, node)
-    builder.add_conditional_edges(START, Router(at_start))
-    for router in (after_rehearse, after_review, after_begin_call, after_call_tool, after_resolve_doubt, after_sync):
+    builder.add_edge(START, "open_turn")
+    routers = (after_open_turn, after_recover, after_rehearse, after_review, after_call_tool, after_resolve_doubt)
+    for router in (*routers, after_sync, after_answer):
         builder.add_conditional_edges(router.__name__.removeprefix("after_"), Router(router))
-    builder.add_edge("answer", END)
+    builder.add_edge("close", END)
     return builder
 
 
-def at_start(state: AgentState) -> Literal["rehearse", "resolve_doubt"]:
-    """A call that an interrupted turn left in doubt is settled first."""
+def after_open_turn(state: AgentState) -> Literal["rehearse", "__end__"]:
+    """A message that was answered is not carried out again."""
+    return "__end__" if is_answered(state.get("messages", [])) else "rehearse"
+
+
+def after_recover(state: AgentState) -> Literal["sync", "resolve_doubt", "recover", "rehearse"]:
+    """A call that was found is booked, or asked about, or was left in doubt."""
     entry = last_entry(state)
-    is_open = entry and entry["status"] in ("started", "in_doubt") and "ended_at" not in entry
-    return "resolve_doubt" if is_open else "rehearse"
+    if not state["found"] or entry is None:
+        return "rehearse"
+    if entry["status"] == "in_doubt":
+        return "recover" if "ended_at" in entry else "resolve_doubt"
+    return "sync"
 
 
-def after_rehearse(state: AgentState) -> Literal["review", "answer"]:
-    """A plan is reviewed; without one there is only an answer."""
+def after_rehearse(state: AgentState) -> Literal["recover", "review", "answer"]:
+    """A plan is reviewed; without one there is only an answer. Real calls that it did not know of come first."""
+    if state["found"]:
+        return "recover"
     return "review" if state["preview"] else "answer"
 
 
-def after_review(state: AgentState) -> Literal["begin_call", "rehearse", "review", "answer"]:
+def after_review(state: AgentState) -> Literal["call_tool", "rehearse", "review", "answer", "open_turn"]:
     """Approved, edited, rejected with a reason or on a state that has moved, or refused."""
+    if is_over(state):
+        return "open_turn"
     if state["again"]:
         return "review" if state["again"] == "edited" else "rehearse"
-    return "begin_call" if state["approval"] else "answer"
+    return "call_tool" if state["approval"] else "answer"
 
 
-def after_begin_call(state: AgentState) -> Literal["call_tool", "sync", "review"]:
-    """Marked as started, departed before the call, or to be approved again."""
+def after_call_tool(state: AgentState) -> Literal["sync", "resolve_doubt", "review"]:
+    """An answer is booked; without one the call is in doubt; without a valid approval the plan is reviewed again."""
     if state["approval"] is None:
         return "review"
+    return "resolve_doubt" if is_open(state) else "sync"
+
+
+def after_resolve_doubt(state: AgentState) -> Literal["resolve_doubt", "sync", "recover", "answer", "open_turn"]:
+    """Known, in doubt once more, or left in doubt: then nothing more is done in this turn."""
     entry = last_entry(state)
-    return "call_tool" if entry and entry["status"] == "started" else "sync"
+    if entry is None or entry["status"] != "in_doubt":
+        return "sync"
+    if is_open(state):
+        return "resolve_doubt"
+    return "recover" if state["found"] else "open_turn" if is_over(state) else "answer"
 
 
-def after_call_tool(state: AgentState) -> Literal["sync", "resolve_doubt"]:
-    """An answer is booked; without one the call is in doubt."""
-    entry = last_entry(state)
-    return "resolve_doubt" if entry and entry["status"] == "in_doubt" else "sync"
-
-
-def after_resolve_doubt(state: AgentState) -> Literal["call_tool", "sync", "answer", "rehearse"]:
-    """Made again, known, or left in doubt: then nothing more is done in this turn."""
-    entry = last_entry(state)
-    if entry and entry["status"] in ("started", "ok"):
-        return "call_tool" if entry["status"] == "started" else "sync"
-    return "answer" if state["turn"] == human_turns(state["messages"]) else "rehearse"
-
-
-def after_sync(state: AgentState) -> Literal["begin_call", "rehearse", "answer"]:
+def after_sync(state: AgentState) -> Literal["recover", "call_tool", "rehearse", "answer", "open_turn"]:
     """The next call, what is left rehearsed again, or the answer."""
-    if state["again"] or state["turn"] != human_turns(state["messages"]):
+    if state["found"]:
+        return "recover"
+    if is_over(state):
+        return "open_turn"
+    if state["again"]:
         return "rehearse"
     entry = last_entry(state)
-    stopped = entry is not None and "departure" in entry
-    return "begin_call" if calls_left(state) and not stopped else "answer"
+    stopped = entry is not None and ("departure" in entry or entry["status"] == "in_doubt")
+    return "call_tool" if calls_left(state) and not stopped else "answer"
+
+
+def after_answer(state: AgentState) -> Literal["close", "__end__"]:
+    """Calls that were claimed are closed."""
+    return "close" if any(entry["key"] for entry in (*state["unreported"], *state["journal"])) else "__end__"
+
+
+def is_over(state: AgentState) -> bool:
+    """Return whether the person has said something new in the middle of the turn."""
+    return state["turn"] != human_turns(state["messages"])
+
+
+def is_open(state: AgentState) -> bool:
+    """Return whether the last call is in doubt, and not yet asked about."""
+    entry = last_entry(state)
+    return entry is not None and entry["status"] == "in_doubt" and "ended_at" not in entry

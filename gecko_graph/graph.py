@@ -107,7 +107,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     return compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs, index=index)
 
 
-def compose(
+def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit: Toolkit,
     *,
     models: Models,
@@ -116,8 +116,11 @@ def compose(
     replace: Mapping[str, NodeFunction] = NOTHING,
     rungs: Iterable[Rung] = (),
     index: ToolIndex | None = None,
+    is_alone: bool = True,
 ) -> Gecko:
     """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations.
+
+    `is_alone` is False within an agent, whose claims take care of two runs of a thread at once.
 
     Raises:
         GeckoError: `replace` names a node that neither graph has; or the context's ladder an unknown rung.
@@ -134,7 +137,7 @@ def compose(
     builder.add_node("attempt", attempt_node(attempt, default))
     builder.add_node("judge", node(partial(judge, toolkit=toolkit, inventing=inventing)))
     builder.add_node("decide", node(decide))
-    builder.add_node("finish", node(partial(finish, inventing=inventing)))
+    builder.add_node("finish", node(partial(finish, inventing=inventing, is_alone=is_alone)))
     if unknown := sorted(replace.keys() - {*builder.nodes, *attempt.builder.nodes} | replace.keys() & {"attempt"}):
         raise GeckoError(f"replace: unknown node {unknown[0]!r}")
     builder.add_edge(START, "bootstrapper")

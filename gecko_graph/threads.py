@@ -25,15 +25,12 @@ OTHER_RUN = (
 MOST_READ = 400
 """Checkpoints of the thread that are looked at, newest first: a parent's turn may have many."""
 READ_AT_ONCE = 4
-"""A real call has four more than the one before it, which is known."""
 WAIT_S = 2.0
 """How long a checkpoint of our own that is still being written is waited for."""
 
 
-def look_for_other_runs(known: str = "") -> Work | None:
+def look_for_other_runs() -> Work | None:
     """Return the work of finding out whether another run has written to this thread: its value is a bool.
-
-    `known` is a checkpoint of this run, up to which that is known already.
 
     None where it cannot be asked: outside of a graph, without a saver, and with `durability="exit"`, which saves
     nothing of a run before its end.
@@ -47,17 +44,15 @@ def look_for_other_runs(known: str = "") -> Work | None:
     if not isinstance(saver, BaseCheckpointSaver) or not own or given.get("__pregel_durability") == "exit":
         return None
     addressed = "checkpoint_id" in config.get("metadata", {})
-    arguments = (saver, str(given["thread_id"]), str(own), addressed, known)
+    arguments = (saver, str(given["thread_id"]), str(own), addressed)
     return Work(function=other_run_wrote, args=arguments, timeout_s=4 * WAIT_S)
 
 
-def other_run_wrote(
-    saver: BaseCheckpointSaver[Any], thread_id: str, own: str, addressed: bool, known: str = ""
-) -> bool:
+def other_run_wrote(saver: BaseCheckpointSaver[Any], thread_id: str, own: str, addressed: bool) -> bool:
     """Return whether the thread has checkpoints of another run that are newer than this run's start.
 
-    `own` is this run's newest checkpoint; older ones than `known` have been looked at. A run that is `addressed` names
-    the checkpoint that it begins from: newer ones are then expected.
+    `own` is this run's newest checkpoint. A run that is `addressed` names the checkpoint that it begins from: newer
+    ones are then expected.
     """
     deadline = time.monotonic() + WAIT_S
     while saver.get_tuple(_config(thread_id, own)) is None:
@@ -66,8 +61,6 @@ def other_run_wrote(
         time.sleep(0.01)
     expected, began = own, False
     for kept in _newest_first(saver, thread_id):
-        if kept.checkpoint["id"] <= known:
-            return False
         if kept.checkpoint["id"] != expected:
             return kept.checkpoint["id"] > expected  # identifiers grow with time; where ours is missing, it was pruned
         source = kept.metadata.get("source")

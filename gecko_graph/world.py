@@ -331,7 +331,7 @@ class World:
         number = len(self._now.values["steps"]) + 1
         call, _ = read_call({"name": given["name"], "args": given["args"], **known}, taken=self._taken, number=number)
         word, now = answer.status, time()
-        entry: ExecutedCall = {"call": call, "status": word, "key": "", "token": "", "tries": 1, "started_at": now}
+        entry: ExecutedCall = {"call": call, "status": word, "key": "", "tries": 1, "started_at": now}
         return {**entry, "ended_at": now, "by": "tool", "result": answer.result}
 
     def _commit(self, update: Update) -> list[Step]:

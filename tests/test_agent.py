@@ -81,6 +81,12 @@ def thread(name: str = "1") -> dict:
     return {"configurable": {"thread_id": name}}
 
 
+def answer(agent, *decisions, name: str = "1") -> Command:
+    """Return the answer to the question that a thread asks now."""
+    asked = [each.value["id"] for each in agent.get_state(thread(name)).interrupts]
+    return Command(resume={"decisions": [*decisions]} | ({"id": asked[0]} if asked else {}))
+
+
 def test_an_approved_plan_is_carried_out_with_the_values_that_reality_gives(shop):
     agent = agent_of(shop, PLAN)
     (asked,) = agent.invoke(TASK, thread())["__interrupt__"]
@@ -130,8 +136,8 @@ def test_a_call_in_doubt_is_asked_about_and_never_simply_made_again(shop):
     shop.failing = [TimeoutError("no answer")]
     agent = agent_of(shop, PLAN, review="none")
     (asked,) = agent.invoke(TASK, thread())["__interrupt__"]
-    assert asked.value["review_configs"][0]["allowed_decisions"] == ["approve", "reject", "respond"]
-    out = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), thread())
+    assert asked.value["review_configs"][0]["allowed_decisions"] == ["happened", "make_now", "skip"]
+    out = agent.invoke(answer(agent, {"type": "skip"}), thread())
     assert shop.calls == ["order pen"]
     assert out["execution"]["status"] == "in_doubt"
     assert "In doubt: order" in out["messages"][-1].text
@@ -199,11 +205,11 @@ def test_a_wrong_answer_to_a_doubt_is_asked_again_and_nothing_is_lost(shop):
     shop.failing = [ConnectionError("gone")]
     agent = agent_of(shop, PLAN, review="none")
     agent.invoke(TASK, thread())
-    for wrong in ("yes", {"decisions": []}, {"decisions": [{"type": "edit"}]}, {"decisions": [{"type": "respond"}]}, 7):
+    for wrong in ("yes", {"decisions": []}, {"decisions": [{"type": "edit"}]}, {"decisions": [{"type": "approve"}]}, 7):
         (asked,) = agent.invoke(Command(resume=wrong), thread())["__interrupt__"]
         assert "expected" in asked.value["action_requests"][0]["description"]
     shop.orders["real-1"] = "pen"
-    done = {"type": "respond", "message": '{"id": "real-1", "item": "pen"}'}
+    done = {"type": "happened", "message": '{"id": "real-1", "item": "pen"}'}
     out = agent.invoke(Command(resume={"decisions": [done]}), thread())
     assert shop.calls == ["order pen", "cancel real-1", "order ink"]
     assert out["task_state"]["orders"] == shop.orders
@@ -219,7 +225,7 @@ def test_a_doubt_that_a_new_turn_finds_is_settled_first(shop):
     more = {"messages": [("user", "Just order ink")], "checklist": ITEMS}
     (asked,) = agent.invoke(more, thread())["__interrupt__"]
     assert "not known" in asked.value["action_requests"][0]["description"]
-    out = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), thread())
+    out = agent.invoke(answer(agent, {"type": "skip"}), thread())
     assert shop.calls == ["order pen", "order ink"]
     assert out["execution"]["status"] == "done"
 

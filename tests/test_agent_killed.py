@@ -13,18 +13,12 @@ from langgraph.types import Command
 
 from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoError, RehearsalState, create_gecko_agent
-from gecko_graph.execution import journal
 from gecko_graph.testing import recorded
 
 from .test_agent import PLAN, TASK, Shop, thread
 
 DEAD = (Killed, GeckoError)
-"""A dead process makes no call either where its thread lives on: it waits in vain for its mark to be in the saver."""
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    monkeypatch.setattr(journal, "WAIT_S", 1.0)
+"""A dead process whose thread lives on here cannot write its claims either, and makes no call."""
 
 
 class Service(Shop):
@@ -80,8 +74,9 @@ def finish(service: Service, saver: Any, *, as_node: bool) -> tuple[dict, int]:
         out = start(service, saver, as_node=as_node).invoke(given, thread())
         if "__interrupt__" not in out:
             return out, asked
-        (action,) = out["__interrupt__"][0].value["action_requests"]
-        given = Command(resume={"decisions": [answer_from(service.log, action)]})
+        question = out["__interrupt__"][0].value
+        (action,) = question["action_requests"]
+        given = Command(resume={"id": question["id"], "decisions": [answer_from(service.log, action)]})
     raise AssertionError("it does not end")
 
 
@@ -90,8 +85,8 @@ def answer_from(log: list[tuple[str, Any]], action: dict) -> dict:
     name = action["name"] if action["name"] == "cancel" else f"order {action['args']['item']}"
     results = [result for key, result in log if key == name]
     if not results:
-        return {"type": "approve"}
-    return {"type": "respond", "message": json.dumps(results[-1])}
+        return {"type": "make_now"}
+    return {"type": "happened", "message": json.dumps(results[-1])}
 
 
 @pytest.mark.parametrize("as_node", [False, True])

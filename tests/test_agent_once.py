@@ -9,7 +9,6 @@ from threading import Event
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
@@ -17,34 +16,11 @@ from langgraph.types import Command, RetryPolicy, interrupt
 
 from gecko_graph import RehearsalState, Toolkit, create_gecko_agent
 from gecko_graph.errors import StateError
-from gecko_graph.execution.journal import Marks
-from gecko_graph.models.ask import Reply, Work
-from gecko_graph.nodes import execute
 from gecko_graph.testing import recorded
 
 from .test_agent import APPROVE, PLAN, TASK, Shop, shop, thread
 
 __all__ = ["shop"]
-
-
-def test_of_two_runs_that_go_on_from_one_mark_one_makes_the_call(shop, monkeypatch):
-    monkeypatch.setattr(execute, "look_for_mark", lambda: Work(function=bool))
-    monkeypatch.setattr(execute, "look_for_other_runs", lambda known: Work(function=bool, args=("", "", "1")))
-    monkeypatch.setattr(execute, "look_for_earlier_tries", lambda task: None)
-    call = {"id": "1", "name": "order", "args": {"item": "pen", "quantity": 1}}
-    entry = {"call": call, "status": "started", "token": "t", "key": "k", "tries": 1}
-    state: Any = {"journal": [entry], "messages": [HumanMessage("order")]}
-    marks, toolkit = Marks(), shop.toolkit()
-    marks.add("t")
-    one, other = (execute.call_tool(state, None, toolkit=toolkit, marks=marks) for _ in range(2))
-    next(one)  # it looks for its mark
-    with pytest.raises(StateError, match="another run"):
-        next(other)
-    one.send([Reply(True, None)])
-    with pytest.raises(StateError):
-        one.send([Reply(True, None)])
-    with marks.take("t") as is_fresh:
-        assert is_fresh, "what was not made can be made"
 
 
 def test_an_approval_that_is_sent_again_while_the_call_is_under_way_answers_no_other_question(shop):
@@ -66,7 +42,7 @@ def test_an_approval_that_is_sent_again_while_the_call_is_under_way_answers_no_o
         first = pool.submit(agent.invoke, approve, thread())
         begun.wait(20)
         for _ in range(2):
-            with pytest.raises(StateError, match="another run"):
+            with pytest.raises(StateError, match="under way"):
                 agent.invoke(approve, thread())
         goes_on.set()
         assert first.result()["execution"]["status"] == "done"
@@ -124,11 +100,8 @@ def test_a_parents_retry_policy_repeats_no_real_call(shop, monkeypatch):
     builder.add_node("agent", agent, retry_policy=RetryPolicy(initial_interval=0.01, jitter=False))
     builder.add_edge(START, "agent")
     parent = builder.compile(checkpointer=FailingSaver())
-    with pytest.raises(StateError, match="retry policy"):
-        parent.invoke(TASK, thread())
+    assert parent.invoke(TASK, thread())["execution"]["status"] == "done"
     assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
-    assert parent.invoke(None, thread())["execution"]["status"] == "done"
-    assert len(shop.calls) == 3
 
 
 class CountingSaver(InMemorySaver):

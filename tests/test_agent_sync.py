@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoError, Toolkit, create_gecko_agent
-from gecko_graph.execution import journal
+from gecko_graph import Toolkit, create_gecko_agent
 from gecko_graph.nodes.sync import MOST_DEPARTURES
 from gecko_graph.testing import recorded
 from tests.test_agent import TASK, Shop, agent_of, thread
@@ -39,18 +37,3 @@ def test_a_plan_that_departs_again_and_again_is_given_up():
     assert shop.calls == ["order ink"] * (1 + MOST_DEPARTURES) == ["order ink"] * 4
     assert out["execution"]["status"] == "nothing"
     assert "no ink" in out["messages"][-1].text
-
-
-class Losing(InMemorySaver):
-    """A saver that never has the checkpoint that it was given: a full disk, a server that lags behind."""
-
-    def get_tuple(self, config):
-        return None if "checkpoint_id" in config["configurable"] else super().get_tuple(config)
-
-
-def test_a_mark_that_is_never_saved_is_waited_for_only_so_long_and_the_call_is_not_made(monkeypatch):
-    monkeypatch.setattr(journal, "WAIT_S", 0.02)
-    shop = Shop()
-    with pytest.raises(GeckoError, match="durab"):
-        agent_of(shop, INK, review="none", checkpointer=Losing()).invoke(TASK, thread())
-    assert not shop.calls

@@ -16,7 +16,7 @@ from gecko_graph.execution.bindings import resolve
 from gecko_graph.execution.preview import preview_digest
 from gecko_graph.state import ChecklistItem
 from gecko_graph.testing import recorded
-from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, shop, thread
+from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, answer, shop, thread
 
 __all__ = ["shop"]
 
@@ -29,13 +29,15 @@ def edit(name: str, **args: Any) -> dict:
 
 
 def ask(agent: Any, given: Any = TASK, name: str = "1") -> dict:
-    """Run the agent to its question, and return that."""
+    """Run the agent to its question, and return that; decisions answer the one that it asks now."""
+    if isinstance(given, Command):
+        given = answer(agent, *given.resume["decisions"], name=name)
     (asked,) = agent.invoke(given, thread(name))["__interrupt__"]
     return asked.value
 
 
 def decide(agent: Any, *decisions: Any, name: str = "1") -> dict:
-    return agent.invoke(Command(resume={"decisions": [*decisions]}), thread(name))
+    return agent.invoke(answer(agent, *decisions, name=name), thread(name))
 
 
 def words(out: dict) -> list[str]:
@@ -44,7 +46,7 @@ def words(out: dict) -> list[str]:
 
 def test_the_question_has_langchains_shape(shop):
     asked = ask(agent_of(shop, PLAN))
-    assert set(asked) == {"action_requests", "review_configs"}
+    assert set(asked) == {"id", "action_requests", "review_configs"}
     assert [set(each) for each in asked["action_requests"]] == [{"name", "args", "description"}] * 3
     assert asked["review_configs"] == [
         {"action_name": name, "allowed_decisions": ["approve", "edit", "reject", "respond"]}
@@ -154,7 +156,7 @@ def test_a_person_may_edit_one_call_and_answer_another(shop):
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("given", "why"),
     [
         (True, "expected"),
         ("approve", "decisions"),
@@ -174,10 +176,11 @@ def test_a_person_may_edit_one_call_and_answer_another(shop):
         ({"decisions": [edit("order", item="x", quantity=float("nan")), APPROVE, APPROVE]}, "not a JSON number"),
     ],
 )
-def test_an_answer_that_cannot_be_used_is_asked_for_again(shop, answer, why):
+def test_an_answer_that_cannot_be_used_is_asked_for_again(shop, given, why):
     agent = agent_of(shop, PLAN)
     first = ask(agent)
-    again = ask(agent, Command(resume=answer))
+    (asked,) = agent.invoke(Command(resume=given), thread())["__interrupt__"]
+    again = asked.value
     text = again["action_requests"][0]["description"]
     assert text.startswith("The answer could not be used: ")
     assert why in text.split("\n\n")[0]
@@ -238,9 +241,9 @@ def test_the_same_without_blocking(shop):
         assert len(asked["__interrupt__"][0].value["action_requests"]) == 3
         wrong = await agent.ainvoke(Command(resume="yes"), thread())
         assert "could not be used" in wrong["__interrupt__"][0].value["action_requests"][0]["description"]
-        decisions = [edit("order", item="quill", quantity=2), APPROVE, APPROVE]
-        await agent.ainvoke(Command(resume={"decisions": decisions}), thread())
-        return await agent.ainvoke(Command(resume={"decisions": [APPROVE] * 3}), thread())
+        edited = answer(agent, edit("order", item="quill", quantity=2), APPROVE, APPROVE)
+        await agent.ainvoke(edited, thread())
+        return await agent.ainvoke(answer(agent, *[APPROVE] * 3), thread())
 
     assert asyncio.run(run())["execution"]["status"] == "done"
     assert shop.calls == ["order quill", "cancel real-1001", "order ink"]

@@ -38,7 +38,7 @@ def test_the_agent_asks_what_came_of_the_call_and_does_not_make_it_again(value):
     given = {"messages": [("user", "Pay ann 3")], "task_state": STATE, "checklist": [{"check": "true"}]}
     out = agent.invoke(given, THREAD)
     assert "not known whether it took effect" in out["__interrupt__"][0].value["action_requests"][0]["description"]
-    out = agent.invoke(Command(resume={"decisions": [{"type": "respond", "message": '{"left": 97}'}]}), THREAD)
+    out = agent.invoke(Command(resume={"decisions": [{"type": "happened", "message": '{"left": 97}'}]}), THREAD)
     assert made == [3]
     assert out["task_state"]["balance"] == 97
 

@@ -40,12 +40,25 @@ class Fate:
         return result
 
 
+class KillingBlobs(dict[Any, Any]):
+    """The saver's blobs; among them the claims of real calls, whose writes are the process's too."""
+
+    fate: Fate
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if key[1] == "gecko:claims":
+            self.fate.write(super().__setitem__, key, value)
+        else:
+            super().__setitem__(key, value)
+
+
 class KillingSaver(InMemorySaver):
     """Keeps what was written, until the process ends. LangGraph makes copies of it, which share all."""
 
     def __init__(self, fate: Fate) -> None:
         super().__init__()
-        self.fate = fate
+        self.fate, self.blobs = fate, KillingBlobs()
+        self.blobs.fate = fate
 
     def put(self, *args: Any, **kwargs: Any) -> Any:
         """Keep a checkpoint."""

@@ -199,7 +199,7 @@ def _read_embedded(snapshots: Sequence[StateSnapshot]) -> Iterator[SavedTurn]:
 
 def _is_agents(now: StateSnapshot) -> bool:
     """Return whether an agent has written a thread; one whose first rehearsal is not over has no preview yet."""
-    return "preview" in now.values or ("rehearsal" not in now.values and now.next == ("rehearse",))
+    return "preview" in now.values or ("rehearsal" not in now.values and now.next in (("open_turn",), ("rehearse",)))
 
 
 def _read_agent(agent: Gecko, config: RunnableConfig) -> Iterator[SavedTurn]:
@@ -210,7 +210,7 @@ def _read_agent(agent: Gecko, config: RunnableConfig) -> Iterator[SavedTurn]:
             by_turn.setdefault(number, []).append(snapshot)
     now = agent.get_state(config, subgraphs=True)
     for number in sorted(by_turn):
-        begun = [entry for entry in by_turn[number] if entry.values.get("turn") == number]
+        begun = [each for each in by_turn[number] if each.values.get("turn") == number and each.values["rehearsals"]]
         is_newest = by_turn[number][0].config == now.config
         yield _build_agent_turn(by_turn[number], begun, now if is_newest else None)
 

@@ -40,8 +40,8 @@ def demo_order(scenario: Scenario, saver: InMemorySaver, console: Console, *, ap
         if not (approved or _is_approved(console)):
             console.print(Text(f"nothing was done: the service's log has {len(service.log())} entries", "bold"))
             return 0
-        asked = output["__interrupt__"][0].value["action_requests"]
-        decisions = {"decisions": [{"type": "approve"}] * len(asked)}
+        asked = output["__interrupt__"][0].value
+        decisions = {"id": asked["id"], "decisions": [{"type": "approve"}] * len(asked["action_requests"])}
         output = _run(agent, Command(resume=decisions), config, console)
         return _compare(output, service, console)
 

@@ -50,16 +50,21 @@ class AgentState(TypedDict, total=False):
     checklist: list[ChecklistItem] | None
     """Caller: what must hold at the end of this turn; `rehearse` takes it."""
     turn: int
-    """`rehearse`: human turns of the conversation."""
+    """`open_turn`: human turns of the conversation."""
+    turn_id: str
+    """`open_turn`: id of the turn's human message."""
+    found: list[JsonObject]
+    """`open_turn`, `recover`: claims of real calls that are not in the state yet; the first is being booked."""
     start: JsonObject
-    """`rehearse`: the task state at the turn's start."""
+    """`open_turn`, `recover`, `rehearse`: the task state at the turn's start."""
     rehearsal: Rehearsal
     """`rehearse`: the last one of the turn."""
     rehearsals: dict[str, int]
-    """`rehearse`: how many there were in this turn, by what led to them: `task`, `rejected`, `departed`, `stale`."""
+    """`rehearse`: how many there were in this turn, by what led to them: `task`, `resumed`, `rejected`, `departed`,
+    `stale`."""
     again: str
-    """`review`, `begin_call`, `sync`: why the rest is rehearsed again, a key of `rehearsals`; empty where it is not;
-    `edited` where a person has edited the plan, which is reviewed again."""
+    """`open_turn`, `review`, `sync`: why it is rehearsed, or the rest is again, a key of `rehearsals`; empty where it
+    is not; `edited` where a person has edited the plan, which is reviewed again."""
     lesson: Lesson | None
     """`review`, `sync`: what the next rehearsal's planner learns."""
     preview: Preview | None
@@ -67,17 +72,18 @@ class AgentState(TypedDict, total=False):
     approval: Approval | None
     """`review`."""
     journal: Annotated[list[ExecutedCall], by_call]
-    """`begin_call`, `call_tool`, `resolve_doubt`, `sync`."""
+    """`recover`, `call_tool`, `resolve_doubt`, `sync`; `open_turn` empties it."""
     steps: list[Step]
     """`sync`: the turn's real calls with their outcomes."""
     supposed: list[str]
-    """`rehearse`: JSON Pointers into `start` of what a model made up; lives as long as the thread."""
+    """`open_turn`, `rehearse`: JSON Pointers into `start` of what a model made up; lives as long as the thread."""
     real_digest: str
     """`sync`: digest of the task state, once reality has broken a rule of it; lives as long as the thread."""
     ledger: Annotated[Ledger, book]
     """`rehearse` opens it; `sync` and `answer` book on it."""
     unreported: list[ExecutedCall]
-    """`rehearse`: real calls of turns that have no answer, as the person said something else; `answer` reports them."""
+    """`open_turn`, `recover`: real calls of turns that have no answer: they were interrupted, or the person said
+    something else; `answer` reports them."""
     fidelity: Annotated[dict[str, dict[str, int]], add_tallies]
     """`sync`, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
     execution: Execution
@@ -116,3 +122,14 @@ def is_edited(state: AgentState) -> bool:
     except PatchConflict:
         return True
     return not json_equal(expected, state["task_state"])
+
+
+def booked_keys(state: AgentState) -> set[str]:
+    """Return the claims of calls that the task state has, or that were left in doubt."""
+    booked = {step["call"]["id"] for step in state.get("steps") or ()}
+    done = [
+        entry
+        for entry in state.get("journal") or ()
+        if entry["call"]["id"] in booked or (entry["status"] == "in_doubt" and "ended_at" in entry)
+    ]
+    return {entry["key"] for entry in (*done, *(state.get("unreported") or ())) if entry["key"]}

@@ -1,29 +1,40 @@
-"""A person's decisions on calls, asked for and read in the shape of LangChain's HumanInTheLoopMiddleware."""
+"""A person's decisions on calls, asked for and read in the shape of LangChain's HumanInTheLoopMiddleware.
+
+A question has an id, and an answer counts for that question alone, once.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import NotRequired
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
-from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from ..errors import GeckoError, StateError, did_you_mean
+from ..models.ask import Reply, Work
 from ..models.formatting import format_complaint
 from ..schemas.complaints import find_complaints
 from ..schemas.findings import excerpt
-from ..state import Call, Json, JsonObject
-from ..task_state.digest import check_json, clone
+from ..state import VERSION, Call, Json, JsonObject
+from ..task_state.digest import check_json, clone, digest
 from ..toolkit import Toolkit
+from .claims import KEY_CHARS, Claims, use
+from .questions import find_raised, raise_question, spend, take_answer
 
 NO_SAVER = (
     "the review pauses the run, which needs a checkpointer: pass checkpointer=InMemorySaver() where the agent is made, "
     "or compile its parent graph with one; review='none' with tools that only read needs none"
 )
 DECISIONS = ("approve", "edit", "reject", "respond")
+DOUBT_DECISIONS = ("happened", "make_now", "skip")
+NO_ID = (
+    "it does not say which question it answers, and this is not the first one of the turn: answer with the question's "
+    '`id`, as {"id": ..., "decisions": [...]}'
+)
+OTHER_ID = "it was given to another question, or this one was answered before: decide again, with this question's `id`"
 
 
 def check_saver(config: RunnableConfig) -> None:
@@ -49,25 +60,52 @@ class Decision(TypedDict):
 
 
 def ask_person(
-    calls: Sequence[Call], descriptions: Sequence[str], toolkit: Toolkit, *, allowed: Sequence[str] = DECISIONS
-) -> list[Decision]:
+    calls: Sequence[Call],
+    descriptions: Sequence[str],
+    toolkit: Toolkit,
+    claims: Claims | None,
+    *,
+    allowed: Sequence[str] = DECISIONS,
+    needs_id: bool = False,
+) -> Generator[list[Work], list[Reply], list[Decision]]:
     """Return a decision on each call; interrupts the run, again while the answer cannot be used.
 
-    What is wrong with an answer stands above the same question. The node must have done nothing before: a resume runs
-    it again.
+    An answer counts once, and only for a question that this task has raised in a saved checkpoint. It names the
+    question by its `id`, or by LangGraph's interrupt id; without one it counts for the turn's first question, if not
+    `needs_id`. What is wrong with an answer stands above the same question. The node must have done nothing before: a
+    resume runs it again.
 
     Raises:
-        GeckoError: There is no checkpointer, without which a run cannot pause.
+        GeckoError: There is no checkpointer, without which a run cannot pause; or the ledger cannot be read.
     """
-    check_saver(get_config())
-    problem = ""
+    check_saver(config := get_config())
+    assert claims is not None
+    thread_id, problem = claims.standing.thread_id, ""
     while True:
-        texts = [f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]]
-        decisions, problem = read_decisions(
-            interrupt(build_request(calls, [*texts, *descriptions[1:]], allowed)), calls, toolkit, allowed
-        )
-        if not problem:
+        answered = yield from use(claims.ledger.read, thread_id, scope=claims.answers)
+        content = [thread_id, claims.path, claims.turn, len(answered), [*calls], [*descriptions], [*allowed]]
+        own = digest(content)[:KEY_CHARS]
+        raised = yield from use(find_raised, claims.standing)
+        is_raised = isinstance(raised, Mapping) and raised.get("id") == own
+        answer, is_addressed = take_answer(config["configurable"]) if raised is not None else (None, False)
+        decisions: list[Decision] = []
+        if answer is not None:
+            named = answer.get("id") if isinstance(answer, Mapping) else None
+            if not is_raised or (named is not None and named != own):
+                problem = OTHER_ID
+            elif named is None and not is_addressed and (needs_id or answered):
+                problem = NO_ID
+            else:
+                decisions, problem = read_decisions(answer, calls, toolkit, allowed)
+        if not decisions:
+            first = f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]
+            request = build_request(calls, [first, *descriptions[1:]], allowed)
+            raise raise_question({"id": own, **request}, config["configurable"])
+        row = {"v": VERSION, "rev": 1, "id": own, "decisions": decisions}
+        if (yield from use(claims.ledger.claim, thread_id, f"{claims.answers}:{len(answered)}", claims.answers, row)):
+            yield from use(spend, claims.standing)
             return decisions
+        problem = OTHER_ID
 
 
 def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: Sequence[str]) -> JsonObject:

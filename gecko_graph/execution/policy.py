@@ -64,10 +64,12 @@ class ReviewPolicy:
     mode: str = "writes"
     rules: tuple[ReviewRule, ...] = ()
     max_age: float = MAX_AGE
+    needs_id: bool = False
+    """True where every answer must name its question; else the first one of a turn may come without."""
 
     @classmethod
     def load(cls, given: Any, toolkit: Toolkit) -> ReviewPolicy:
-        """Return the policy that a user has written: a word, a list of rules, or either with `max_age`.
+        """Return the policy that a user has written: a word, a list of rules, or either with `max_age` and `needs_id`.
 
         Raises:
             GeckoError: It is none of them, or a rule is wrong or matches no tool.
@@ -76,18 +78,24 @@ class ReviewPolicy:
         if isinstance(given, ReviewPolicy):
             return given
         more = given if isinstance(given, Mapping) else {"rules": given}
-        check_keys(more, ("rules", "max_age"), "review")
-        rules, max_age = more.get("rules", "writes"), more.get("max_age", MAX_AGE)
+        check_keys(more, ("rules", "max_age", "needs_id"), "review")
+        rules, max_age, needs_id = (
+            more.get("rules", "writes"),
+            more.get("max_age", MAX_AGE),
+            more.get("needs_id", False),
+        )
+        if not isinstance(needs_id, bool):
+            raise GeckoError(f"review: expected `needs_id` to be true or false, got {needs_id!r}")
         if isinstance(max_age, bool) or not isinstance(max_age, int | float) or not max_age > 0:
             raise GeckoError(f"review: expected `max_age` to be a number of seconds above 0, got {max_age!r}")
         if isinstance(rules, list | tuple) and rules:
             places = [f"review: rule {number}" for number in range(1, len(rules) + 1)]
             loaded = [ReviewRule.load(rule, where, toolkit) for rule, where in zip(rules, places, strict=True)]
-            return cls("rules", tuple(loaded), max_age)
+            return cls("rules", tuple(loaded), max_age, needs_id)
         if not isinstance(rules, str) or rules not in MODES:
             known = f"one of {', '.join(MODES)}, or rules such as {EXAMPLE}"
             raise GeckoError(f"review: expected {known}, got {rules!r}{did_you_mean(str(rules), MODES)}")
-        return cls(rules, (), max_age)
+        return cls(rules, (), max_age, needs_id)
 
     @property
     def may_ask(self) -> bool:

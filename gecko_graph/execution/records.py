@@ -9,7 +9,7 @@ from ..state import Call, CallStatus, Json, MadeUp, Patch
 
 Effect = Literal["read", "write", "unknown"]
 ReviewWord = Literal["allow", "ask", "refuse"]
-CallWord = Literal["started", "ok", "error", "in_doubt", "skipped", "refused", "answered"]
+CallWord = Literal["ok", "error", "in_doubt", "skipped", "refused", "answered"]
 """`skipped`: not made, for its `departure`. `refused`: not made, by the person or a rule. `answered`: not made, by the
 person, whose words are its result."""
 ExecutionWord = Literal["done", "partial", "nothing", "in_doubt"]
@@ -120,11 +120,7 @@ class ExecutedCall(TypedDict):
     """With its real arguments."""
     status: CallWord
     key: str
-    """Idempotency key: the same for every try of this call."""
-    token: str
-    """Of the process that marked it as started: another process that finds the mark cannot know whether it ran."""
-    mark: NotRequired[str]
-    """Of a call that changes something: the thread's checkpoint when the mark was found in the saver."""
+    """Of its claim, and the idempotency key: the same for every try of this call. Empty for one that is not claimed."""
     tries: int
     started_at: float
     ended_at: NotRequired[float]

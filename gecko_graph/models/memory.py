@@ -158,6 +158,18 @@ def _mark(state: Any, path: Any) -> str:
     return digest(value) if value and value is not True else ""
 
 
+def told_claims(messages: Sequence[AnyMessage]) -> set[str]:
+    """Return the claims of real calls that the answers of a conversation tell of."""
+    found = [_metadata(each).get("claims") for each in messages if isinstance(each, AIMessage)]
+    return {key for keys in found if isinstance(keys, list) for key in keys if isinstance(key, str)}
+
+
+def is_answered(messages: Sequence[AnyMessage]) -> bool:
+    """Return whether an agent that carries out has answered the last human message."""
+    after = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
+    return any(isinstance(each, AIMessage) and "claims" in _metadata(each) for each in after)
+
+
 def rung_of(message: AnyMessage) -> str | None:
     """Return the rung of a recalled result, "" for recalled calls; None for every other message."""
     rung = _metadata(message).get("rung")

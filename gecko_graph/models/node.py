@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import GeneratorType, MappingProxyType
@@ -90,7 +90,13 @@ NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", defau
 
 
 def as_node(
-    fn: NodeFunction, *, models: Models, default: GeckoContext, book: Book = book_attempt, opens_turn: bool = False
+    fn: NodeFunction,
+    *,
+    models: Models,
+    default: GeckoContext,
+    book: Book = book_attempt,
+    opens_turn: bool = False,
+    adding: Collection[str] = ADD_UP,
 ) -> Runnable[Any, Any]:
     """Return a graph's node for a node function.
 
@@ -100,11 +106,12 @@ def as_node(
         default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
         book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
         opens_turn: True for the node that opens the turn.
+        adding: Keys of which an empty update is left out.
 
     Returns:
         A runnable for `StateGraph.add_node`; serves `invoke` and `ainvoke`.
     """
-    return _Node(fn, models, default, book, opens_turn=opens_turn)
+    return _Node(fn, models, default, book, opens_turn=opens_turn, adding=adding)
 
 
 def run_node(
@@ -119,6 +126,8 @@ def run_node(
         return run.update
     except GraphInterrupt as pause:
         run.throw(pause)
+        while run.asks is not None:
+            run.resume(answer(run.asks, models, config, deadline=run.deadline))
         raise
     finally:
         run.close()
@@ -136,6 +145,8 @@ async def arun_node(
         return run.update
     except GraphInterrupt as pause:
         run.throw(pause)
+        while run.asks is not None:
+            run.resume(await aanswer(run.asks, models, config, deadline=run.deadline))
         raise
     finally:
         run.close()
@@ -170,9 +181,8 @@ class _Run:
         self._send(replies)
 
     def throw(self, pause: GraphInterrupt) -> None:
-        """Let a generator know that what it asked has paused the run. Raises it again."""
-        if isinstance(self._made, GeneratorType):
-            self._made.throw(pause)
+        """Let a generator know that what it asked has paused the run: it may ask more, and raises it again."""
+        self.asks = self._made.throw(pause) if isinstance(self._made, GeneratorType) else None
 
     def close(self) -> None:
         """Let a generator that was not finished clean up."""
@@ -192,17 +202,30 @@ class _Node(Runnable[Any, Any]):
     """A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already."""
 
     def __init__(
-        self, fn: NodeFunction, models: Models, default: GeckoContext, book: Book, *, opens_turn: bool
+        self,
+        fn: NodeFunction,
+        models: Models,
+        default: GeckoContext,
+        book: Book,
+        *,
+        opens_turn: bool,
+        adding: Collection[str],
     ) -> None:
         self.fn, self.models, self.default, self.book, self.opens_turn = fn, models, default, book, opens_turn
+        self.adding = adding
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         scope = self._scope(config)
-        return _drop_empty(run_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
+        return self._drop_empty(run_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         scope = self._scope(config)
-        return _drop_empty(await arun_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
+        update = await arun_node(self.fn, input, scope, models=self.models, book=self.book, config=config)
+        return self._drop_empty(update)
+
+    def _drop_empty(self, update: Any) -> Any:
+        """Drop empty values of the keys that add up: each write is a channel's update."""
+        return {key: value for key, value in update.items() if value or key not in self.adding} if update else update
 
     def _scope(self, config: RunnableConfig | None) -> NodeScope:
         try:
@@ -214,11 +237,6 @@ class _Node(Runnable[Any, Any]):
         embedded = "|" in (config or {}).get("configurable", {}).get("checkpoint_ns", "")
         context = context_of(runtime.context, self.default)
         return NodeScope(context, runtime.stream_writer, self.models.has, embedded, self.opens_turn)
-
-
-def _drop_empty(update: Any) -> Any:
-    """Drop empty values of the keys that add up: each write is a channel's update."""
-    return {key: value for key, value in update.items() if value or key not in ADD_UP} if update else update
 
 
 class Router(RunnableLambda[Any, Any]):

@@ -1,16 +1,18 @@
-"""answer: says what was really done, what was not, and what is in doubt; and keeps the turn's record."""
+"""answer, close: say what was really done, what was not, and what is in doubt; and keep the turn's record."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
 from ..execution.channels import AgentState, calls_left
+from ..execution.claims import find_claims
+from ..execution.journal import LONGEST_RESULT, MADE, as_step, done_lines, doubt_lines, format_call
+from ..execution.ledger import CallLedger
 from ..execution.records import ExecutedCall, Execution, ExecutionWord
-from ..models.ask import PlannerAsk, Reply, Where
+from ..models.ask import PlannerAsk, Reply, Where, Work
 from ..models.conversation import build_call_messages, build_conversation, merge_neighbours
 from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
@@ -20,9 +22,6 @@ from ..state import VERSION, Call, JsonObject
 from ..turn import task_of
 
 CONVERSATION_VIEWS = 10
-LONGEST_RESULT = 300
-MADE = ("ok", "answered")
-"""Calls with a result that counts: the tool's, or the person's."""
 
 
 def answer(
@@ -43,9 +42,26 @@ def answer(
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
     lines = [text or done_lines(execution["calls"]), *facts]
     record: JsonObject = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
-    record |= remember_calls(state["steps"], budget=scope.context.view_chars)
+    before = [as_step(entry) for entry in state["unreported"]]
+    record |= remember_calls([*before, *state["steps"]], budget=scope.context.view_chars)
+    record["claims"] = claimed_keys(state)
     message = AIMessage("\n".join(filter(None, lines)), name=NAME, response_metadata={NAME: record})
-    return {"execution": execution, "messages": [message], "again": "", "unreported": []}
+    return {"execution": execution, "messages": [message], "again": ""}
+
+
+def claimed_keys(state: AgentState) -> list[str]:
+    """Return the claims of the calls that the answer tells of."""
+    return [entry["key"] for entry in (*state["unreported"], *(state.get("journal") or ())) if entry["key"]]
+
+
+def close(
+    state: AgentState, scope: NodeScope, *, ledger: CallLedger | None
+) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+    """Note that the turn's calls were told of: a node of its own, behind the checkpoint that has the answer."""
+    claims = yield from find_claims(state["messages"], ledger)
+    if claims:
+        yield from claims.close(claimed_keys(state))
+    return {"unreported": []}
 
 
 def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Sequence[str]) -> PlannerAsk:
@@ -78,7 +94,7 @@ def execution_of(state: AgentState) -> Execution:
 
 def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bool) -> ExecutionWord:
     """Return the turn's outcome in a word."""
-    if any(entry["status"] in ("started", "in_doubt") for entry in calls):
+    if any(entry["status"] == "in_doubt" for entry in calls):
         return "in_doubt"
     if not any(entry["status"] in MADE for entry in calls):
         return "done" if accepted and not left and not calls else "nothing"
@@ -95,12 +111,10 @@ def report(execution: Execution, state: AgentState) -> list[str]:
     for entry in [*(state.get("unreported") or ()), *execution["calls"]]:
         if entry["status"] == "error" and (entry["call"]["name"], entry["call"]["args"]) in made:
             continue
-        shown = format_call(entry["call"])
-        if entry["status"] in ("started", "in_doubt"):
-            lines.append(f"In doubt: {shown} was called, and it is not known whether it took effect.")
-        elif entry["status"] not in MADE:
+        lines += doubt_lines([entry])
+        if entry["status"] not in (*MADE, "in_doubt"):
             why = entry["departure"]["message"] if "departure" in entry else str(entry.get("result", ""))
-            lines.append(f"Not done: {shown}: {cut(why, budget=LONGEST_RESULT)}")
+            lines.append(f"Not done: {format_call(entry['call'])}: {cut(why, budget=LONGEST_RESULT)}")
     lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
     verdict = state["rehearsal"]["verdict"]
     if verdict["word"] == "failed":
@@ -108,18 +122,3 @@ def report(execution: Execution, state: AgentState) -> list[str]:
         why = "\n".join([verdict["feedback"], *([lesson["feedback"]] if lesson else [])])
         lines.append(f"{'Not finished' if done else 'Nothing was done'}: {cut(why, budget=2 * LONGEST_RESULT)}")
     return lines
-
-
-def done_lines(calls: Sequence[ExecutedCall]) -> str:
-    """Return what was done, by rule: a line for each call with its result."""
-    done = [entry for entry in calls if entry["status"] in MADE]
-    results = [cut(json.dumps(entry.get("result"), ensure_ascii=False), budget=LONGEST_RESULT) for entry in done]
-    words = ["Done" if entry["status"] == "ok" else "Answered by the user" for entry in done]
-    lines = zip(words, done, results, strict=True)
-    return "\n".join(f"{word}: {format_call(entry['call'])}: {text}" for word, entry, text in lines)
-
-
-def format_call(call: Call) -> str:
-    """Return a call in one line."""
-    args = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call["args"].items())
-    return f"{call['name']}({cut(args, budget=LONGEST_RESULT)})"

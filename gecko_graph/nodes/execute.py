@@ -1,22 +1,25 @@
-"""Execution of an approved plan, one real call at a time: `begin_call`, `call_tool`, `resolve_doubt`.
+"""Execution of an approved plan, one real call at a time: `call_tool`, `resolve_doubt`.
 
-The mark that a call was started is a superstep of its own, in the saver before the call. Who finds the mark without a
-result in another process cannot know whether the call took effect: it is in doubt, and never simply made again.
+What may change something is claimed in the ledger before it is called. Who finds the claim of a call without a result
+cannot know whether it took effect: it is in doubt, and never simply made again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
-from uuid import uuid4
 
-from ..errors import GeckoError, StateError
+from langgraph.errors import GraphInterrupt
+
+from ..errors import GeckoError
 from ..events import event
 from ..execution.bindings import resolve
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
-from ..execution.decisions import ask_person, read_words
-from ..execution.journal import BEGUN_AGAIN, NOT_DURABLE, Marks, look_for_earlier_tries, look_for_mark, unmade_entry
+from ..execution.claims import NOT_DURABLE, Claims, Steps, entry_of, find_claims, running
+from ..execution.decisions import DOUBT_DECISIONS, ask_person, read_words
+from ..execution.journal import unmade_entry
+from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy, is_stricter
 from ..execution.preview import preview_digest
 from ..execution.records import Departure, ExecutedCall, Preview
@@ -26,12 +29,10 @@ from ..models.node import NodeScope
 from ..schemas.complaints import find_complaints, find_faults
 from ..simulation.contract import gate
 from ..simulation.rung import Answer
-from ..state import Call
-from ..threads import OTHER_RUN, look_for_other_runs
+from ..state import Call, JsonObject
 from ..toolkit import Toolkit
 from ..toolkit.real import run_real
 from ..toolkit.spec import ToolSpec
-from ..turn import task_of
 
 MOST_TRIES = 6
 """Tries of a call that can be made again: a read, or a write with an idempotency key."""
@@ -41,17 +42,21 @@ LONGEST_WAIT_S = 20.0
 ODD_TRIES = 3
 """Tries after which an answer that breaks its schema is taken as it is: the document may be what is wrong."""
 
-DOUBT_DECISIONS = ("approve", "reject", "respond")
 IN_DOUBT = (
-    "{tool} was called, and it is not known whether it took effect. "
-    "approve: it did not; make the call now. respond: it did; your words are its result. reject: leave it as it is."
+    "{tool} was called, and it is not known whether it took effect. happened: it did; your message is its result. "
+    "make_now: it did not; make the call now. skip: leave it as it is."
 )
 
 
-def begin_call(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, marks: Marks
-) -> dict[str, Any]:
-    """Mark the next call as started, with its real arguments; or say why it is not made."""
+def call_tool(
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
+) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+    """Make the plan's next call with its real arguments, once; or say why it is not made.
+
+    Raises:
+        GeckoError: It may change something, and there is nothing to claim it in.
+        StateError: Another run makes it at this moment.
+    """
     preview = state["preview"]
     if preview is None or not is_approved(state, preview, policy):
         return {"approval": None}
@@ -61,18 +66,37 @@ def begin_call(
     made = [each for each in state["journal"] if each["status"] in ("ok", "answered")]
     predicted = {each["call"]["id"]: each["predicted"]["result"] for each in preview["calls"]}
     call, departure = resolve(planned, {each["call"]["id"]: each.get("result") for each in made}, predicted)
-    word, reason = policy.word({**planned, "call": call}, toolkit[call["name"]], state["task_state"])
+    tool = toolkit[call["name"]]
+    word, reason = policy.word({**planned, "call": call}, tool, state["task_state"])
     if is_stricter(word, planned["review"]):
         departure = departure or {"code": "policy", "message": reason}
     departure = departure or find_departure(call, state, scope, toolkit)
     if departure:
         return {"journal": [unmade_entry(call, status="skipped", departure=departure)]}
-    key, token = uuid4().hex, uuid4().hex
-    marks.add(token)
-    scope.emit(event("gecko.execute", attempt=0, call=call))
-    now = time.time()
-    entry: ExecutedCall = {"call": call, "status": "started", "key": key, "token": token, "tries": 1, "started_at": now}
-    return {"journal": [entry]}
+    if tool.trusted:
+        scope.emit(event("gecko.execute", attempt=0, call=call))
+        entry: ExecutedCall = {"call": call, "status": "in_doubt", "key": "", "tries": 1, "started_at": time.time()}
+        answer, _ = yield from tried(tool, entry, scope, again_in)
+        return booked_entry(entry, answer, scope)
+    claims = yield from claims_of(state, tool, ledger)
+    row, is_ours = yield from claims.take(call, count_equal(call, state) + 1, scope.context.tool_timeout_s)
+    if not is_ours:  # made before, by a run that this state does not know of
+        return {"journal": [{**entry_of(row), "call": call}]}
+    return (yield from make_call(tool, row, scope, claims))
+
+
+def claims_of(state: AgentState, tool: ToolSpec, ledger: CallLedger | None) -> Steps:
+    """Return the claims of the turn. Raises GeckoError where what is called would be forgotten."""
+    claims = yield from find_claims(state["messages"], ledger)
+    if claims is None or claims.standing.durability == "exit":
+        raise GeckoError(NOT_DURABLE.format(tool=tool.name))
+    return claims
+
+
+def count_equal(call: Call, state: AgentState) -> int:
+    """Return how many equal calls the plan was shown as made or refused, or has made itself."""
+    claimed = [entry["call"] for entry in state["journal"] if entry["key"]]
+    return sum(each["name"] == call["name"] and each["args"] == call["args"] for each in claimed)
 
 
 def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bool:
@@ -92,61 +116,38 @@ def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Too
     return {"code": "precondition", "message": str(refusal.result)} if refusal else None
 
 
-def call_tool(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, marks: Marks
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
-    """Make the call that was marked as started, once; a read is tried again.
-
-    Raises:
-        GeckoError: The mark of a call that changes something cannot be found in a saver.
-        StateError: Another run makes it, or has made it.
-    """
-    entry = last_entry(state)
-    assert entry is not None
-    tool = toolkit[entry["call"]["name"]]
-    if tool.trusted:
-        return (yield from make_call(tool, entry, scope))
-    known = max((each.get("mark", "") for each in state["journal"]), default="")
-    with marks.take(entry["token"]) as is_fresh:
-        if not is_fresh:
-            others = look_for_other_runs(known)
-            if others and (yield [others])[0].value:
-                raise StateError(OTHER_RUN)
-            return {"journal": [{**entry, "status": "in_doubt"}]}
-        try:
-            entry = {**entry, "mark": (yield from check_mark(tool, known, task_of(state["messages"])))}
-        except GeckoError:
-            marks.add(entry["token"])  # it was not made
-            raise
-        return (yield from make_call(tool, entry, scope))
-
-
 def make_call(
-    tool: ToolSpec, entry: ExecutedCall, scope: NodeScope
+    tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
-    """Make a call, and return what came of it."""
-    answer, late = yield from tried(tool, entry, scope)
+    """Make a call that was claimed, write what became of it, and return its entry."""
+    entry = entry_of(row)
+    scope.emit(event("gecko.execute", attempt=0, call=entry["call"]))
+
+    def wait_claimed(seconds: float) -> Steps:
+        nonlocal row
+        row = yield from claims.renew(row, seconds + scope.context.tool_timeout_s)
+        yield from again_in(seconds)
+
+    with running(row):
+        try:
+            answer, late = yield from tried(tool, entry, scope, wait_claimed)
+        except GraphInterrupt:
+            yield from claims.settle(row, status="paused")
+            raise
+        fields = {"result": answer.result, "by": "tool", "ended_at": time.time()}
+        yield from claims.settle(row, **({"status": "doubt"} if late else {"status": answer.status, **fields}))
+    return {"journal": [entry]} if late else booked_entry(entry, answer, scope)
+
+
+def booked_entry(entry: ExecutedCall, answer: Answer, scope: NodeScope) -> dict[str, Any]:
+    """Return the update that keeps what a call came to."""
     made: ExecutedCall = {**entry, "status": answer.status, "result": answer.result, "by": "tool"}
-    made |= {"status": "in_doubt"} if late and not tool.trusted else {"ended_at": time.time()}
     scope.emit(event("gecko.executed", attempt=0, call=entry["call"], status=made["status"], result=answer.result))
-    return {"journal": [made]}
-
-
-def check_mark(tool: ToolSpec, known: str, task: str) -> Generator[list[Work], list[Reply], str]:
-    """Return the checkpoint that has the mark; raise GeckoError if it is not saved, or not this run's alone."""
-    look, others = look_for_mark(), look_for_other_runs(known)
-    if look is None or others is None or not (yield [look])[0].value:
-        raise GeckoError(NOT_DURABLE.format(tool=tool.name))
-    if (yield [others])[0].value:
-        raise StateError(OTHER_RUN)
-    before = None if known else look_for_earlier_tries(task)
-    if before and (yield [before])[0].value:
-        raise StateError(BEGUN_AGAIN)
-    return str(others.args[2])
+    return {"journal": [{**made, "ended_at": time.time()}]}
 
 
 def tried(
-    tool: ToolSpec, entry: ExecutedCall, scope: NodeScope
+    tool: ToolSpec, entry: ExecutedCall, scope: NodeScope, again: Callable[[float], Steps]
 ) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
     """Return the tool's answer, and whether it is open what came of the call.
 
@@ -155,42 +156,48 @@ def tried(
     """
     for number in range(1, MOST_TRIES + 1):
         answer, late = yield from run_real(tool, entry["call"]["args"], scope.context.tool_timeout_s, key=entry["key"])
-        again = answer.retry_after is not None or (late and tool.trusted)
-        if not again or number == MOST_TRIES:
+        is_free = answer.retry_after is not None or (late and tool.trusted)
+        if not is_free or number == MOST_TRIES:
             break
-        yield [wait(max(answer.retry_after or 0, BACKOFF_S * 2 ** (number - 1)))]
+        yield from again(max(answer.retry_after or 0, BACKOFF_S * 2 ** (number - 1)))
     if not tool.key_argument or late:
         return answer, late
     is_odd = answer.status == "ok" and tool.result is not None and bool(find_faults(tool.result, answer.result))
     return answer, entry["tries"] > 1 if answer.status == "error" else is_odd and entry["tries"] < ODD_TRIES
 
 
-def wait(seconds: float) -> Work:
-    """Return the work of waiting, at most `LONGEST_WAIT_S` seconds."""
-    return Work(function=time.sleep, args=(min(seconds, LONGEST_WAIT_S),), timeout_s=2 * LONGEST_WAIT_S)
+def again_in(seconds: float) -> Steps:
+    """Wait, at most `LONGEST_WAIT_S` seconds."""
+    yield [Work(function=time.sleep, args=(min(seconds, LONGEST_WAIT_S),), timeout_s=2 * LONGEST_WAIT_S)]
 
 
 def resolve_doubt(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, marks: Marks
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Resolve a call of which it is not known whether it took effect.
 
-    With an idempotency key it is made again with the same key; else a person says what became of it: `approve`: it did
-    not happen, make it now; `respond`: it happened, and this is its result; `reject`: leave it.
+    With an idempotency key it is made again with the same key; else a person says what became of it: `happened`, with
+    its result; `make_now`, as it did not; `skip`: leave it.
     """
     entry = last_entry(state)
     assert entry is not None
-    again: ExecutedCall = {**entry, "status": "started", "token": uuid4().hex, "tries": entry["tries"] + 1}
-    tool = toolkit[entry["call"]["name"]]
-    if tool.idempotency and entry["tries"] < MOST_TRIES:
-        yield [wait(BACKOFF_S * 2 ** (entry["tries"] - 1))]
-        marks.add(again["token"])
-        return {"journal": [again]}
-    (decision,) = ask_person([entry["call"]], [IN_DOUBT.format(tool=tool.name)], toolkit, allowed=DOUBT_DECISIONS)
-    if decision["type"] == "approve":
-        marks.add(again["token"])
-        return {"journal": [again]}
-    if decision["type"] == "respond":
-        result = read_words(decision["message"])
-        return {"journal": [{**entry, "status": "ok", "result": result, "by": "person", "ended_at": time.time()}]}
-    return {"journal": [{**entry, "status": "in_doubt", "ended_at": time.time()}]}
+    tool, limit = toolkit[entry["call"]["name"]], scope.context.tool_timeout_s
+    claims = yield from claims_of(state, tool, ledger)
+    row = yield from claims.look(entry["key"])
+    if row["status"] in ("ok", "error", "left"):  # another run has resolved it
+        return {"journal": [{**entry_of(row), "call": entry["call"]}]}
+    if tool.idempotency and row["tries"] < MOST_TRIES:
+        yield from again_in(BACKOFF_S * 2 ** (row["tries"] - 1))
+        return (yield from make_call(tool, (yield from claims.retake(row, limit)), scope, claims))
+    if row["status"] != "paused" or state.get("found"):
+        text = IN_DOUBT.format(tool=tool.name)
+        allowed, needs_id = DOUBT_DECISIONS, policy.needs_id
+        (decision,) = yield from ask_person(
+            [entry["call"]], [text], toolkit, claims, allowed=allowed, needs_id=needs_id
+        )
+        if decision["type"] != "make_now":
+            now, message = time.time(), decision.get("message")
+            known = {"status": "ok", "result": read_words(message) if message else None, "by": "person"}
+            word = known if decision["type"] == "happened" else {"status": "left"}
+            return {"journal": [entry_of((yield from claims.settle(row, ended_at=now, **word)))]}
+    return (yield from make_call(tool, (yield from claims.retake(row, limit)), scope, claims))

@@ -3,90 +3,99 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Overwrite
 
 from ..channels import Continued, GeckoInput, Ledger
-from ..execution.channels import AgentState, is_edited
-from ..execution.decisions import check_saver
-from ..execution.records import Preview
-from ..state import JsonObject, Rehearsal, Step
+from ..execution.channels import AgentState, booked_keys, is_edited
+from ..execution.claims import find_claims, last_human
+from ..execution.journal import as_step, done_lines, doubt_lines
+from ..execution.ledger import CallLedger
+from ..execution.records import ExecutedCall, Preview
+from ..models.ask import Reply, Work
+from ..models.memory import NAME, last_checklist, remember_calls, told_claims
+from ..models.node import NodeScope
+from ..state import VERSION, JsonObject, Rehearsal, Step
 from ..task_state.digest import digest
 from ..trust import find_untrusted
-from ..turn import human_turns
+
+REMEMBERED_CHARS = 8_000
+"""Characters of an interrupted turn's calls that the planner is shown."""
 
 MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Preview | None]
 """From the rehearsal, the state that its calls begin from, the steps really made and the conversation, what is left."""
 
 
 def rehearse_node(
-    graph: CompiledStateGraph[Any, Any, Any, Any], preview: MakePreview, *, needs_saver: bool
+    graph: CompiledStateGraph[Any, Any, Any, Any], preview: MakePreview, look: Runnable[Any, Any]
 ) -> Runnable[Any, Any]:
     """Return the node that runs the rehearsal `graph`, sync and async.
 
     A wrapper, not the graph itself as a node: the state at its predicted end is no state that reality has come to.
+    It has a `look` into the ledger first: with LangGraph's own durability a process may have ended several calls after
+    the checkpoint that is gone on from, and no plan may be made without them.
     """
 
-    def opened(state: AgentState, config: RunnableConfig) -> AgentState:
-        if needs_saver:
-            check_saver(config)
-        return {**state, **opening(state)}
-
     def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-        state = opened(state, config)
+        if found := look.invoke(state, config):
+            return found  # type: ignore[no-any-return]
+        state = {**state, **opening(state)}
         return update_of(state, graph.invoke(input_of(state), config), preview)
 
     async def arun(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-        state = opened(state, config)
+        if found := await look.ainvoke(state, config):
+            return found  # type: ignore[no-any-return]
+        state = {**state, **opening(state)}
         return update_of(state, await graph.ainvoke(input_of(state), config), preview)
 
     return RunnableLambda(run, afunc=arun, name="rehearse")
 
 
-def opening(state: AgentState) -> AgentState:
-    """Return what a new turn clears and begins with; nothing where the turn goes on.
+def find_missing(
+    state: AgentState, scope: NodeScope, *, ledger: CallLedger | None, needed: bool
+) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+    """Return the real calls of turns without an answer that the state does not have; nothing where it has all.
 
-    It goes on from the task state as it is where that was edited from outside.
+    It is not `needed` where no call can be claimed, and nobody is asked: then any saver will do.
     """
-    turn, supposed = human_turns(state.get("messages", [])), list[str]()
-    if "start" in state and not is_edited(state):
+    claims = (yield from find_claims(state["messages"], ledger)) if needed else None
+    rows: list[JsonObject] = (yield from claims.find_open()) if claims else []
+    told = told_claims(state["messages"])
+    if claims and (late := [row["key"] for row in rows if row["key"] in told]):
+        yield from claims.close(late)  # the process ended behind the answer
+    known = booked_keys(state) | told
+    found = [row for row in rows if row["key"] not in known]
+    return {"found": sorted(found, key=lambda row: row["turn"] == state["turn_id"])} if found else {}
+
+
+def opening(state: AgentState) -> AgentState:
+    """Return what a rehearsal begins with: the task state as it is, where that was edited from outside."""
+    if state["again"] != "stale":
+        return {}
+    supposed = list[str]()
+    if not is_edited(state):
         supposed = find_untrusted(state["start"], state.get("supposed") or [], state["steps"])
-    if state.get("turn") == turn and state.get("again"):
-        steps: list[Step] = [
-            {**step, "outcome": {**step["outcome"], "patch": [], "observed": []}} for step in state["steps"]
-        ]
-        new: AgentState = {"start": state["task_state"], "supposed": supposed, "steps": steps}
-        return new if state["again"] == "stale" else {}
-    is_answered = (state.get("execution") or {"turn": 0})["turn"] == state.get("turn")
-    open_calls = [] if is_answered else [each for each in state.get("journal") or () if each["tries"]]
-    return {
-        "turn": turn,
-        "unreported": [*(state.get("unreported") or ()), *open_calls],
-        "start": state.get("task_state") or {},
-        "supposed": supposed,
-        "rehearsals": {},
-        "again": "task",
-        "lesson": None,
-        "journal": [],
-        "steps": [],
-        "approval": None,
-    }
+    steps: list[Step] = [
+        {**step, "outcome": {**step["outcome"], "patch": [], "observed": []}} for step in state["steps"]
+    ]
+    return {"start": state["task_state"], "supposed": supposed, "steps": steps}
 
 
 def input_of(state: AgentState) -> GeckoInput:
     """Return the rehearsal's input: the conversation, the state at the turn's start, and what was done since."""
-    given: GeckoInput = {"messages": state["messages"], "task_state": state["start"]}
-    last = state.get("rehearsal") if state["again"] != "task" else None
+    told = tell_before(state["messages"], state["unreported"])
+    given: GeckoInput = {"messages": told, "task_state": state["start"]}
+    last = state.get("rehearsal") if state["rehearsals"] else None
     items = last["checklist"] if last else state.get("checklist")
     if items is not None:
         given["checklist"] = items
     mark = state.get("real_digest")
     is_real = state["again"] not in ("task", "stale") or bool(mark and mark == digest(state["start"]))
+    is_real = is_real or bool(state["unreported"])
     if last or is_real or state.get("supposed"):
         going_on: Continued = {
             "steps": state["steps"],
@@ -97,23 +106,34 @@ def input_of(state: AgentState) -> GeckoInput:
     return given
 
 
+def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -> list[AnyMessage]:
+    """Return the conversation with the real calls of turns that have no answer, before the last human message."""
+    if not calls:
+        return [*messages]
+    place = messages.index(last_human(messages))
+    record = {"v": VERSION, "verdict": "partial", "made_up": 0, "checklist": last_checklist(messages)}
+    record |= remember_calls([as_step(entry) for entry in calls], budget=REMEMBERED_CHARS)
+    record.pop("whole", None)
+    lines = ["(This turn was interrupted. What was really done in it stays done.)", done_lines(calls)]
+    text = "\n".join(filter(None, [*lines, *doubt_lines(calls)]))
+    return [*messages[:place], AIMessage(text, name=NAME, response_metadata={NAME: record}), *messages[place:]]
+
+
 def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> dict[str, Any]:
     """Return the agent's update after a rehearsal; what a model supposed of the state belongs to it from now on."""
     rehearsal: Rehearsal = out["rehearsal"]
     start, steps, why = state["start"], state["steps"], state["again"]
-    update: dict[str, Any] = {}
-    if why == "task":
-        supposed = rehearsal.get("supposed_state")
-        start = {**start, **(supposed["state"] if supposed else {})}
-        update = {"supposed": supposed["paths"] if supposed else [], "task_state": start, "journal": Overwrite([])}
-    now = state["task_state"] if steps else start
+    now, update = state["task_state"] if steps else start, dict[str, Any]()
+    supposed = rehearsal.get("supposed_state") if why in ("task", "resumed") else None
+    if supposed:
+        start, now = {**start, **supposed["state"]}, {**now, **supposed["state"]}
+    if supposed or why == "task":
+        update = {"supposed": supposed["paths"] if supposed else [], "task_state": now}
     accepted = rehearsal["verdict"]["word"] == "accepted"
     ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}
     return {
         **update,
-        "turn": state["turn"],
         "checklist": None,
-        "unreported": state.get("unreported") or [],
         "start": start,
         "steps": steps,
         "rehearsal": rehearsal,

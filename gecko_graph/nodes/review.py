@@ -9,10 +9,12 @@ from typing import Any, TypeAlias, cast
 
 from ..execution.bindings import resolve
 from ..execution.channels import AgentState, calls_left, has_moved
+from ..execution.claims import find_claims
 from ..execution.decisions import Decision, ask_person, read_words
-from ..execution.journal import unmade_entry
+from ..execution.journal import done_lines, doubt_lines, unmade_entry
+from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy
-from ..execution.preview import apply_prediction, describe_calls, finish_preview, predict, preview_digest
+from ..execution.preview import apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
 from ..execution.records import Ambiguous, Binding, Departure, Effect, PlannedCall, Preview
 from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut, format_call, format_json, format_steps
@@ -36,7 +38,13 @@ AnswerCall: TypeAlias = Callable[..., Generator[Sequence[AnyAsk], list[Reply], S
 
 
 def review(
-    state: AgentState, scope: NodeScope, *, policy: ReviewPolicy, toolkit: Toolkit, answer_call: AnswerCall
+    state: AgentState,
+    scope: NodeScope,
+    *,
+    policy: ReviewPolicy,
+    toolkit: Toolkit,
+    answer_call: AnswerCall,
+    ledger: CallLedger | None,
 ) -> Updates:
     """Approve the preview by rule or by a person's decisions; or renew it, or say what the planner must change.
 
@@ -51,9 +59,14 @@ def review(
     if refused := [each for each in left if each["review"] == "refuse"]:
         return reject(state, {each["call"]["id"]: f"not allowed: {each['reason']}" for each in refused}, "", scope)
     asked = [each for each in left if each["review"] == "ask" and "answered" not in each]
-    texts = describe_calls(preview, left, state["task_state"]) if asked else {}
-    calls = [each["call"] for each in asked]
-    decisions = ask_person(calls, [texts[call["id"]] for call in calls], toolkit) if asked else []
+    calls, decisions = [each["call"] for each in asked], list[Decision]()
+    if asked:
+        texts = describe_calls(preview, left, state["task_state"])
+        first, *others = (texts[call["id"]] for call in calls)
+        claims = yield from find_claims(state["messages"], ledger)
+        decisions = yield from ask_person(
+            calls, [done_before(state) + first, *others], toolkit, claims, needs_id=policy.needs_id
+        )
     decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
     if any(each["type"] == "reject" for each in decisions):
         return reject_by_person(state, decided, scope)
@@ -63,6 +76,13 @@ def review(
     renewed = yield from replay(new, state, scope, answer_call)
     again = finish_preview(renewed, state["task_state"], toolkit=toolkit, policy=policy)
     return {"preview": again, "approval": None, "again": "edited"}
+
+
+def done_before(state: AgentState) -> str:
+    """Return what was really done already, in this turn or in earlier ones that have no answer, for the person."""
+    calls = [*state["unreported"], *state["journal"]]
+    lines = [*filter(None, [done_lines(calls)]), *doubt_lines(calls)]
+    return "Already, for real:\n{}\n\n".format(fence("\n".join(lines))) if lines else ""
 
 
 def approve(preview: Preview) -> dict[str, Any]:

@@ -94,18 +94,19 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
 
 
 def finish(
-    state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = INVENTING
+    state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = INVENTING, is_alone: bool = True
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
 
     Where the conversation ends in calls without results, which its owner makes next, nothing may stand between. What
-    rungs that make things up (`inventing`) wrote to the state is marked as supposed.
+    rungs that make things up (`inventing`) wrote to the state is marked as supposed. Where it is not alone, but part of
+    an agent whose real calls are claimed, two runs of a thread at once may both go on.
 
     Raises:
         StateError: The task state is not the one that the accepted attempt began from, or another run has written to
             the thread in the meantime.
     """
-    look = look_for_other_runs()
+    look = look_for_other_runs() if is_alone else None
     if look and (yield [look])[0].value:
         raise StateError(OTHER_RUN)
     attempts = sorted(state["attempts"], key=lambda attempt: attempt["number"])

@@ -45,7 +45,7 @@ def sync(
     """
     entry = last_entry(state)
     assert entry is not None
-    planned = planned_call(state, entry)
+    planned = planned_call(state, entry) if not state.get("found") else None
     if entry["status"] == "answered":
         return answered(state, entry, planned)
     if entry["status"] not in ("ok", "error"):
@@ -197,8 +197,8 @@ def departed(state: AgentState, entry: ExecutedCall, departure: Departure | None
     if departure is None:
         return {}
     update: dict[str, Any] = {"journal": [{**entry, "departure": departure}]}
-    if state["rehearsals"].get("departed", 0) >= MOST_DEPARTURES:
-        return update
+    if state.get("found") or state["rehearsals"].get("departed", 0) >= MOST_DEPARTURES:
+        return update  # a call that was found is no part of a plan
     feedback = (
         f"The plan was being carried out. {entry['call']['name']} did not do what was expected: "
         f"{cut(departure['message'], budget=REASON_CHARS)} The calls above were really made and stay as they are: plan "

@@ -112,8 +112,8 @@ def test_a_server_that_dies_in_the_call_leaves_a_doubt_that_a_person_settles():
     with Toolkit.from_mcp(shop.server) as toolkit:
         agent = agent_of(toolkit, review="none")
         (doubt,) = agent.invoke({**TASK, "checklist": CHECK}, thread())["__interrupt__"]
-        assert doubt.value["review_configs"][0]["allowed_decisions"] == ["approve", "reject", "respond"]
-        done = {"type": "respond", "message": '{"id": 1, "item": "pen"}'}
+        assert doubt.value["review_configs"][0]["allowed_decisions"] == ["happened", "make_now", "skip"]
+        done = {"type": "happened", "message": '{"id": 1, "item": "pen"}'}
         out = agent.invoke(Command(resume={"decisions": [done]}), thread())
     assert shop.orders == ["pen"]
     assert out["execution"]["status"] == "done"

@@ -1,0 +1,256 @@
+"""Claims: before a real call that may change something, one row says that it is being made, and by whom.
+
+The key is derived, never drawn, so that two processes, a second click, a message that is sent again, a resume and a
+fork all come to the same row: of several only one makes the call, the others are given its answer, are told that it is
+under way, or find a doubt. The key is also the idempotency key that a service is sent.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+from uuid import uuid4
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.config import get_config
+
+from ..errors import GeckoError, StateError
+from ..models.ask import Reply, Work
+from ..state import VERSION, Call, JsonObject
+from ..task_state.digest import digest
+from .ledger import CallLedger, find_ledger
+from .questions import Standing, find_path
+from .records import ExecutedCall
+
+LEDGER_S = 30.0
+"""Seconds that a statement of the ledger may take."""
+MARGIN_S = 2.0
+"""Seconds that a call may be late, beyond its time limit, before it is no longer under way."""
+KEY_CHARS = 32
+OPEN, CLOSED, ANSWERS = "open:", "closed:", "answers:"
+"""Scopes of rows: calls of turns without an answer, calls of turns that are over, questions that were answered."""
+
+RUNNING = set[str]()
+"""Owners of the claims that this process is making a call for."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=RUNNING.clear)
+
+UNDER_WAY = (
+    "{tool} is under way in another run of this thread, which began it {ago:.0f} s ago, or whose process has ended in "
+    "it. It is not made twice: in {left:.0f} s at most it has a result or is a doubt, then go on by invoke(None)"
+)
+NOT_DURABLE = (
+    "{tool} changes something, and nothing would remember that it was called: after a crash it could be made twice. "
+    "Give the agent, or the parent graph that it is embedded in, a checkpointer, and run it with durability='sync' or "
+    "'async', not 'exit'"
+)
+BEGUN_AGAIN = (
+    "a retry policy around the agent, or a node that runs it twice, has begun this task again after it had made real "
+    "calls: they would be made twice. Take the policy away: the agent tries reads again by itself. invoke(None) on the "
+    "thread goes on where it stopped; a message with an id of its own is known again"
+)
+
+_paths: dict[tuple[str, str], str] = {}
+"""By thread and namespace with its task ids: it never changes."""
+
+Steps: TypeAlias = Generator[list[Work], list[Reply], Any]
+
+
+class Claims(NamedTuple):
+    """The claims of one turn at one place of a thread."""
+
+    ledger: CallLedger
+    standing: Standing
+    path: str
+    turn: str
+    task: str
+
+    @property
+    def scope(self) -> str:
+        """Scope of the calls of turns that have no answer yet."""
+        return OPEN + self.path
+
+    @property
+    def answers(self) -> str:
+        """Scope of the turn's questions that were answered."""
+        return f"{ANSWERS}{self.path}:{self.turn}"
+
+    def key_of(self, call: Call, number: int) -> str:
+        """Return the key of a call, the `number`-th of equal ones in its turn."""
+        known = [self.standing.thread_id, self.path, self.turn, call["name"], call["args"], number]
+        return digest(known)[:KEY_CHARS]
+
+    def take(
+        self, call: Call, number: int, timeout_s: float
+    ) -> Generator[list[Work], list[Reply], tuple[JsonObject, bool]]:
+        """Claim a call; return its row, and whether the call is to be made here.
+
+        Raises:
+            GeckoError: The ledger cannot be written.
+            StateError: Another run makes the call at this moment.
+        """
+        row: JsonObject = {
+            "v": VERSION, "rev": 1, "key": self.key_of(call, number), "call": call, "turn": self.turn, "tries": 1,
+            "run": self.standing.run, "task": digest(self.task), "at": time.time(),
+        } | _begun(timeout_s)  # fmt: skip
+        if (yield from use(self.ledger.claim, self.standing.thread_id, row["key"], self.scope, row)):
+            return row, True
+        RUNNING.discard(row["owner"])
+        known = yield from self.look(row["key"])
+        if known["status"] == "paused":  # the tool has asked something by an interrupt of its own
+            return (yield from self.retake(known, timeout_s, tries=0)), True
+        return known, False
+
+    def look(self, key: str) -> Steps:
+        """Return the row of a key. Raises StateError where its call is under way."""
+        (row,) = yield from use(self.ledger.read, self.standing.thread_id, key=key)
+        check_over(row)
+        return row
+
+    def retake(self, row: JsonObject, timeout_s: float, *, tries: int = 1) -> Steps:
+        """Claim the call of a row once more. Raises StateError where another run has done so."""
+        new = {**row, "rev": row["rev"] + 1, "tries": row["tries"] + tries} | _begun(timeout_s)
+        if not (yield from use(self.ledger.swap, self.standing.thread_id, row["key"], new)):
+            RUNNING.discard(new["owner"])
+            yield from self.look(row["key"])
+            raise StateError(UNDER_WAY.format(tool=row["call"]["name"], ago=0, left=timeout_s))
+        return new
+
+    def settle(self, row: JsonObject, **fields: Any) -> Steps:
+        """Write what became of a call. What another run has written since is kept."""
+        new = {**row, "rev": row["rev"] + 1, "until": 0.0, **fields}
+        yield from use(self.ledger.swap, self.standing.thread_id, row["key"], new)
+        return new
+
+    def renew(self, row: JsonObject, timeout_s: float) -> Steps:
+        """Keep a call under way for another try."""
+        return (yield from self.settle(row, until=time.time() + timeout_s + MARGIN_S))
+
+    def find_open(self) -> Steps:
+        """Return the rows of turns without an answer, the oldest first.
+
+        Raises:
+            StateError: A call of them is under way; or this task was begun again, under another message, after it had
+                made real calls.
+        """
+        rows: list[JsonObject] = yield from use(self._read, self.scope)
+        if self.standing.is_repeated:
+            ended = yield from use(self._read, CLOSED + self.path)
+            if any(
+                row["run"] == self.standing.run and row["turn"] != self.turn and row["task"] == digest(self.task)
+                for row in (*rows, *ended)
+            ):
+                raise StateError(BEGUN_AGAIN)
+        for row in rows:
+            check_over(row)
+        return sorted(rows, key=lambda row: row["at"])
+
+    def close(self, keys: Sequence[str]) -> Steps:
+        """Note that a turn's answer has told of its calls."""
+        yield from use(self.ledger.move, self.standing.thread_id, keys, CLOSED + self.path)
+
+    def _read(self, scope: str) -> list[JsonObject]:
+        return self.ledger.read(self.standing.thread_id, scope=scope)
+
+
+def find_claims(
+    messages: Sequence[AnyMessage], given: CallLedger | None, *, room: str = ""
+) -> Generator[list[Work], list[Reply], Claims | None]:
+    """Return the claims of the turn of a conversation; None outside of a graph, and without a saver.
+
+    `room` keeps the calls of what shares a graph's place apart.
+
+    Raises:
+        GeckoError: The saver has no ledger, and none was given.
+    """
+    try:
+        standing = Standing.of(get_config().get("configurable", {}))
+    except RuntimeError:
+        standing = None
+    if standing is None:
+        return None
+    known = standing.thread_id, standing.graph
+    if standing.graph and known not in _paths:
+        _paths[known] = yield from use(find_path, standing)
+        while len(_paths) > 1_000:
+            _paths.pop(next(iter(_paths)))
+    last, path = last_human(messages), room + _paths.get(known, "")
+    turn, task = (str(last.id or ""), str(last.text)) if last else ("", "")
+    return Claims(find_ledger(standing.saver, given), standing, path, turn, task)
+
+
+def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:
+    """Return the message that a turn began with."""
+    return next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
+
+
+def use(function: Any, *args: Any, **kwargs: Any) -> Steps:
+    """Return what a function of the ledger or the saver returns. Raises GeckoError where it fails."""
+    (reply,) = yield [Work(function=function, args=args, kwargs=kwargs, timeout_s=LEDGER_S)]
+    if reply.failure is not None:
+        raise GeckoError(f"the ledger of real calls, or the checkpointer, {reply.failure}")
+    return reply.value
+
+
+def check_over(row: JsonObject) -> None:
+    """Raise StateError where a call is under way."""
+    now = time.time()
+    if row["status"] == "claimed" and (row["owner"] in RUNNING or (now < row["until"] and not is_left(row["owner"]))):
+        left, ago = max(row["until"] - now, 0), max(now - row["began"], 0)
+        raise StateError(UNDER_WAY.format(tool=row["call"]["name"], ago=ago, left=left))
+
+
+def _begun(timeout_s: float) -> JsonObject:
+    now, owner = time.time(), f"{find_process(os.getpid())} {uuid4().hex}"
+    RUNNING.add(owner)  # before others can find the row
+    return {"status": "claimed", "owner": owner, "began": now, "until": now + timeout_s + MARGIN_S}
+
+
+def find_process(pid: int) -> str:
+    """Return what tells a process from all others of this machine, where Linux says that; empty for one that is over.
+
+    It is the machine's start, the space that its numbers are in, its number and its start.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        state, *fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return "" if state in "ZX" else f"{boot} {os.readlink('/proc/self/ns/pid')} {pid} {fields[18]}"
+    except OSError:
+        return ""
+
+
+def is_left(owner: str) -> bool:
+    """Return whether the process of a claim has left the call, as it is over or this one; False where it is unknown."""
+    known, own = owner.rpartition(" ")[0], find_process(os.getpid())
+    if not known or known.split(" ")[:2] != own.split(" ")[:2]:
+        return False
+    return known == own or find_process(int(known.split(" ")[2])) != known
+
+
+@contextmanager
+def running(row: JsonObject) -> Iterator[None]:
+    """Hold a claim while its call is made."""
+    try:
+        yield
+    finally:
+        RUNNING.discard(row["owner"])
+
+
+def entry_of(row: JsonObject) -> ExecutedCall:
+    """Return the journal's entry of a call that was claimed: with its result, or in doubt."""
+    entry: Any = {
+        "call": row["call"],
+        "status": "in_doubt",
+        "key": row["key"],
+        "tries": row["tries"],
+        "started_at": row["at"],
+    }
+    if row["status"] in ("ok", "error"):
+        entry |= {"status": row["status"], "result": row.get("result"), "by": row["by"], "ended_at": row["ended_at"]}
+    if row["status"] == "left":
+        entry["ended_at"] = row["ended_at"]
+    return entry  # type: ignore[no-any-return]
