@@ -50,7 +50,7 @@ def test_a_call_that_waits_for_a_person_is_made_once_and_checked_in_the_state_of
     )
 
     def agent(*said):
-        gecko = GeckoMiddleware(bank.toolkit(), mode="guard")
+        gecko = GeckoMiddleware(bank.toolkit(), mode="guard", state=STATE)
         order = [person, gecko] if is_first else [gecko, person]
         return create_agent(chat(*said), tools=bank.toolkit().as_tools(), middleware=order, checkpointer=saver)
 
@@ -66,7 +66,7 @@ def test_a_call_that_waits_for_a_person_is_made_once_and_checked_in_the_state_of
 @pytest.mark.parametrize("mode", ["guard", "shadow", "simulate"])
 def test_an_edit_by_langchains_middleware_listed_behind_is_what_is_checked_and_booked(run, mode):
     bank, saver = Bank(), InMemorySaver()
-    gecko = GeckoMiddleware(bank.toolkit(), mode=mode)
+    gecko = GeckoMiddleware(bank.toolkit(), mode=mode, state=STATE)
     person = HumanInTheLoopMiddleware({"transfer": True})
     made = chat(calls(pay("a", 30), pay("b", 65)))
     agent = create_agent(made, tools=bank.toolkit().as_tools(), middleware=[gecko, person], checkpointer=saver)
@@ -104,7 +104,7 @@ def test_calls_that_change_something_are_made_in_the_messages_order(run, mode, p
 @pytest.mark.parametrize("is_first", [False, True])
 def test_what_follows_an_edited_call_is_simulated_in_the_state_that_it_leaves(run, is_first):
     toolkit = Bank().toolkit()
-    both = [HumanInTheLoopMiddleware({"transfer": True}), GeckoMiddleware(toolkit)]
+    both = [HumanInTheLoopMiddleware({"transfer": True}), GeckoMiddleware(toolkit, state=STATE)]
     agent = create_agent(
         chat(calls(pay("a", 10), pay("b", 20), look("c"), pay("d", 5))),
         tools=toolkit.as_tools(),
