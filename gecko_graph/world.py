@@ -132,10 +132,7 @@ class World:
         return [{**one, "id": id_} if ok else one for one, id_, ok in zip(given, ids, free, strict=True)]
 
     def as_tools(self, find: Callable[[Any], World] | None = None) -> list[WorldTool]:
-        """Return LangChain tools that this world answers, for `ToolNode`, `create_agent` or by hand; none is real.
-
-        `find` says by a call's runtime which other world answers it, such as one for each thread.
-        """
+        """Return LangChain tools that this world answers, or the one that `find` returns by a call's runtime."""
         return build_tools(self._toolkit, find or (lambda _: self))
 
     def record(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:

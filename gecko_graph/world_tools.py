@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
@@ -19,7 +19,7 @@ from .waiting import AT_ONCE, AWAITED, Driver, WaitingLine, finish
 WHOLE = 10**9
 """Characters of a result that the agent is shown: all, as by the real tool."""
 MOST_MESSAGES = 64
-"""Messages of one world whose answers are kept, for a node that runs again after an interrupt."""
+"""Messages whose answers are kept, for a node that runs again after an interrupt."""
 INJECTED = "gecko_runtime"
 """The argument that `ToolNode` fills with the runtime: no schema shows it, what a model sends is dropped."""
 
@@ -55,19 +55,8 @@ class WorldTool(BaseTool):
 def build_tools(toolkit: Toolkit, find: Callable[[Any], Any]) -> list[WorldTool]:
     """Return the tools of the worlds that `find` returns for the runtime of a call; None where there is no graph."""
     desk = _Desk(find)
-    shown = [each["function"] for each in toolkit.as_openai()]
-    kinds = [(each["name"], each["description"], each["parameters"]) for each in shown]
-    return [
-        WorldTool(name=name, description=text, args_schema=schema, handle_tool_error=True, desk=desk)
-        for name, text, schema in kinds
-    ]
-
-
-class _Book(NamedTuple):
-    """One world's answers, by message and call."""
-
-    line: WaitingLine
-    kept: OrderedDict[str, dict[str | None, tuple[ToolCall, Step]]]
+    shown = [dict(each["function"]) for each in toolkit.as_openai()]
+    return [WorldTool(args_schema=each.pop("parameters"), handle_tool_error=True, desk=desk, **each) for each in shown]
 
 
 class _Desk:
@@ -75,22 +64,21 @@ class _Desk:
 
     def __init__(self, find: Callable[[Any], Any]) -> None:
         self._find = find
-        self._books: WeakKeyDictionary[Any, _Book] = WeakKeyDictionary()
+        self._lines: WeakKeyDictionary[Any, WaitingLine] = WeakKeyDictionary()
+        self._kept: OrderedDict[str, list[tuple[ToolCall, Step]]] = OrderedDict()
 
     async def answer(self, own: ToolCall, runtime: ToolRuntime | None, driver: Driver) -> Step:
         """Have the first call of a message answer all of it; a call that is in no message is answered alone."""
-        world = self._find(runtime)
-        key, calls = self._read_message(runtime)
-        book = self._books.setdefault(world, _Book(WaitingLine(), OrderedDict()))
-        async with driver.turn(book.line):
-            if key and key not in book.kept and any(is_same(call, own) for call in calls):
+        world, (key, calls) = self._find(runtime), self._read_message(runtime)
+        async with driver.turn(self._lines.setdefault(world, WaitingLine())):
+            if key and key not in self._kept and any(is_same(call, own) for call in calls):
                 steps = await driver.do(world.call_all, world.acall_all, world.read_calls(calls))
-                book.kept[key] = {call["id"]: (call, step) for call, step in zip(calls, steps, strict=True)}
-                while len(book.kept) > MOST_MESSAGES:
-                    book.kept.popitem(last=False)
-            call, step = book.kept.get(key or "", {}).get(own["id"], (None, None))
-            if step is not None and is_same(call, own):
-                return step
+                self._kept[key] = list(zip(calls, steps, strict=True))
+                while len(self._kept) > MOST_MESSAGES:
+                    self._kept.popitem(last=False)
+            for call, step in self._kept.get(key or "", ()):
+                if call["id"] == own["id"] and is_same(call, own):
+                    return step
             (alone,) = await driver.do(world.call_all, world.acall_all, world.read_calls([own]))
             return alone  # type: ignore[no-any-return]
 

@@ -172,13 +172,8 @@ class GeckoMiddleware(AgentMiddleware):
         """As `before_model`."""
         return await self._book(state, runtime, AWAITED)
 
-    def after_agent(self, state: Any, runtime: Any) -> JsonObject | None:
-        """Book what no model call has followed."""
-        return finish(self._book(state, runtime, AT_ONCE))  # type: ignore[no-any-return]
-
-    async def aafter_agent(self, state: Any, runtime: Any) -> JsonObject | None:
-        """As `after_agent`."""
-        return await self._book(state, runtime, AWAITED)
+    after_agent, aafter_agent = before_model, abefore_model
+    """Book what no model call has followed."""
 
     async def _book(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
         done, batch = state.get("gecko_done"), state.get("gecko_batch") or {"answers": (), "usage": {}}
@@ -286,7 +281,11 @@ class GeckoMiddleware(AgentMiddleware):
         return self._booked(request, result, entry, live)
 
     def _is_untouched(self, request: Any) -> bool:
-        return self._mode == "off" or request.tool_call["name"] in self._untouched
+        names = {
+            request.tool_call["name"],
+            *([request.tool.name] if request.tool else ()),
+        }  # one renamed stays the other
+        return self._mode == "off" or names <= self._untouched
 
     def _call_of(self, request: Any) -> Call:
         given = request.tool_call
@@ -360,7 +359,8 @@ class GeckoMiddleware(AgentMiddleware):
             if result.graph is not None or not isinstance(given, dict):  # a hand-off: these keys are not the other's
                 return result
             said = [add_marks(each, marks) if isinstance(each, ToolMessage) else each for each in given["messages"]]
-            return replace(result, update={**given, **update, "messages": said})
+            theirs = {key: each for key, each in given.items() if key not in GeckoState.__annotations__}
+            return replace(result, update={**theirs, **update, "messages": said})
         message = add_marks(result, marks)
         departure = entry.get("departure")
         if self._mode in GATED and departure and departure["code"] in ("schema", "ensures", "state"):

@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from ..state import JsonObject
 from ..waiting import Driver
 from ..world import World
-from ..world_tools import build_message, is_same
+from ..world_tools import add_marks, build_message, is_same
 
 
 def number(records: Sequence[JsonObject], first: int) -> list[JsonObject]:
@@ -55,24 +55,10 @@ def correct_messages(
     """
     by_id, corrected = {message.id: message for message in messages}, []
     for note, record in zip(sent, records, strict=True):
-        message, old, new = (
-            by_id.get(note["message"]),
-            build_message(note["call"], note["record"]["step"]),
-            build_message(note["call"], record["step"]),
-        )
-        if not isinstance(message, ToolMessage) or (old.content, old.status) == (new.content, new.status):
-            continue
-        if isinstance(message.content, str):
-            content: Any = message.content.replace(old.text, new.text)
-        else:
-            content = [_replace(block, old.text, new.text) for block in message.content]
-        status = new.status if message.status == old.status else message.status
-        marks = {**message.additional_kwargs, **new.additional_kwargs}
-        corrected.append(message.model_copy(update={"content": content, "status": status, "additional_kwargs": marks}))
+        message = by_id.get(note["message"])
+        old, new = (build_message(note["call"], step) for step in (note["record"]["step"], record["step"]))
+        if isinstance(message, ToolMessage) and isinstance(message.content, str):
+            update: JsonObject = {"content": message.content.replace(old.text, new.text)}
+            update["status"] = new.status if message.status == old.status else message.status
+            corrected.append(add_marks(message.model_copy(update=update), new.additional_kwargs["gecko"]))
     return corrected
-
-
-def _replace(block: Any, old: str, new: str) -> Any:
-    if isinstance(block, str):
-        return block.replace(old, new)
-    return {**block, "text": block["text"].replace(old, new)} if isinstance(block.get("text"), str) else block

@@ -1,9 +1,7 @@
-"""`GeckoMiddleware` beside other middleware: edits, pauses, and calls that come late."""
+"""`GeckoMiddleware` beside other middleware: edits and pauses."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from inspect import signature
 
 import pytest
@@ -11,11 +9,11 @@ import pytest
 pytest.importorskip("langchain")
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph.middleware import GeckoMiddleware, live
+from gecko_graph.middleware import GeckoMiddleware
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 from tests.middleware.test_agent import THREAD, agent_of, answers, task
 
@@ -75,30 +73,6 @@ def test_an_edit_by_langchains_middleware_listed_behind_is_what_is_checked_and_b
     out = run(agent, Command(resume={"decisions": [edit, {"type": "reject"}]}), THREAD)
     assert out["gecko"]["state"]["balance"] == (100 if mode != "shadow" else STATE["balance"])
     assert bank.calls == ([("transfer", "bob", 200)] if mode == "shadow" else [])
-
-
-class Late(AgentMiddleware):
-    """Holds the first call back until another one has come."""
-
-    def wrap_tool_call(self, request, handler):
-        time.sleep(0.05 if request.tool_call["id"] == "a" else 0)
-        return handler(request)
-
-    async def awrap_tool_call(self, request, handler):
-        await asyncio.sleep(0.05 if request.tool_call["id"] == "a" else 0)
-        return await handler(request)
-
-
-@pytest.mark.parametrize("mode", ["guard", "preview"])
-@pytest.mark.parametrize("patience_s", [30, 0])
-def test_calls_that_change_something_are_made_in_the_messages_order(run, mode, patience_s, monkeypatch):
-    """Where one before does not come, as when a person is asked about it, the others are not held back for long."""
-    monkeypatch.setattr(live, "PATIENCE_S", patience_s)
-    bank, rules = Bank(), [{"tool": "*", "then": "allow"}]
-    made = calls(pay("a", 1), pay("b", 2), pay("c", 3))
-    run(agent_of(bank, made, mode=mode, review=rules, others=[Late()], saver=InMemorySaver()), task(), THREAD)
-    amounts = [amount for _, _, amount in bank.calls]
-    assert amounts == [1, 2, 3] if patience_s else sorted(amounts) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("is_first", [False, True])
