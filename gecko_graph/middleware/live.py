@@ -57,11 +57,11 @@ class Live(NamedTuple):
         """
         deadline = time.monotonic() + PATIENCE_S
         while left := earlier - self.closed:
-            siblings = look_at_siblings(known)
-            if siblings is not None and not left & siblings[0]:
-                return not siblings[1] or left <= find_answered(await read_writes(known, driver))
-            if siblings is None and time.monotonic() > deadline:
-                return left <= find_answered(await read_writes(known, driver))
+            if siblings := look_at_siblings(known):
+                deadline = time.monotonic() + PATIENCE_S
+            running, has_failed = siblings or (left, True)
+            if not left & running or time.monotonic() > deadline:
+                return not has_failed or left <= find_answered(await read_writes(known, driver))
             await driver.do(time.sleep, asyncio.sleep, POLL_S)
         return True
 
@@ -154,7 +154,10 @@ def look_at_siblings(known: Mapping[str, Any]) -> tuple[set[str | None], bool] |
         tasks = known["__pregel_call"].keywords["futures"]()
         open_ = [task for future, task in list(tasks.items()) if task is not None and future not in tasks.done]
         has_failed = any(future.cancelled() or future.exception() for future in list(tasks.done))
-        running = {call["id"] for task in open_ for call in task.input}
+        calls = chain.from_iterable(
+            task.input for task in open_ if isinstance(task.input, list)
+        )  # no `@task` of a tool
+        running = {call["id"] for call in calls}
         return (running, has_failed) if len(open_) == tasks.counter else None
     except (AttributeError, LookupError, TypeError):
         return None
