@@ -7,7 +7,7 @@ the real call. Each task writes what became of its own call, and the next hook b
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import takewhile
@@ -20,7 +20,7 @@ from langchain.agents.middleware.types import (
     OmitFromInput,
     PrivateStateAttr,
 )
-from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
@@ -42,9 +42,19 @@ from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
 from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from ..world import World, check_setup
-from ..world_tools import add_marks, build_message, find_pending, is_same
-from .live import Live, LiveWorlds, check_alone
-from .messages import answer_as_decided, check_names, read_result, refuse, reject
+from ..world_tools import add_marks, build_message, find_pending
+from .live import Live, LiveWorlds, check_alone, config_of
+from .messages import (
+    answer_as_decided,
+    as_edited,
+    check_names,
+    find_calls,
+    find_place,
+    find_rehearsed,
+    read_result,
+    refuse,
+    reject,
+)
 from .pending import build_preview, set_id
 from .replay import answer_as_sent, choose_known, correct_messages, number
 
@@ -219,7 +229,7 @@ class GeckoMiddleware(AgentMiddleware):
     def after_model(self, state: Any, runtime: Any) -> JsonObject | None:
         """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""
         calls = find_pending(state["messages"], self._untouched)[1] if self._mode == "preview" else []
-        steps = [set_id(step, call) for call in calls if (step := _rehearsed(state, call))]
+        steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
         before = state["gecko"]["state"] if calls else {}
         if not (preview := build_preview(steps, before, self._real, self._policy)):
             return None
@@ -250,7 +260,7 @@ class GeckoMiddleware(AgentMiddleware):
         return await (handler(request) if self._is_untouched(request) else self._answer(request, handler, AWAITED))
 
     async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
-        request = request.override(tool_call=_as_edited(request.tool_call, request.state))
+        request = request.override(tool_call=as_edited(request.tool_call, request.state))
         if self._mode in SIMULATED:
             return await self._simulate(request, driver)
         request, refused = self._admit(request)
@@ -259,8 +269,7 @@ class GeckoMiddleware(AgentMiddleware):
         live = await self._live.find(request, partial(self._fork, request.state), driver)
         if not self._is_serial(self._call_of(request)["name"]):
             return await self._make(request, handler, live, driver)
-        known = (request.runtime.config or {}).get("configurable", {})
-        if not await live.wait_for(self._find_earlier(request), known, driver):
+        if not await live.wait_for(self._find_earlier(request), config_of(request), driver):
             return refuse(request.tool_call, {"error": OPEN.format(name=request.tool_call["name"])})
         async with live.turn(request.runtime.tool_call_id, driver):
             if (known := live.find_made(request)) is not None:
@@ -281,10 +290,8 @@ class GeckoMiddleware(AgentMiddleware):
         return self._booked(request, result, entry, live)
 
     def _is_untouched(self, request: Any) -> bool:
-        names = {
-            request.tool_call["name"],
-            *([request.tool.name] if request.tool else ()),
-        }  # one renamed stays the other
+        # a call that another middleware has renamed would still run the tool that it was made for
+        names = {request.tool_call["name"], *([request.tool.name] if request.tool else ())}
         return self._mode == "off" or names <= self._untouched
 
     def _call_of(self, request: Any) -> Call:
@@ -294,18 +301,16 @@ class GeckoMiddleware(AgentMiddleware):
     async def _simulate(self, request: Any, driver: Driver) -> Any:
         """Answer a call behind those before it in its message, as they are now; booked is what these really became."""
         state, world = request.state, self._fork(request.state)
-        calls, own = [call for call in _find_calls(state) if call["name"] not in self._untouched], request.tool_call
-        place = _find_place(calls, own, request.runtime.tool_call_id)
+        calls, own = [call for call in find_calls(state) if call["name"] not in self._untouched], request.tool_call
+        place = find_place(calls, own, request.runtime.tool_call_id)
         sent, first = [*calls[:place], own], len(state["gecko"]["log"])
         known = (state.get("gecko_batch") or {"answers": ()})["answers"]
         records, kept = await answer_as_sent(world, sent, known, first, self._is_serial_world, driver)
         _stream(request.runtime, records[-1]["step"])
         message = build_message(own, records[-1]["step"]).model_copy(update={"id": uuid4().hex})
-        behind = (
-            place if kept >= place else None
-        )  # where the others were answered for this call alone, it counts for nothing
-        note = {"call": dict(own), "message": message.id, "behind": behind, "record": records[-1]}
-        note |= {"at": first + place, "usage": world.usage}
+        note = {"call": dict(own), "message": message.id, "record": records[-1], "at": first + place}
+        # where others were answered anew only for this call, nobody has seen what it was answered behind
+        note |= {"behind": place if kept >= place else None, "usage": world.usage}
         return Command(update={"messages": [message], "gecko_done": {str(first + place): note}})
 
     def _admit(self, request: Any) -> tuple[Any, ToolMessage | None]:
@@ -315,7 +320,7 @@ class GeckoMiddleware(AgentMiddleware):
             return request, refuse(request.tool_call, self._toolkit.check(request.tool_call, {}) or {})
         if self._mode != "preview":
             return request, None
-        step, batch = _rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
+        step, batch = find_rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
         if step is not None and "complaints" in step:
             return request, build_message(request.tool_call, step)
         approved = batch["approved"].get(call["id"]) if batch and step else None
@@ -329,7 +334,7 @@ class GeckoMiddleware(AgentMiddleware):
     def _find_earlier(self, request: Any) -> set[str | None]:
         """Return the calls before this one in its message that wait for each other and may be made."""
         own, approved = request.runtime.tool_call_id, (request.state.get("gecko_batch") or {}).get("approved", {})
-        calls = takewhile(lambda call: call["id"] != own, _find_calls(request.state))
+        calls = takewhile(lambda call: call["id"] != own, find_calls(request.state))
         ours = [call for call in calls if call["name"] not in self._untouched]
         made = [call for call in ours if self._mode != "preview" or call["id"] in approved]
         return {call["id"] for call in made if self._is_serial(self._toolkit.resolve(call["name"]))}
@@ -341,7 +346,7 @@ class GeckoMiddleware(AgentMiddleware):
 
     def _predicted(self, request: Any) -> Any:
         """Return what was simulated of a real call, in `shadow`."""
-        step = _rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
+        step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
         return predict(step) if step else None
 
     def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: Live) -> Any:
@@ -367,31 +372,6 @@ class GeckoMiddleware(AgentMiddleware):
             content = VIOLATED.format(name=entry["call"]["name"], why=departure["message"], result=result.text)
             message = message.model_copy(update={"content": content, "status": "error"})
         return Command(update={"messages": [message], **update})
-
-
-def _as_edited(call: ToolCall, state: Any) -> Any:
-    """Return a call as LangChain's `HumanInTheLoopMiddleware` will make it: its message keeps the model's own."""
-    return {**call, **(state.get("hitl_edited_tool_calls") or {}).get(call["id"], {})}
-
-
-def _find_calls(state: Any) -> list[Any]:
-    """Return the last message's calls that are unanswered, as a person has edited them."""
-    return [_as_edited(call, state) for call in find_pending(state["messages"])[1]]
-
-
-def _rehearsed(state: Any, call: ToolCall) -> Step | None:
-    """Return the step that was simulated of this very call."""
-    for answer in (state.get("gecko_batch") or {"answers": ()})["answers"]:
-        if answer["call"]["id"] == call["id"] and is_same(answer["call"], call):
-            step: Step = answer["record"]["step"]
-            return step
-    return None
-
-
-def _find_place(calls: Sequence[Any], own: ToolCall, id_: str | None) -> int:
-    """Return the place of a task's call among its message's; of several under one id, that of the same arguments."""
-    places = [place for place, call in enumerate(calls) if call["id"] == id_]
-    return next((place for place in places if is_same(calls[place], own)), places[0] if places else len(calls))
 
 
 def _stream(runtime: Any, step: Step) -> None:

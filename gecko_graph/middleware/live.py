@@ -73,9 +73,13 @@ class Live(NamedTuple):
             self.closed.add(own)
 
 
+def config_of(request: Any) -> dict[str, Any]:
+    """Return what LangGraph has configured for a call's task."""
+    return (request.runtime.config or {}).get("configurable", {})  # type: ignore[no-any-return]
+
+
 def _key_of(request: Any) -> tuple[str, str | None]:
-    known = (request.runtime.config or {}).get("configurable", {})
-    return str(known.get("checkpoint_ns", "")), request.tool_call["id"]
+    return str(config_of(request).get("checkpoint_ns", "")), request.tool_call["id"]
 
 
 class LiveWorlds:
@@ -97,7 +101,7 @@ class LiveWorlds:
         Raises:
             GeckoError: The calls that were made cannot be read.
         """
-        known = (request.runtime.config or {}).get("configurable", {})
+        known = config_of(request)
         key = find_checkpoint(known)[1] or object()
         live = self._known.get(key)
         if live is None:
@@ -139,10 +143,8 @@ def read_made(writes: Sequence[tuple[str, Any]]) -> list[JsonObject]:
 
 def find_answered(writes: Sequence[tuple[str, Any]]) -> set[str | None]:
     """Return the ids of the calls that have an answer, whoever gave it."""
-    said = chain.from_iterable(
-        value if isinstance(value, list) else [value] for key, value in writes if key == "messages"
-    )
-    return {message.tool_call_id for message in said if isinstance(message, ToolMessage)}
+    said = [value if isinstance(value, list) else [value] for key, value in writes if key == "messages"]
+    return {message.tool_call_id for message in chain(*said) if isinstance(message, ToolMessage)}
 
 
 def look_at_siblings(known: Mapping[str, Any]) -> tuple[set[str | None], bool] | None:
@@ -154,10 +156,7 @@ def look_at_siblings(known: Mapping[str, Any]) -> tuple[set[str | None], bool] |
         tasks = known["__pregel_call"].keywords["futures"]()
         open_ = [task for future, task in list(tasks.items()) if task is not None and future not in tasks.done]
         has_failed = any(future.cancelled() or future.exception() for future in list(tasks.done))
-        calls = chain.from_iterable(
-            task.input for task in open_ if isinstance(task.input, list)
-        )  # no `@task` of a tool
-        running = {call["id"] for call in calls}
+        running = {call["id"] for task in open_ if isinstance(task.input, list) for call in task.input}
         return (running, has_failed) if len(open_) == tasks.counter else None
     except (AttributeError, LookupError, TypeError):
         return None
