@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .channels import AttemptState, apply_update
+from .channels import AttemptState, apply_update, gather_facts
+from .errors import StateError
 from .state import JsonObject, Step
-from .task_state.patch import booked_patch
+from .task_state.digest import check_json, clone
+from .task_state.patch import booked_patch, fold_patches
 
 NOTES = ("facts", "semantic", "asked")
 """What a call of a world adds beside its step."""
@@ -53,3 +55,30 @@ class Point(NamedTuple):
             if check and outcome and outcome["simulated"]:
                 check(before.values["task_state"], point.values["task_state"])
         return point
+
+
+def read_state(state: Any) -> JsonObject:
+    """Return a copy of a task state. Raises StateError where it is no JSON object."""
+    check_json(state, what="state")
+    if not isinstance(state, dict):
+        raise StateError(f"state: expected a JSON object (a dict with text keys), got {type(state).__name__}")
+    return clone(state)
+
+
+def fold_snapshot(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
+    """Return a world's snapshot after its writes (reducer): whole ones, or `{"records", "usage"}` of more calls."""
+    for write in writes:
+        old = write if "start" in write else _extend(old, write)
+    return old
+
+
+def _extend(old: JsonObject, write: JsonObject) -> JsonObject:
+    steps, notes = ([record[key] for record in write["records"]] for key in ("step", "note"))
+    patches = [booked_patch(step["outcome"]) for step in steps if "outcome" in step]
+    return old | {
+        "state": fold_patches(old["state"], patches),
+        "log": [*old["log"], *steps],
+        "facts": gather_facts(old["facts"], [note.get("facts", {}) for note in notes]),
+        "notes": [*old["notes"], *notes],
+        "usage": write["usage"],
+    }

@@ -1,12 +1,11 @@
 """World: a task state that tools act on, one call at a time, without a graph.
 
-The nodes `validator`, `simulator` and `state_updater` answer, as in a rehearsal: no checkpointer, no superstep, no
-events.
+The nodes `validator`, `simulator` and `state_updater` answer, as in a rehearsal, without checkpoints and events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from itertools import chain, cycle
@@ -26,7 +25,7 @@ from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
 from .nodes.sync import book_call
 from .nodes.validator import validator
-from .points import Point
+from .points import Point, read_state
 from .schemas.findings import excerpt
 from .simulation.ladder import Rungs, ladder_of, rungs_of
 from .simulation.rung import Answer, Rung, answered_calls
@@ -39,6 +38,7 @@ from .toolkit.check import LONGEST_ID, Rejection, read_call
 from .trust import GIVEN, fold_steps, source_at
 from .turn import untrusted_of
 from .waiting import WaitingLine
+from .world_tools import WorldTool, build_tools
 
 ANSWERING: Sequence[Role] = ("validator", "simulator", "state_updater")
 """The roles that an answer may ask."""
@@ -78,16 +78,13 @@ class World:
         prompts: str | Path | None = None,
     ) -> None:
         knobs = check_setup(toolkit, context).model_copy(update={"token_budget": None, "time_budget_s": None})
-        check_json(given := {} if state is None else state, what="state")
-        if not isinstance(given, dict):
-            raise StateError(f"state: expected a JSON object (a dict with text keys), got {type(state).__name__}")
         self._rules, self._checked = StateRules.of(toolkit), set[str]()
         self._models = Models.bind(model, models, prompts=prompts)
         self._scope = NodeScope(knobs, silent, self._models.has)
         by_name = rungs_of(rungs)
         ladder_of(knobs, by_name)
         self._nodes = build_nodes(toolkit, by_name)
-        self._start: JsonObject = clone(given)
+        self._start = read_state({} if state is None else state)
         self._usage: Usage = {}
         self._line, self._toolkit = WaitingLine(), toolkit
         if state is not None:
@@ -134,6 +131,10 @@ class World:
         free = [each not in known and 0 < len(each or "") <= LONGEST_ID for each, known in zip(ids, taken, strict=True)]
         return [{**one, "id": id_} if ok else one for one, id_, ok in zip(given, ids, free, strict=True)]
 
+    def as_tools(self, find: Callable[[Any], World] | None = None) -> list[WorldTool]:
+        """Return LangChain tools that this world answers, or the one that `find` returns by a call's runtime."""
+        return build_tools(self._toolkit, find or (lambda _: self))
+
     def record(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
         """Book a call that was really made, so that the task state follows reality.
 
@@ -152,17 +153,15 @@ class World:
             ToolkitError: The toolkit has no such tool.
         """
         with self._line.turn():
-            entry, state = self._entry(call, answer), self._now.values
-            node = partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
-            self._commit(run_node(node, state, self._scope, models=self._models, book=book_attempt))
+            entry, node = self._entry(call, answer, predicted)
+            self._commit(run_node(node, self._now.values, self._scope, models=self._models, book=book_attempt))
             return entry
 
     async def arecord(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
         """Record as `record` does, without blocking the event loop."""
         async with self._line.aturn():
-            entry, state = self._entry(call, answer), self._now.values
-            node = partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
-            self._commit(await arun_node(node, state, self._scope, models=self._models, book=book_attempt))
+            entry, node = self._entry(call, answer, predicted)
+            self._commit(await arun_node(node, self._now.values, self._scope, models=self._models, book=book_attempt))
             return entry
 
     def records(self, first: int = 0) -> list[JsonObject]:
@@ -235,9 +234,8 @@ class World:
 
     def begin(self, state: JsonObject) -> World:
         """Return another world with this one's tools, models and knobs, that begins in a state; raises as a new one."""
-        check_json(state, what="state")
         other = self.fork()
-        other._start = clone(state)
+        other._start = read_state(state)
         other._check_start()
         other._go_to(Point.first(other._start))
         return other
@@ -324,7 +322,7 @@ class World:
             taken.add(given[-1][0]["id"])
         return partial(answer_calls, given=given, nodes=self._nodes)
 
-    def _entry(self, given: Call, answer: Answer) -> ExecutedCall:
+    def _entry(self, given: Call, answer: Answer, predicted: Outcome | None) -> tuple[ExecutedCall, partial[Any]]:
         if given["name"] not in self._toolkit:
             raise ToolkitError(f"record: unknown tool {given['name']!r}; known: {', '.join(self._toolkit.names)}")
         known = {"id": given["id"]} if given["id"] not in self._taken else {}
@@ -332,7 +330,8 @@ class World:
         call, _ = read_call({"name": given["name"], "args": given["args"], **known}, taken=self._taken, number=number)
         word, now = answer.status, time()
         entry: ExecutedCall = {"call": call, "status": word, "key": "", "tries": 1, "started_at": now}
-        return {**entry, "ended_at": now, "by": "tool", "result": answer.result}
+        entry |= {"ended_at": now, "by": "tool", "result": answer.result}
+        return entry, partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
 
     def _commit(self, update: Update) -> list[Step]:
         self._usage = add_usage(self._usage, update.pop("usage", {}))

@@ -22,7 +22,7 @@ FLOORS = [
     {"milestones", "retrieval", "simulation"},
     {"provenance", "threads", "trust"},
     {"channels", "checks"},
-    {"turn", "points"},
+    {"turn", "points", "world_tools"},
     {"execution", "forward"},
     {"nodes"},
     {"world"},

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, GeckoError, Toolkit, World
+from gecko_graph.points import fold_snapshot
 from gecko_graph.task_state.patch import apply_patch
 from gecko_graph.testing import failing, recorded
 from tests import desk
@@ -340,3 +341,21 @@ def test_a_graphs_own_snapshot_is_gone_on_with_unless_it_was_edited():
     assert other.find_differences(made) == [(2, 1)]
     with pytest.raises(GeckoError, match="it was edited"):
         made.resume({**snapshot, "state": {"n": 7}}, own=True)
+
+
+@given(CALLS, st.integers(0, 6), st.integers(0, 6))
+@settings(max_examples=25)
+def test_a_snapshot_is_the_fold_of_what_was_added(calls, first, second):
+    """In whichever portions: LangGraph folds a checkpoint's writes again in larger ones."""
+    made = finder(state={"a": 1})
+    writes = [made.snapshot()]
+    for call in calls:
+        at = len(made.log)
+        made.call(call)
+        writes.append({"records": made.records(at), "usage": made.usage})
+    assert fold_snapshot({}, writes) == made.snapshot()
+    whole, later = fold_snapshot({}, writes[: 1 + first]), writes[1 + first :]
+    kept = json.dumps(whole)
+    assert fold_snapshot(fold_snapshot(whole, later[:second]), later[second:]) == made.snapshot()
+    assert json.dumps(whole) == kept
+    assert fold_snapshot(whole, [*later, writes[0]]) == writes[0], "another world begins"

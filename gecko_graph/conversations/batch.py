@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from langchain_core.messages import ToolCall, ToolMessage
 
-from ..middleware.messages import build_message
 from ..models.formatting import text_of
 from ..state import Json, JsonObject, Step
 from ..task_state.digest import digest
 from ..toolkit.augment import HIDDEN, find_faces, show_text
 from ..world import World
+from ..world_tools import build_message
 
 MOST_ORDERS = 24
 """Orders that are tried of one message's calls: all of four."""

@@ -1,4 +1,4 @@
-"""For agents that exist already: LangChain middleware, a wrapper for `ToolNode`, a node, a message.
+"""For agents that exist already: LangChain middleware, a node, a message; for `ToolNode`, see `World.as_tools`.
 
 `GeckoMiddleware` needs LangChain (`pip install 'gecko-graph[langchain]'`), the others do not.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .pending import as_guidance, rehearse_pending
-from .tool_node import asimulate_with, simulate_with
 
 if TYPE_CHECKING:
     from .agent import GeckoMiddleware
 
-__all__ = ["GeckoMiddleware", "as_guidance", "asimulate_with", "rehearse_pending", "simulate_with"]
+__all__ = ["GeckoMiddleware", "as_guidance", "rehearse_pending"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,22 +7,24 @@ the real call. Each task writes what became of its own call, and the next hook b
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import takewhile
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NotRequired, get_args
+from uuid import uuid4
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
     ExtendedModelResponse,
+    OmitFromInput,
     PrivateStateAttr,
 )
-from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
+from ..channels import delta, extend
 from ..context import GeckoContext
 from ..errors import GeckoError, StateError
 from ..events import event
@@ -32,29 +34,37 @@ from ..execution.preview import describe_calls, predict
 from ..execution.records import ExecutedCall
 from ..models.factory import ModelLike
 from ..models.usage import add_usage
+from ..models.work import Done, Work, aperform, perform
+from ..points import fold_snapshot
 from ..simulation.rung import Rung
 from ..state import Call, JsonObject, Role, Step, Usage
 from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
 from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from ..world import World, check_setup
-from .live import Live, LiveWorlds, check_alone
+from ..world_tools import add_marks, build_message, find_pending
+from .live import Live, LiveWorlds, check_alone, config_of
 from .messages import (
-    add_marks,
     answer_as_decided,
-    build_message,
+    as_edited,
     check_names,
-    find_pending,
-    is_same,
+    find_calls,
+    find_place,
+    find_rehearsed,
     read_result,
     refuse,
     reject,
 )
 from .pending import build_preview, set_id
+from .replay import answer_as_sent, choose_known, correct_messages, number
 
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard", "off"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
 
+OPEN = (
+    "{name} was not carried out: a call before it in the same message has no answer, because it waits for a person or "
+    "has failed. Make this call again when that one is answered."
+)
 VIOLATED = "{name} was carried out, but its result is not what it must be: {why}\nIts result: {result}"
 
 
@@ -66,11 +76,9 @@ def merge_done(old: JsonObject | None, new: JsonObject | None) -> JsonObject:
 class GeckoState(TypedDict, total=False):
     """The agent's keys that are added."""
 
-    task_state: JsonObject
-    """Caller: the state that the world begins from. Another one than before begins a new world."""
-    gecko: JsonObject
-    """The world's snapshot, for `World.restore`; its `state` is the task state now."""
-    gecko_journal: Annotated[list[ExecutedCall], operator.add]
+    gecko: NotRequired[Annotated[JsonObject, OmitFromInput, delta(fold_snapshot, dict)]]
+    """The world's snapshot, for `World.restore`; its `state` is the task state now. Calls are written as they come."""
+    gecko_journal: NotRequired[Annotated[list[ExecutedCall], OmitFromInput, delta(extend, list)]]
     """The real calls, with the `drift` and the `departure` of each."""
     gecko_batch: Annotated[JsonObject | None, PrivateStateAttr]
     """The last message's calls, what was simulated of each, and which were approved."""
@@ -83,6 +91,9 @@ class GeckoMiddleware(AgentMiddleware):
 
     Args:
         toolkit: The tools; calls of others are refused.
+        state: The task state that a thread's world begins from, or a function from the runtime to it, also async. The
+            function is asked at each turn: another state than the one that the world began from begins a new world,
+            None goes on with it.
         mode: `simulate`: the world answers, no real tool runs but reads that were opened. `hybrid`: so, and all reads
             run for real whose effect the user stated. `preview`: the effect of a message's calls is shown and approved
             once, then they run. `shadow`: they run, are simulated beside it, and drift is reported. `guard`: they run
@@ -105,6 +116,7 @@ class GeckoMiddleware(AgentMiddleware):
         self,
         toolkit: Toolkit,
         *,
+        state: JsonObject | Callable[[Any], JsonObject | Awaitable[JsonObject] | None] | None = None,
         mode: Mode = "simulate",
         model: ModelLike | None = None,
         models: Mapping[Role, ModelLike] | None = None,
@@ -123,7 +135,9 @@ class GeckoMiddleware(AgentMiddleware):
         if mode == "hybrid":
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
-        self._template = World(toolkit, model=model, models=models, context=context, rungs=rungs)
+        self._state, given = state, None if callable(state) else state
+        self._is_serial_world = context is None or context.parallel_calls == "serial"
+        self._template = World(toolkit, state=given, model=model, models=models, context=context, rungs=rungs)
         self._toolkit = toolkit
         self._untouched = frozenset(untouched)
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
@@ -137,32 +151,57 @@ class GeckoMiddleware(AgentMiddleware):
         return self._mode
 
     def before_agent(self, state: Any, runtime: Any) -> JsonObject | None:
-        """Begin the world, or go on with the thread's."""
-        start, known = state.get("task_state"), state.get("gecko")
+        """Begin the thread's world, or go on with it."""
+        return finish(self._begin(state, runtime, AT_ONCE))  # type: ignore[no-any-return]
+
+    async def abefore_agent(self, state: Any, runtime: Any) -> JsonObject | None:
+        """As `before_agent`."""
+        return await self._begin(state, runtime, AWAITED)
+
+    async def _begin(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
         if self._mode == "off":
             return None
-        if known is not None and (start is None or json_equal(start, known["start"])):
+        known, start = state.get("gecko"), None
+        if callable(self._state):
+            done: Done = await driver.do(perform, aperform, Work(function=self._state, args=(runtime,)))
+            if done.failure:
+                raise StateError(f"state: the function that gives it failed: {done.failure}")
+            start = done.value
+        elif not known:
+            start = self._state
+        if known and (start is None or json_equal(start, known["start"])):
             self._template.resume(known)  # checked whole here, and from now on the graph's own
             return None
-        start = {} if start is None else start
-        if not isinstance(start, dict):
-            raise StateError(f"task_state: expected a JSON object, got {type(start).__name__}")
-        return {"gecko": self._template.begin(start).snapshot()}
+        return {"gecko": self._template.begin({} if start is None else start).snapshot()}
 
     def before_model(self, state: Any, runtime: Any) -> JsonObject | None:
         """Book on the snapshot what became of the last message's calls, in the order in which they were answered."""
-        done = state.get("gecko_done")
+        return finish(self._book(state, runtime, AT_ONCE))  # type: ignore[no-any-return]
+
+    async def abefore_model(self, state: Any, runtime: Any) -> JsonObject | None:
+        """As `before_model`."""
+        return await self._book(state, runtime, AWAITED)
+
+    after_agent, aafter_agent = before_model, abefore_model
+    """Book what no model call has followed."""
+
+    async def _book(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
+        done, batch = state.get("gecko_done"), state.get("gecko_batch") or {"answers": (), "usage": {}}
         if not done:
             return None
-        world = self._template.resume(state["gecko"], own=True)
-        records = sorted(done.values(), key=lambda record: record["at"])
-        costs: list[Usage] = [(state.get("gecko_batch") or {}).get("usage", {}), *(each["usage"] for each in records)]
-        world.replay(records, reduce(add_usage, costs))
-        return {"gecko": world.snapshot(), "gecko_done": None}
-
-    def after_agent(self, state: Any, runtime: Any) -> JsonObject | None:
-        """Book what no model call has followed."""
-        return self.before_model(state, runtime)
+        world, first = self._template.resume(state["gecko"], own=True), len(state["gecko"]["log"])
+        notes = sorted(done.values(), key=lambda note: note["at"])
+        costs: list[Usage] = [batch["usage"], *(note["usage"] for note in notes)]
+        world.replay([] if self._mode in SIMULATED else notes, reduce(add_usage, costs))
+        said: list[ToolMessage] = []
+        if self._mode in SIMULATED:
+            sent, known = [note["call"] for note in notes], choose_known(notes, batch["answers"])
+            records, kept = await answer_as_sent(world, sent, known, first, self._is_serial_world, driver)
+            said = correct_messages(state["messages"], notes[kept:], records[kept:])
+            for record in records[kept:]:
+                _stream(runtime, record["step"])
+        update = {"gecko": {"records": world.records(first), "usage": world.usage}, "gecko_done": None}
+        return {**update, "messages": said} if said else update
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
         """Have the model speak, and rehearse the calls that it makes."""
@@ -178,7 +217,7 @@ class GeckoMiddleware(AgentMiddleware):
             return response
         world, calls = self._fork(request.state), find_pending(response.result, self._untouched)[1]
         await driver.do(world.call_all, world.acall_all, world.read_calls(calls))
-        records = _number(world.records(first := len(request.state["gecko"]["log"])), first)
+        records = number(world.records(first := len(request.state["gecko"]["log"])), first)
         answers = [{"call": dict(call), "record": record} for call, record in zip(calls, records, strict=True)]
         batch = {"answers": answers, "usage": world.usage, "approved": {}}
         return ExtendedModelResponse(response, Command(update={"gecko_batch": batch if calls else None}))
@@ -190,7 +229,7 @@ class GeckoMiddleware(AgentMiddleware):
     def after_model(self, state: Any, runtime: Any) -> JsonObject | None:
         """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""
         calls = find_pending(state["messages"], self._untouched)[1] if self._mode == "preview" else []
-        steps = [set_id(step, call) for call in calls if (step := _rehearsed(state, call))]
+        steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
         before = state["gecko"]["state"] if calls else {}
         if not (preview := build_preview(steps, before, self._real, self._policy)):
             return None
@@ -221,18 +260,18 @@ class GeckoMiddleware(AgentMiddleware):
         return await (handler(request) if self._is_untouched(request) else self._answer(request, handler, AWAITED))
 
     async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
-        request = request.override(tool_call=_as_edited(request.tool_call, request.state))
+        request = request.override(tool_call=as_edited(request.tool_call, request.state))
         if self._mode in SIMULATED:
-            record = self._stored(request) or await self._simulate_alone(request, driver)
-            return self._simulated(request, record)
+            return await self._simulate(request, driver)
         request, refused = self._admit(request)
         if refused is not None:
             return refused
         live = await self._live.find(request, partial(self._fork, request.state), driver)
-        call = self._call_of(request)
-        if not self._is_serial(call["name"]):
+        if not self._is_serial(self._call_of(request)["name"]):
             return await self._make(request, handler, live, driver)
-        async with live.turn(call["id"], self._find_earlier(request), driver):
+        if not await live.wait_for(self._find_earlier(request), config_of(request), driver):
+            return refuse(request.tool_call, {"error": OPEN.format(name=request.tool_call["name"])})
+        async with live.turn(request.runtime.tool_call_id, driver):
             if (known := live.find_made(request)) is not None:
                 return known
             if self._mode == "preview":
@@ -251,39 +290,28 @@ class GeckoMiddleware(AgentMiddleware):
         return self._booked(request, result, entry, live)
 
     def _is_untouched(self, request: Any) -> bool:
-        return self._mode == "off" or request.tool_call["name"] in self._untouched
+        # a call that another middleware has renamed would still run the tool that it was made for
+        names = {request.tool_call["name"], *([request.tool.name] if request.tool else ())}
+        return self._mode == "off" or names <= self._untouched
 
     def _call_of(self, request: Any) -> Call:
         given = request.tool_call
         return {"id": given["id"], "name": self._toolkit.resolve(given["name"]), "args": given["args"]}
 
-    def _stored(self, request: Any) -> JsonObject | None:
-        """Return what was simulated of a call; None where it, or a call before it, was changed or answered since."""
-        batch, left = request.state.get("gecko_batch"), _find_calls(request.state)
-        for answer in batch["answers"] if batch else ():
-            if not any(call["id"] == answer["call"]["id"] and is_same(call, answer["call"]) for call in left):
-                return None
-            if answer["call"]["id"] == request.tool_call["id"] and is_same(answer["call"], request.tool_call):
-                record: JsonObject = answer["record"]
-                return record
-        return None
-
-    async def _simulate_alone(self, request: Any, driver: Driver) -> JsonObject:
-        """Simulate a call behind those before it that are still to be made, as they are now."""
-        world, own = self._fork(request.state), request.tool_call
-        pending = takewhile(lambda call: call["id"] != own["id"], _find_calls(request.state))
-        before = [call for call in pending if call["name"] not in self._untouched]
-        await driver.do(world.call_all, world.acall_all, world.read_calls([*before, own]))
-        at = len(request.state["gecko"]["log"]) + len(before)
-        return {**world.records(at)[-1], "at": at, "usage": world.usage}
-
-    def _simulated(self, request: Any, record: JsonObject) -> Command[Any]:
-        step: Step = record["step"]
-        if "outcome" in step:
-            fields = {key: step["outcome"][key] for key in ("status", "result", "rung", "simulated", "passed", "patch")}
-            request.runtime.stream_writer(event("gecko.result", attempt=0, call=step["call"], **fields))
-        message = build_message(request.tool_call, step)
-        return Command(update={"messages": [message], "gecko_done": {str(record["at"]): record}})
+    async def _simulate(self, request: Any, driver: Driver) -> Any:
+        """Answer a call behind those before it in its message, as they are now; booked is what these really became."""
+        state, world = request.state, self._fork(request.state)
+        calls, own = [call for call in find_calls(state) if call["name"] not in self._untouched], request.tool_call
+        place = find_place(calls, own, request.runtime.tool_call_id)
+        sent, first = [*calls[:place], own], len(state["gecko"]["log"])
+        known = (state.get("gecko_batch") or {"answers": ()})["answers"]
+        records, kept = await answer_as_sent(world, sent, known, first, self._is_serial_world, driver)
+        _stream(request.runtime, records[-1]["step"])
+        message = build_message(own, records[-1]["step"]).model_copy(update={"id": uuid4().hex})
+        note = {"call": dict(own), "message": message.id, "record": records[-1], "at": first + place}
+        # where others were answered anew only for this call, nobody has seen what it was answered behind
+        note |= {"behind": place if kept >= place else None, "usage": world.usage}
+        return Command(update={"messages": [message], "gecko_done": {str(first + place): note}})
 
     def _admit(self, request: Any) -> tuple[Any, ToolMessage | None]:
         """Return the request as it was approved, or why it may not be made at all: the same on every re-entry."""
@@ -292,7 +320,7 @@ class GeckoMiddleware(AgentMiddleware):
             return request, refuse(request.tool_call, self._toolkit.check(request.tool_call, {}) or {})
         if self._mode != "preview":
             return request, None
-        step, batch = _rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
+        step, batch = find_rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
         if step is not None and "complaints" in step:
             return request, build_message(request.tool_call, step)
         approved = batch["approved"].get(call["id"]) if batch and step else None
@@ -305,8 +333,8 @@ class GeckoMiddleware(AgentMiddleware):
 
     def _find_earlier(self, request: Any) -> set[str | None]:
         """Return the calls before this one in its message that wait for each other and may be made."""
-        own, approved = request.tool_call["id"], (request.state.get("gecko_batch") or {}).get("approved", {})
-        calls = takewhile(lambda call: call["id"] != own, _find_calls(request.state))
+        own, approved = request.runtime.tool_call_id, (request.state.get("gecko_batch") or {}).get("approved", {})
+        calls = takewhile(lambda call: call["id"] != own, find_calls(request.state))
         ours = [call for call in calls if call["name"] not in self._untouched]
         made = [call for call in ours if self._mode != "preview" or call["id"] in approved]
         return {call["id"] for call in made if self._is_serial(self._toolkit.resolve(call["name"]))}
@@ -318,12 +346,12 @@ class GeckoMiddleware(AgentMiddleware):
 
     def _predicted(self, request: Any) -> Any:
         """Return what was simulated of a real call, in `shadow`."""
-        step = _rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
+        step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
         return predict(step) if step else None
 
     def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: Live) -> Any:
         """Return the real result with its marks, and the update that books it."""
-        records = _number(live.world.records(live.first), live.first)
+        records = number(live.world.records(live.first), live.first)
         record = next(each for each in records if each["step"]["call"]["id"] == entry["call"]["id"])
         marks: JsonObject = {"simulated": False, "rung": "real", "made_up": False}
         marks |= {key: entry[key] for key in ("drift", "departure", "unclear") if entry.get(key)}
@@ -336,7 +364,8 @@ class GeckoMiddleware(AgentMiddleware):
             if result.graph is not None or not isinstance(given, dict):  # a hand-off: these keys are not the other's
                 return result
             said = [add_marks(each, marks) if isinstance(each, ToolMessage) else each for each in given["messages"]]
-            return replace(result, update={**given, **update, "messages": said})
+            theirs = {key: each for key, each in given.items() if key not in GeckoState.__annotations__}
+            return replace(result, update={**theirs, **update, "messages": said})
         message = add_marks(result, marks)
         departure = entry.get("departure")
         if self._mode in GATED and departure and departure["code"] in ("schema", "ensures", "state"):
@@ -345,24 +374,7 @@ class GeckoMiddleware(AgentMiddleware):
         return Command(update={"messages": [message], **update})
 
 
-def _as_edited(call: ToolCall, state: Any) -> Any:
-    """Return a call as LangChain's `HumanInTheLoopMiddleware` will make it: its message keeps the model's own."""
-    return {**call, **(state.get("hitl_edited_tool_calls") or {}).get(call["id"], {})}
-
-
-def _find_calls(state: Any) -> list[Any]:
-    """Return the last message's calls that are unanswered, as a person has edited them."""
-    return [_as_edited(call, state) for call in find_pending(state["messages"])[1]]
-
-
-def _rehearsed(state: Any, call: ToolCall) -> Step | None:
-    """Return the step that was simulated of this very call."""
-    for answer in (state.get("gecko_batch") or {"answers": ()})["answers"]:
-        if answer["call"]["id"] == call["id"] and is_same(answer["call"], call):
-            step: Step = answer["record"]["step"]
-            return step
-    return None
-
-
-def _number(records: Sequence[JsonObject], first: int) -> list[JsonObject]:
-    return [{**record, "at": at, "usage": {}} for at, record in enumerate(records, first)]
+def _stream(runtime: Any, step: Step) -> None:
+    if "outcome" in step:
+        fields = {key: step["outcome"][key] for key in ("status", "result", "rung", "simulated", "passed", "patch")}
+        runtime.stream_writer(event("gecko.result", attempt=0, call=step["call"], **fields))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import ref
 
+from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ..errors import GeckoError, StateError
@@ -22,9 +24,9 @@ from ..world import World
 
 MOST_LIVE = 256
 """Messages whose real calls are under way in this process, over all threads."""
-PATIENCE_S = 0.25
-"""How long a call waits for one before it in the message that may never come: another middleware may hold it back."""
-POLL_S = 0.001
+PATIENCE_S = 10.0
+"""How long a call waits for one before it in the message where LangGraph does not say whether that is under way."""
+POLL_S = 0.005
 
 
 class Live(NamedTuple):
@@ -33,8 +35,8 @@ class Live(NamedTuple):
     world: World
     first: int
     """Number of the message's first call in the world's log."""
-    begun: set[str | None]
-    """Ids of its calls that have had their turn."""
+    closed: set[str | None]
+    """Ids of its calls that are answered."""
     line: WaitingLine
     made: dict[tuple[str, str | None], tuple[ref[Any], Any]]
     """By task and call: the runtime of the run that has made it, and what came of it."""
@@ -48,20 +50,36 @@ class Live(NamedTuple):
         """Keep what came of a call."""
         self.made[_key_of(request)] = ref(request.runtime), came
 
-    @asynccontextmanager
-    async def turn(self, own: str | None, earlier: set[str | None], driver: Driver) -> Any:
-        """Hold the turn, behind the calls before this one in the message: tasks come in any order."""
+    async def wait_for(self, earlier: set[str | None], known: Mapping[str, Any], driver: Driver) -> bool:
+        """Wait while calls before this one are under way; return whether all of them have an answer.
+
+        One that another middleware answers never comes here, nor one that it holds back for a person.
+        """
         deadline = time.monotonic() + PATIENCE_S
-        while not earlier <= self.begun and time.monotonic() < deadline:
+        while left := earlier - self.closed:
+            if siblings := look_at_siblings(known):
+                deadline = time.monotonic() + PATIENCE_S
+            running, has_failed = siblings or (left, True)
+            if not left & running or time.monotonic() > deadline:
+                return not has_failed or left <= find_answered(await read_writes(known, driver))
             await driver.do(time.sleep, asyncio.sleep, POLL_S)
+        return True
+
+    @asynccontextmanager
+    async def turn(self, own: str | None, driver: Driver) -> Any:
+        """Hold the turn for a call; it is closed at the end, unless that raises."""
         async with driver.turn(self.line):
-            self.begun.add(own)
             yield
+            self.closed.add(own)
+
+
+def config_of(request: Any) -> dict[str, Any]:
+    """Return what LangGraph has configured for a call's task."""
+    return (request.runtime.config or {}).get("configurable", {})  # type: ignore[no-any-return]
 
 
 def _key_of(request: Any) -> tuple[str, str | None]:
-    known = (request.runtime.config or {}).get("configurable", {})
-    return str(known.get("checkpoint_ns", "")), request.tool_call["id"]
+    return str(config_of(request).get("checkpoint_ns", "")), request.tool_call["id"]
 
 
 class LiveWorlds:
@@ -83,18 +101,17 @@ class LiveWorlds:
         Raises:
             GeckoError: The calls that were made cannot be read.
         """
-        known = (request.runtime.config or {}).get("configurable", {})
+        known = config_of(request)
         key = find_checkpoint(known)[1] or object()
         live = self._known.get(key)
         if live is None:
-            made = await read_made(known, driver)
+            writes = await read_writes(known, driver)
             with self._mutex:
                 live = self._known.get(key)
                 if live is None:
-                    begun = {record["step"]["call"]["id"] for record in made}
                     first = len(request.state["gecko"]["log"])
-                    live = self._known[key] = Live(fork(), first, begun, WaitingLine(), {})
-                    live.world.replay(made)
+                    live = self._known[key] = Live(fork(), first, find_answered(writes), WaitingLine(), {})
+                    live.world.replay(read_made(writes))
                 while len(self._known) > MOST_LIVE:
                     self._known.popitem(last=False)
         return live
@@ -106,8 +123,8 @@ def find_checkpoint(known: Mapping[str, Any]) -> tuple[str, str | None]:
     return namespace, (known.get("checkpoint_map") or {}).get(namespace)
 
 
-async def read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject]:
-    """Return the message's calls that a run before has made: its other tasks' writes, which no state shows yet."""
+async def read_writes(known: Mapping[str, Any], driver: Driver) -> list[tuple[str, Any]]:
+    """Return what the message's tasks that have ended have written, by channel: no state shows it yet."""
     saver, (namespace, own) = known.get("__pregel_checkpointer"), find_checkpoint(known)
     if not isinstance(saver, BaseCheckpointSaver) or not own:
         return []
@@ -115,9 +132,34 @@ async def read_made(known: Mapping[str, Any], driver: Driver) -> list[JsonObject
     done: Done = await driver.do(perform, aperform, Work(function=saver.get_tuple, args=({"configurable": config},)))
     if done.failure:
         raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")
-    writes = done.value.pending_writes if done.value else None
-    made = [record for _, key, value in writes or () if key == "gecko_done" for record in (value or {}).values()]
+    return [(key, value) for _, key, value in (done.value.pending_writes if done.value else None) or ()]
+
+
+def read_made(writes: Sequence[tuple[str, Any]]) -> list[JsonObject]:
+    """Return the records of the calls that were made, in their order."""
+    made = [record for key, value in writes if key == "gecko_done" for record in (value or {}).values()]
     return sorted(made, key=lambda record: int(record["at"]))
+
+
+def find_answered(writes: Sequence[tuple[str, Any]]) -> set[str | None]:
+    """Return the ids of the calls that have an answer, whoever gave it."""
+    said = [value if isinstance(value, list) else [value] for key, value in writes if key == "messages"]
+    return {message.tool_call_id for message in chain(*said) if isinstance(message, ToolMessage)}
+
+
+def look_at_siblings(known: Mapping[str, Any]) -> tuple[set[str | None], bool] | None:
+    """Return the calls whose tasks are under way in this superstep, and whether one has ended without an answer.
+
+    None where LangGraph's runner does not say, or not yet: a task that has ended is for a moment in no list.
+    """
+    try:
+        tasks = known["__pregel_call"].keywords["futures"]()
+        open_ = [task for future, task in list(tasks.items()) if task is not None and future not in tasks.done]
+        has_failed = any(future.cancelled() or future.exception() for future in list(tasks.done))
+        running = {call["id"] for task in open_ if isinstance(task.input, list) for call in task.input}
+        return (running, has_failed) if len(open_) == tasks.counter else None
+    except (AttributeError, LookupError, TypeError):
+        return None
 
 
 async def check_alone(driver: Driver) -> None:

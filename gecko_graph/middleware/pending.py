@@ -18,7 +18,7 @@ from ..state import JsonObject, Rehearsal, Step
 from ..toolkit import Toolkit
 from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from ..world import World
-from .messages import find_pending, messages_of
+from ..world_tools import find_pending, messages_of
 
 GUIDANCE_CHARS = 12_000
 ANSWER_CHARS = 2_000

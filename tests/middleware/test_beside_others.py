@@ -1,9 +1,7 @@
-"""`GeckoMiddleware` beside other middleware: edits, pauses, and calls that come late."""
+"""`GeckoMiddleware` beside other middleware: edits and pauses."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from inspect import signature
 
 import pytest
@@ -11,11 +9,11 @@ import pytest
 pytest.importorskip("langchain")
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph.middleware import GeckoMiddleware, live
+from gecko_graph.middleware import GeckoMiddleware
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 from tests.middleware.test_agent import THREAD, agent_of, answers, task
 
@@ -50,7 +48,7 @@ def test_a_call_that_waits_for_a_person_is_made_once_and_checked_in_the_state_of
     )
 
     def agent(*said):
-        gecko = GeckoMiddleware(bank.toolkit(), mode="guard")
+        gecko = GeckoMiddleware(bank.toolkit(), mode="guard", state=STATE)
         order = [person, gecko] if is_first else [gecko, person]
         return create_agent(chat(*said), tools=bank.toolkit().as_tools(), middleware=order, checkpointer=saver)
 
@@ -66,7 +64,7 @@ def test_a_call_that_waits_for_a_person_is_made_once_and_checked_in_the_state_of
 @pytest.mark.parametrize("mode", ["guard", "shadow", "simulate"])
 def test_an_edit_by_langchains_middleware_listed_behind_is_what_is_checked_and_booked(run, mode):
     bank, saver = Bank(), InMemorySaver()
-    gecko = GeckoMiddleware(bank.toolkit(), mode=mode)
+    gecko = GeckoMiddleware(bank.toolkit(), mode=mode, state=STATE)
     person = HumanInTheLoopMiddleware({"transfer": True})
     made = chat(calls(pay("a", 30), pay("b", 65)))
     agent = create_agent(made, tools=bank.toolkit().as_tools(), middleware=[gecko, person], checkpointer=saver)
@@ -77,34 +75,10 @@ def test_an_edit_by_langchains_middleware_listed_behind_is_what_is_checked_and_b
     assert bank.calls == ([("transfer", "bob", 200)] if mode == "shadow" else [])
 
 
-class Late(AgentMiddleware):
-    """Holds the first call back until another one has come."""
-
-    def wrap_tool_call(self, request, handler):
-        time.sleep(0.05 if request.tool_call["id"] == "a" else 0)
-        return handler(request)
-
-    async def awrap_tool_call(self, request, handler):
-        await asyncio.sleep(0.05 if request.tool_call["id"] == "a" else 0)
-        return await handler(request)
-
-
-@pytest.mark.parametrize("mode", ["guard", "preview"])
-@pytest.mark.parametrize("patience_s", [30, 0])
-def test_calls_that_change_something_are_made_in_the_messages_order(run, mode, patience_s, monkeypatch):
-    """Where one before does not come, as when a person is asked about it, the others are not held back for long."""
-    monkeypatch.setattr(live, "PATIENCE_S", patience_s)
-    bank, rules = Bank(), [{"tool": "*", "then": "allow"}]
-    made = calls(pay("a", 1), pay("b", 2), pay("c", 3))
-    run(agent_of(bank, made, mode=mode, review=rules, others=[Late()], saver=InMemorySaver()), task(), THREAD)
-    amounts = [amount for _, _, amount in bank.calls]
-    assert amounts == [1, 2, 3] if patience_s else sorted(amounts) == [1, 2, 3]
-
-
 @pytest.mark.parametrize("is_first", [False, True])
 def test_what_follows_an_edited_call_is_simulated_in_the_state_that_it_leaves(run, is_first):
     toolkit = Bank().toolkit()
-    both = [HumanInTheLoopMiddleware({"transfer": True}), GeckoMiddleware(toolkit)]
+    both = [HumanInTheLoopMiddleware({"transfer": True}), GeckoMiddleware(toolkit, state=STATE)]
     agent = create_agent(
         chat(calls(pay("a", 10), pay("b", 20), look("c"), pay("d", 5))),
         tools=toolkit.as_tools(),

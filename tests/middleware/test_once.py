@@ -24,10 +24,10 @@ APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
 
 def paused(bank, saver):
     toolkit = bank.toolkit()
-    middleware = [GeckoMiddleware(toolkit, mode="preview")]
+    middleware = [GeckoMiddleware(toolkit, mode="preview", state=STATE)]
     model = chat(calls(pay("a", 30)))
     agent = create_agent(model, tools=toolkit.as_tools(), middleware=middleware, checkpointer=saver)
-    agent.invoke({"messages": [("user", "Pay ann")], "task_state": STATE}, THREAD)
+    agent.invoke({"messages": [("user", "Pay ann")]}, THREAD)
     return agent
 
 

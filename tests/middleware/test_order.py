@@ -1,0 +1,161 @@
+"""A real write is made after the calls before it in its message, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
+
+import pytest
+
+pytest.importorskip("langchain")
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from gecko_graph.middleware import GeckoMiddleware, live
+from tests.middleware.bank import STATE, Bank, calls, chat, pay
+from tests.middleware.test_agent import THREAD, agent_of, answers, task
+
+PER_CALL = "interrupt_mode" in signature(HumanInTheLoopMiddleware).parameters
+needs_per_call = pytest.mark.skipif(not PER_CALL, reason="an older LangChain asks per message")
+
+
+class Late(AgentMiddleware):
+    """Holds the first call back."""
+
+    def wrap_tool_call(self, request, handler):
+        time.sleep(0.6 if request.tool_call["id"] == "a" else 0)
+        return handler(request)
+
+    async def awrap_tool_call(self, request, handler):
+        await asyncio.sleep(0.6 if request.tool_call["id"] == "a" else 0)
+        return await handler(request)
+
+
+@pytest.mark.parametrize("mode", ["guard", "preview"])
+@pytest.mark.parametrize("has_saver", [True, False])
+def test_a_call_that_another_middleware_holds_back_is_waited_for(run, mode, has_saver):
+    bank, rules = Bank(), [{"tool": "*", "then": "allow"}]
+    saver = InMemorySaver() if has_saver else None
+    made = calls(pay("a", 3), pay("b", 2), pay("c", 1))
+    run(agent_of(bank, made, mode=mode, review=rules, others=[Late()], saver=saver), task(), THREAD)
+    assert [amount for _, _, amount in bank.calls] == [3, 2, 1]
+
+
+class Answering(AgentMiddleware):
+    """Answers the first call in the tool's place."""
+
+    def wrap_tool_call(self, request, handler):
+        return self.answer(request) or handler(request)
+
+    async def awrap_tool_call(self, request, handler):
+        return self.answer(request) or await handler(request)
+
+    def answer(self, request):
+        if request.tool_call["id"] == "a":
+            return ToolMessage("blocked", tool_call_id="a", name="transfer", status="error")
+        return None
+
+
+@pytest.mark.parametrize("has_saver", [True, False])
+def test_a_call_that_another_middleware_answers_is_not_waited_for(run, has_saver):
+    bank, began = Bank(), time.monotonic()
+    saver = InMemorySaver() if has_saver else None
+    made = calls(pay("a", 80), pay("b", 30))
+    out = run(agent_of(bank, made, mode="guard", others=[Answering()], saver=saver), task(), THREAD)
+    assert bank.calls == [("transfer", "ann", 30)]
+    assert out["gecko"]["state"]["balance"] == 70
+    assert time.monotonic() - began < live.PATIENCE_S / 2
+
+
+def asking(bank, *ids, saver, said=()):
+    """An agent whose user is asked about calls with these ids, before the gate."""
+    when = {"allowed_decisions": ["approve", "reject"], "when": lambda request: request.tool_call["id"] in ids}
+    person = HumanInTheLoopMiddleware({"transfer": when}, interrupt_mode="per_call")
+    gecko = GeckoMiddleware(bank.toolkit(), mode="guard", state=STATE)
+    tools = bank.toolkit().as_tools()
+    return create_agent(chat(*said), tools=tools, middleware=[person, gecko], checkpointer=saver)
+
+
+def ids_of(paused: dict) -> dict[str, str]:
+    return {each.value["tool_call_id"]: each.id for each in paused["__interrupt__"]}
+
+
+@needs_per_call
+@pytest.mark.parametrize("is_new_process", [False, True])
+def test_while_an_earlier_call_waits_for_a_person_a_write_is_refused(run, is_new_process):
+    bank, saver = Bank(), InMemorySaver()
+    first = asking(bank, "a", saver=saver, said=[calls(pay("a", 80), pay("b", 30)), calls(pay("c", 5)), AIMessage("")])
+    run(first, task(), THREAD)
+    assert bank.calls == []
+    goes_on = asking(bank, "a", saver=saver, said=[calls(pay("c", 5)), AIMessage("")]) if is_new_process else first
+    out = run(goes_on, Command(resume={"type": "approve"}), THREAD)
+    assert bank.calls == [("transfer", "ann", 80), ("transfer", "ann", 5)]
+    assert out["gecko"]["state"]["balance"] == 15
+    (refused,) = [message for message in answers(out) if message.tool_call_id == "b"]
+    assert refused.status == "error"
+    assert "Make this call again when that one is answered" in refused.content
+
+
+@needs_per_call
+@pytest.mark.parametrize("is_new_process", [False, True])
+def test_a_rejected_sibling_is_closed_also_where_another_one_still_waits(run, is_new_process):
+    bank, saver = Bank(), InMemorySaver()
+
+    def agent(*said):
+        return asking(bank, "a", "b", "c", saver=saver, said=said)
+
+    first = agent(calls(pay("a", 80), pay("b", 30), pay("c", 5)))
+    asked = ids_of(run(first, task(), THREAD))
+    run(first, Command(resume={asked["a"]: {"type": "reject"}}), THREAD)
+    goes_on = agent() if is_new_process else first
+    run(goes_on, Command(resume={asked["b"]: {"type": "approve"}}), THREAD)
+    assert bank.calls == [("transfer", "ann", 30)]
+    out = run(goes_on, Command(resume={asked["c"]: {"type": "approve"}}), THREAD)
+    assert bank.calls == [("transfer", "ann", 30), ("transfer", "ann", 5)]
+    assert out["gecko"]["state"]["balance"] == 65
+
+
+@needs_per_call
+def test_both_answers_at_once(run):
+    bank = Bank()
+    agent = asking(bank, "a", "b", saver=InMemorySaver(), said=[calls(pay("a", 80), pay("b", 80))])
+    asked = ids_of(run(agent, task(), THREAD))
+    out = run(agent, Command(resume={asked["a"]: {"type": "approve"}, asked["b"]: {"type": "approve"}}), THREAD)
+    assert bank.calls == [("transfer", "ann", 80)]
+    assert "only 20 left" in answers(out)[1].content
+
+
+@pytest.mark.parametrize(("patience_s", "paid"), [(20, [80, 10]), (0, [80])])
+def test_where_langgraph_does_not_say_what_is_under_way_a_call_waits_a_while_and_is_refused(
+    run, monkeypatch, patience_s, paid
+):
+    monkeypatch.setattr(live, "look_at_siblings", lambda known: None)
+    monkeypatch.setattr(live, "PATIENCE_S", patience_s)
+    bank = Bank()
+    run(agent_of(bank, calls(pay("a", 80), pay("b", 10)), mode="guard", others=[Late()]), task())
+    assert [amount for _, _, amount in bank.calls] == paid
+
+
+MANY = calls(pay("a", 80, "ann"), pay("b", 30, "bob"))
+
+
+def test_many_agents_at_once():
+    """As 150 agents in threads and 400 by asyncio did, of which 27 made the calls in the wrong order."""
+    banks = [Bank() for _ in range(80)]
+
+    def one(bank: Bank) -> None:
+        agent_of(bank, MANY, mode="guard").invoke(task())
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(agent_of(bank, MANY, mode="guard").ainvoke(task()) for bank in banks[40:]))
+
+    with ThreadPoolExecutor(40) as pool:
+        list(pool.map(one, banks[:40]))
+    asyncio.run(all_of_them())
+    assert all(bank.calls == [("transfer", "ann", 80)] for bank in banks)
