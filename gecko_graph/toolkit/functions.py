@@ -23,7 +23,7 @@ from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .docstrings import Docstring, read_docstring
 from .function_dicts import as_parameters, as_schema, effect_of_annotations, spec_of_dict, tool_descriptions
-from .injected import CALL_ID, fill, find_injected, is_from_framework, read_call_id, read_config
+from .injected import CALL_ID, fill, find_injected, is_from_framework
 from .spec import ToolSpec, read_tags
 
 if TYPE_CHECKING:
@@ -167,8 +167,7 @@ def _as_real(function: Callable[..., Any], name: str, injected: Mapping[str, Any
     known, optional = inspect.signature(function).parameters.keys() & injected, _optional(function)
     if any(injected[key] is None for key in known - optional):
         return None
-    config = {key for key in optional if injected.get(key) is read_config}
-    sources = {key: injected[key] for key in known - config if injected[key]}
+    sources = {key: one for key in known if (one := injected[key]) and (one.part != "config" or key not in optional)}
     given = partial(fill, name, sources, optional)
     is_async = inspect.iscoroutinefunction(function)
     return _by_name(lambda args: function(**given(args)), is_async=is_async) if sources else function
@@ -216,11 +215,12 @@ def _as_function(tool: BaseTool) -> Callable[..., Any] | None:
     required = {name for name, field in fields.items() if name not in seen and field.is_required()}
     if any(injected.get(name) is None for name in required):
         return None
-    sources = {name: one for name, one in injected.items() if one and one not in (read_config, read_call_id)}
+    own = {one.part: name for name, one in injected.items() if one and one.part in ("config", "tool_call_id")}
+    sources = {name: one for name, one in injected.items() if one and one.part not in own}  # LangChain fills its own
     complete = partial(fill, tool.name, sources, (fields.keys() | _optional(function)) - required)
     handlers = {name: _as_message(getattr(tool, name)) for name in ("handle_tool_error", "handle_validation_error")}
     tool = tool.model_copy(update={name: one for name, one in handlers.items() if one})
-    as_call = tool.response_format == "content_and_artifact" or read_call_id in injected.values()
+    as_call = tool.response_format == "content_and_artifact" or "tool_call_id" in own
     is_async = getattr(tool, "func", True) is None
     invoke = tool.ainvoke if is_async else tool.invoke
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextvars import ContextVar
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from ..errors import NotMade
@@ -17,8 +16,18 @@ CALL_ID: ContextVar[str] = ContextVar("gecko_call_id", default="")
 """Id of the call that is made."""
 
 
-Source: TypeAlias = Callable[[Any], Any]
-"""What is injected of a call's `ToolRuntime`; raises LookupError."""
+_KNOWN = {
+    "ToolRuntime": "", "RunnableConfig": "config", "InjectedToolCallId": "tool_call_id", "InjectedState": "state",
+    "InjectedStore": "store", "BaseStore": "store",
+}  # fmt: skip
+"""Classes that mark a parameter, and what of the call's `ToolRuntime` it gets."""
+
+
+class Source(NamedTuple):
+    """What is injected: a part of the call's `ToolRuntime`, or of that part a field; no part is all of it."""
+
+    part: str
+    field: str | None
 
 
 def find_injected(hints: Mapping[str, Any]) -> dict[str, Source | None]:
@@ -26,15 +35,15 @@ def find_injected(hints: Mapping[str, Any]) -> dict[str, Source | None]:
     from langchain_core.tools import InjectedToolArg
 
     found: dict[str, Source | None] = {"run_manager": None, "callbacks": None}
-    for name, hint in hints.items():
+    for name, hint in ((key, one) for key, one in hints.items() if key != "return"):
         members = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
         for part in (
             p for one in members for p in (*getattr(one, "__metadata__", ()), getattr(one, "__origin__", one))
         ):
             kind = part if isinstance(part, type) else type(part)
             if issubclass(kind, InjectedToolArg) or (kind is part and is_from_framework(part)):
-                known = _SOURCES.get(kind.__name__) if is_from_framework(kind) else None
-                source = partial(known, getattr(part, "field", None)) if known is _read_state else known
+                known = kind.__name__ in _KNOWN and is_from_framework(kind)
+                source = Source(_KNOWN[kind.__name__], getattr(part, "field", None)) if known else None
                 found[name] = found.get(name) or source
     return found
 
@@ -49,7 +58,7 @@ def fill(tool: str, sources: Mapping[str, Source], optional: Collection[str], ar
     given, runtime = {name: value for name, value in args.items() if name not in sources}, _read_runtime()
     for name, source in sources.items():
         try:
-            given[name] = source(runtime)
+            given[name] = _read(runtime, source)
         except LookupError as error:
             if name not in optional:
                 raise NotMade(f"{tool} was not called: {name!r} cannot be injected: {error.args[0]}") from None
@@ -74,36 +83,12 @@ def _read_runtime() -> Any:
     return ToolRuntime(state=state, config=config, tool_call_id=CALL_ID.get() or uuid4().hex, **shared)
 
 
-def _whole(runtime: Any) -> Any:
+def _read(runtime: Any, source: Source) -> Any:
     if runtime is None:
         raise LookupError("no graph is running")
-    return runtime
-
-
-def read_config(runtime: Any) -> Any:
-    """Return the node's config."""
-    return _whole(runtime).config
-
-
-def read_call_id(runtime: Any) -> Any:
-    """Return the call's id."""
-    return _whole(runtime).tool_call_id
-
-
-def _read_state(field: str | None, runtime: Any) -> Any:
-    state = _whole(runtime).state
-    if field and field not in state:
-        raise LookupError(f"the graph's state has no {field!r}")
-    return state[field] if field else state
-
-
-def _read_store(runtime: Any) -> Any:
-    if _whole(runtime).store is None:
-        raise LookupError("the graph was compiled without a store")
-    return runtime.store
-
-
-_SOURCES: dict[str, Callable[..., Any]] = {
-    **{"ToolRuntime": _whole, "RunnableConfig": read_config, "InjectedToolCallId": read_call_id},
-    **{"InjectedState": _read_state, "InjectedStore": _read_store, "BaseStore": _read_store},
-}
+    value = getattr(runtime, source.part) if source.part else runtime
+    if value is None:
+        raise LookupError(f"the graph was compiled without a {source.part}")
+    if source.field and source.field not in value:
+        raise LookupError(f"the graph's {source.part} has no {source.field!r}")
+    return value[source.field] if source.field else value

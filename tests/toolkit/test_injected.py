@@ -255,3 +255,20 @@ def test_the_id_is_that_of_the_call():
     assert make(spec, {"text": "hello"}, call_id="call_1", key="k")[0].result == {"noted": "call id"}
     make(spec, {"text": "hello"}, key="k")
     assert SEEN == [{"id": "call_1"}, {"id": "k"}]
+
+
+class Context(TypedDict):
+    user: str
+
+
+def test_the_context_is_that_of_the_graph_around_the_agent():
+    def signed(text: str, runtime: ToolRuntime) -> dict:
+        """Note."""
+        return note("signed", user=runtime.context["user"])
+
+    toolkit = Toolkit.from_tools([signed], effects={"signed": "write"}, simulate={"signed": lambda state, text: {}})
+    plan = [{"call": "signed", "args": {"text": "hello"}}, {"say": "Noted."}]
+    agent = create_gecko_agent(toolkit, models={"planner": recorded(planner=[plan])}, review="none")
+    graph = StateGraph(Parent, context_schema=Context).add_node("agent", agent).add_edge(START, "agent")
+    graph.compile(checkpointer=InMemorySaver()).invoke(GIVEN, THREAD, context={"user": "ann"})
+    assert SEEN == [{"user": "ann"}]
