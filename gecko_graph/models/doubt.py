@@ -46,9 +46,8 @@ def is_in_doubt(error: BaseException) -> bool:
     frames = _frames(error)
     if _MCP_CALL in frames:
         return getattr(getattr(error, "error", None), "code", None) not in MCP_REFUSALS
-    if isinstance(reason := getattr(error, "reason", None), BaseException) and _find_kind(
-        error, ["urllib.error.URLError"]
-    ):
+    reason = getattr(error, "reason", None)
+    if isinstance(reason, BaseException) and _find_kind(error, ["urllib.error.URLError"]):
         return is_in_doubt(reason)
     said = isinstance(error, Refused | NotMade | ConnectionRefusedError | socket.gaierror)
     return not (said or _find_kind(error, _UNOPENED) or refuses(status_of_error(error)) or _is_unbegun(frames))
@@ -96,9 +95,10 @@ def _frames(error: BaseException) -> list[tuple[str, str]]:
 def _is_unbegun(frames: list[tuple[str, str]]) -> bool:
     """Return whether a LangChain tool was still reading its arguments: before that stands no function of a user's."""
     own = (f"{__package__}.", "gecko_graph.toolkit.functions", "asyncio.")
-    reading = [*(name for _, name in frames), "_to_args_and_kwargs"].index("_to_args_and_kwargs")
-    return reading < len(frames) and all(
-        module.startswith(own)
-        or (module.startswith("langchain_core.tools.") and name in ("invoke", "run", "ainvoke", "arun"))
-        for module, name in frames[:reading]
-    )
+    for module, name in frames:
+        if (module, name) == ("langchain_core.tools.base", "_to_args_and_kwargs"):
+            return True
+        is_invoked = module.startswith("langchain_core.tools.") and name in ("invoke", "run", "ainvoke", "arun")
+        if not is_invoked and not module.startswith(own):
+            return False
+    return False

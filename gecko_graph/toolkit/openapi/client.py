@@ -113,9 +113,8 @@ class HttpFunction:
             raise InDoubt(f"{self._where} may have taken effect: {json.dumps(error, ensure_ascii=False)[:500]}")
         result = error["body"] if isinstance(error.get("body"), dict) else error
         content: list[str | dict[Any, Any]] = [{"type": "text", "text": json.dumps(result)}]
-        return ToolMessage(
-            content, status="error", tool_call_id="", additional_kwargs={"http": error, **({} if in_doubt else REFUSED)}
-        )
+        more = {"http": error, **({} if in_doubt else REFUSED)}
+        return ToolMessage(content, status="error", tool_call_id="", additional_kwargs=more)
 
     def _exchange(self, request: httpx.Request, secrets: Secrets) -> _Answer:
         """Send the request, and again where it is redirected to. Raises _Failed."""
