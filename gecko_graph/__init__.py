@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .contracts.contract import Contract
     from .conversation import create_conversation
     from .display import format_run
-    from .errors import GeckoError
+    from .errors import GeckoError, Refused
     from .graph import create_gecko
     from .models.log import PromptLog
     from .scenario import Scenario
@@ -33,6 +33,7 @@ __all__ = [
     "GeckoContext",
     "GeckoError",
     "PromptLog",
+    "Refused",
     "Rehearsal",
     "RehearsalState",
     "Rung",
@@ -53,6 +54,7 @@ _HOMES = {
     "GeckoContext": ".context",
     "GeckoError": ".errors",
     "PromptLog": ".models.log",
+    "Refused": ".errors",
     "Rehearsal": ".state",
     "RehearsalState": ".state",
     "Rung": ".simulation.rung",

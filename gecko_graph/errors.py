@@ -8,7 +8,10 @@ GeckoError              a user's mistake; the message names what is wrong, where
 ├── StateError          a task state that is not JSON
 ├── TaskError           nothing to do: no messages, an empty task
 ├── InDoubt             a real call whose effect is unknown: it was sent, and no usable answer came
+├── NotMade             a real call that was not sent: no connection, a missing credential, no graph around it
 └── ModelError          an unknown model, a missing key
+
+Refused                 raised by a tool itself: it has done nothing, and this is its error result
 
 RunFailure              something inside a run did not work; a node turns it into data, no user sees it raised
 ├── PatchConflict       a JSON Patch that does not apply; the document is untouched
@@ -62,8 +65,19 @@ class InDoubt(GeckoError):
     """A real call that was sent and may have taken effect: look it up before it is sent again."""
 
 
+class NotMade(GeckoError):
+    """A real call that was certainly not made: what it needs is missing."""
+
+
 class ModelError(GeckoError):
     """A model that cannot be built: unknown provider, missing key, missing package."""
+
+
+class Refused(_Masked):
+    """A tool's own word that a call has done nothing: `raise Refused("no such account")`, or any JSON value.
+
+    It becomes the call's error result. Whatever else a write raises leaves open whether it took effect.
+    """
 
 
 class RunFailure(_Masked):

@@ -7,7 +7,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoError, Toolkit
+from gecko_graph import GeckoError, Refused, Toolkit
 from gecko_graph.agent import create_gecko_agent
 from gecko_graph.errors import ToolkitError
 from gecko_graph.testing import recorded
@@ -116,7 +116,7 @@ def test_without_a_durable_mark_nothing_that_changes_something_is_called(shop, d
 
 def test_what_is_left_after_an_error_is_rehearsed_again_from_the_real_state(shop):
     again = [{"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
-    shop.failing = [ValueError("no pens")]
+    shop.failing = [Refused("no pens")]
     agent = agent_of(shop, PLAN, again, review="none")
     out = agent.invoke(TASK, thread())
     assert shop.calls == ["order pen", "order ink"]
@@ -126,7 +126,7 @@ def test_what_is_left_after_an_error_is_rehearsed_again_from_the_real_state(shop
 
 
 def test_what_no_new_rehearsal_could_finish_is_not_left_out_of_the_answer(shop):
-    shop.failing = [ValueError("no pens")]
+    shop.failing = [Refused("no pens")]
     out = agent_of(shop, PLAN, *[[{"say": "I cannot."}]] * 4, review="none").invoke(TASK, thread())
     assert out["execution"]["status"] == "nothing"
     assert "Nothing was done: - one order is left" in out["messages"][-1].text
@@ -268,7 +268,7 @@ def test_a_call_with_an_idempotency_key_is_made_again_with_the_same_key_and_nobo
 
 
 def test_what_failed_first_and_was_done_then_is_not_called_undone(shop):
-    shop.failing = [ValueError("busy")]
+    shop.failing = [Refused("busy")]
     agent = agent_of(shop, PLAN, PLAN, review="none")
     out = agent.invoke(TASK, thread())
     assert [call["status"] for call in out["execution"]["calls"]] == ["error", "ok", "ok", "ok"]

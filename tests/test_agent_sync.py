@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Toolkit, create_gecko_agent
+from gecko_graph import Refused, Toolkit, create_gecko_agent
 from gecko_graph.nodes.sync import MOST_DEPARTURES
 from gecko_graph.testing import recorded
 from tests.test_agent import TASK, Shop, agent_of, thread
@@ -32,7 +32,7 @@ def test_where_no_rule_knows_the_change_a_model_reads_it_from_the_real_result():
 
 def test_a_plan_that_departs_again_and_again_is_given_up():
     shop = Shop()
-    shop.failing = [ValueError("no ink")] * 20
+    shop.failing = [Refused("no ink")] * 20
     out = agent_of(shop, *[INK] * 20, review="none").invoke(TASK, thread())
     assert shop.calls == ["order ink"] * (1 + MOST_DEPARTURES) == ["order ink"] * 4
     assert out["execution"]["status"] == "nothing"

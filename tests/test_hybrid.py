@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoContext, Scenario, Toolkit, create_gecko, format_run
+from gecko_graph import GeckoContext, Refused, Scenario, Toolkit, create_gecko, format_run
 from gecko_graph.agent import create_gecko_agent
 from gecko_graph.display import html_page
 from gecko_graph.display.drafts import Drafts, list_events
@@ -236,7 +236,7 @@ def test_what_is_left_is_rehearsed_with_what_executed_reads_have_shown():
     def pay_once(account: str, amount: int) -> dict:
         """Pay an amount."""
         if next(failing, False):
-            raise ValueError("try later")
+            raise Refused("try later")
         return real_pay(account, amount)
 
     pay_once.__name__ = "pay"

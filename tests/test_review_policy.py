@@ -11,7 +11,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoError, Toolkit, create_gecko_agent
+from gecko_graph import GeckoError, Refused, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
 from tests.crash_run import connect
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, shop, thread
@@ -178,7 +178,7 @@ def test_where_nobody_can_be_asked_for_want_of_a_saver_it_says_so():
 
 
 def test_a_departure_has_the_rest_rehearsed_and_asked_about_again(shop):
-    shop.failing = [ValueError("no pens")]
+    shop.failing = [Refused("no pens")]
     agent = agent_of(shop, PLAN, INK)
     ask(agent)
     (action,) = ask_again(agent)

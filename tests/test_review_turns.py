@@ -8,7 +8,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import Toolkit, create_gecko_agent
+from gecko_graph import Refused, Toolkit, create_gecko_agent
 from gecko_graph.execution.channels import calls_left
 from gecko_graph.testing import recorded
 from tests.test_agent import APPROVE, PLAN, TASK, agent_of, shop, thread
@@ -137,7 +137,9 @@ def test_what_was_done_before_someone_says_something_else_is_in_the_next_answer(
 
     def fail(item: str, quantity: int) -> dict:
         """Order an item."""
-        return order(item, quantity) if item == "pen" else {}["nothing"]
+        if item == "pen":
+            return order(item, quantity)
+        raise Refused("no ink")
 
     fail.__name__, shop.order = "order", fail
     models = {"planner": recorded({"planner": [pen, pen]}, {"planner": [[{"say": "Fine."}]]})}

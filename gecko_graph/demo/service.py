@@ -75,10 +75,10 @@ def _place_order(state: JsonObject, sku: str, quantity: int) -> Json:
         raise _Refused(404, f"there is no item {sku}")
     item = state["items"][sku]
     if not 0 < quantity <= item["stock"]:
-        raise _Refused(409, f"only {item['stock']} of {sku} are left")
+        raise _Refused(422, f"only {item['stock']} of {sku} are left")
     total, order_id = round(item["price"] * quantity, 2), f"A-{1001 + len(state['orders'])}"
     if total > state["balance"]:
-        raise _Refused(409, f"the balance does not cover {total:.2f}")
+        raise _Refused(422, f"the balance does not cover {total:.2f}")
     item["stock"] -= quantity
     order = {"sku": sku, "quantity": quantity, "total": total, "refunded": 0, "status": "placed"}
     state["orders"][order_id] = order
@@ -88,7 +88,7 @@ def _place_order(state: JsonObject, sku: str, quantity: int) -> Json:
 def _cancel_order(state: JsonObject, order_id: str) -> Json:
     order = _show_order(state, order_id)
     if order["status"] != "placed" or order["refunded"]:
-        raise _Refused(409, f"the order {order_id} is {order['status']} or refunded in part")
+        raise _Refused(422, f"the order {order_id} is {order['status']} or refunded in part")
     state["orders"][order_id]["status"] = "cancelled"
     state["items"][order["sku"]]["stock"] += order["quantity"]
     return _pay(state, order_id, order["total"])
@@ -98,7 +98,7 @@ def _refund_order(state: JsonObject, order_id: str, amount: float) -> Json:
     order = _show_order(state, order_id)
     left = round(order["total"] - order["refunded"], 2)
     if order["status"] != "placed" or not 0 < amount <= left:
-        raise _Refused(409, f"at most {left:.2f} of a placed order can be refunded")
+        raise _Refused(422, f"at most {left:.2f} of a placed order can be refunded")
     state["orders"][order_id]["refunded"] = round(order["refunded"] + amount, 2)
     return _pay(state, order_id, amount)
 

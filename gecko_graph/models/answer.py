@@ -73,7 +73,7 @@ async def _answer(
 ) -> Reply:
     if isinstance(ask, Work):
         done = await driver.do(perform, aperform, ask)
-        return Reply(done.value, done.failure, late=done.late, in_doubt=done.in_doubt)
+        return Reply(done.value, done.failure, late=done.late, in_doubt=done.in_doubt, error=done.error)
     dialogue, own = models.open(ask), _config(ask, config)
     call = _begin(dialogue)
     while isinstance(call, ModelCall):

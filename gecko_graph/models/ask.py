@@ -70,7 +70,8 @@ class Reply:
         usage: What the question cost, repairs included.
         absent: True where the role has no model.
         late: True where work was not over in time.
-        in_doubt: True where work raised `InDoubt`.
+        in_doubt: True where what work raised leaves open if it took effect.
+        error: What work raised.
     """
 
     value: Any
@@ -79,6 +80,7 @@ class Reply:
     absent: bool = False
     late: bool = False
     in_doubt: bool = False
+    error: BaseException | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Mask the failure and replace half surrogate pairs: whatever models and users' functions say comes through."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -14,14 +13,9 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
-from ..errors import InDoubt
 from ..masking import mask
+from .doubt import is_in_doubt
 from .failure import message_of
-
-_UNANSWERED = frozenset(("TransportError", "Timeout", "ConnectionError"))
-_MCP_CALL = ("mcp.client.session", "call_tool")
-MCP_REFUSALS = frozenset((-32601, -32602, -32020, -32021, -32022, -32042))
-"""Codes of MCP's errors of the request itself (method, arguments, headers, capabilities, version, URL): not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +41,14 @@ class Work:
 class Done:
     """What came of it: a value, or what went wrong.
 
-    `late` is True where it was not over in time, `in_doubt` where it is open if it took effect.
+    `late` is True where it was not over in time, `in_doubt` where what it raised leaves open if it took effect.
     """
 
     value: Any = None
     failure: str | None = None
     late: bool = False
     in_doubt: bool = False
+    error: BaseException | None = field(default=None, compare=False, repr=False)
 
 
 def perform(work: Work) -> Done:
@@ -102,7 +97,7 @@ def _call(work: Work) -> Done:
     except GraphBubbleUp:
         raise
     except BaseException as error:  # noqa: BLE001 - the boundary to users' tools: sys.exit() in one ends the tool, not us
-        return _failed(error)
+        return _failed(work, error)
 
 
 async def _finished(value: Any) -> Any:
@@ -126,7 +121,7 @@ async def _acall(work: Work) -> Done:
     except BaseException as error:
         if _is_cancelled(error):
             raise
-        return _failed(error)
+        return _failed(work, error)
 
 
 def _is_cancelled(error: BaseException) -> bool:
@@ -143,25 +138,11 @@ def _too_late(work: Work) -> Done:
     return Done(failure=f"did not answer within {work.timeout_s:g} s", late=True)
 
 
-def _failed(error: BaseException) -> Done:
-    return Done(failure=error_text(error), in_doubt=is_in_doubt(error))
-
-
-def is_in_doubt(error: BaseException) -> bool:
-    """Return True for an error that leaves open whether the call took effect: it may have been sent, unanswered.
-
-    Errors of HTTP clients are known by name: `TransportError` of httpx, `Timeout` and `ConnectionError` of requests.
-    Whatever MCP's client raises in its `call_tool` leaves it open, an answer that breaks the tool's schema too; not so
-    an error of the request itself.
-    """
-    if isinstance(error, BaseExceptionGroup):
-        return any(is_in_doubt(each) for each in error.exceptions)
-    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-    if any((frame.f_globals.get("__name__"), frame.f_code.co_name) == _MCP_CALL for frame in frames):
-        return getattr(getattr(error, "error", None), "code", None) not in MCP_REFUSALS
-    names = {kind.__name__ for kind in type(error).__mro__}
-    kinds = InDoubt | TimeoutError | ConnectionError | asyncio.CancelledError
-    return isinstance(error, kinds) or not _UNANSWERED.isdisjoint(names)
+def _failed(work: Work, error: BaseException) -> Done:
+    function, trace = getattr(work.function, "__func__", work.function), error.__traceback__
+    has_begun = trace is None or trace.tb_next is not None or not inspect.isfunction(function)
+    is_unbound = isinstance(error, TypeError) and not has_begun  # a function that has begun has a frame of its own
+    return Done(None, error_text(error), in_doubt=is_in_doubt(error) and not is_unbound, error=error)
 
 
 def error_text(error: BaseException) -> str:

@@ -155,7 +155,8 @@ def tried(
     schema, and an error of a later try, leave open what was done: the call is made again with the same key.
     """
     for number in range(1, MOST_TRIES + 1):
-        answer, late = yield from run_real(tool, entry["call"]["args"], scope.context.tool_timeout_s, key=entry["key"])
+        call, limit = entry["call"], scope.context.tool_timeout_s
+        answer, late = yield from run_real(tool, call["args"], limit, key=entry["key"], call_id=call["id"])
         is_free = answer.retry_after is not None or (late and tool.trusted)
         if not is_free or number == MOST_TRIES:
             break

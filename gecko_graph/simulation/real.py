@@ -19,7 +19,8 @@ def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungRe
     """Run the real function of an opened read. Whatever goes wrong with it is the tool's own error."""
     if not runs_for_real(request.tool, request.context):
         return Pass("no real function was opened for this tool")
-    answer, _ = yield from run_real(request.tool, request.call["args"], request.context.tool_timeout_s)
+    timeout_s = request.context.tool_timeout_s
+    answer, _ = yield from run_real(request.tool, request.call["args"], timeout_s, call_id=request.call["id"])
     reality = request.reality
     if reality is None or not reality.is_whole:
         return mark(request, answer, stale=reality is not None)

@@ -1,34 +1,35 @@
 """Tools from Python: functions, Pydantic classes, LangChain tools, and function dicts.
 
 A function or a LangChain tool is a *real* one: it becomes the spec's `real` and is not run in a rehearsal unless the
-user opens it. Its result schema comes from the return annotation, where Pydantic knows one. Parameters that
-a framework injects are left out; a tool that needs such has no `real`, because no call carries them.
+user opens it. Its result schema comes from the return annotation, where Pydantic knows one. Parameters that a framework
+injects are left out, and filled when the tool runs; a tool that needs another than `injected` knows has no `real`.
 """
 
 from __future__ import annotations
 
 import inspect
-import types
 import typing
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation
 
 from ..errors import ToolkitError
+from ..models.doubt import REFUSED, is_in_doubt
 from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .docstrings import Docstring, read_docstring
 from .function_dicts import as_parameters, as_schema, effect_of_annotations, spec_of_dict, tool_descriptions
+from .injected import CALL_ID, fill, find_injected, is_from_framework
 from .spec import ToolSpec, read_tags
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 _NO_JSON = (PydanticUserError, PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
-_FRAMEWORKS = ("langchain", "langgraph")
 
 
 def specs_of(tools: Any) -> list[ToolSpec]:
@@ -117,7 +118,8 @@ def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
     shown = f"{where} ({name})"
     _check_not_positional(function, shown)
     try:
-        model = create_schema_from_function(name, function, filter_args=_injected_parameters(function))
+        injected = find_injected(_hints(function))
+        model = create_schema_from_function(name, function, filter_args=list(injected))
     except (TypeError, ValueError, NameError, *_NO_JSON) as error:
         raise ToolkitError(f"{shown}: its signature cannot be read: {error}") from None
     docstring = read_docstring(function.__doc__)
@@ -127,7 +129,7 @@ def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
         description=docstring.description,
         parameters=_add_descriptions(_open_for_kwargs(_parameters_of(model, where=shown), function), docstring),
         result={"description": docstring.returns, **result} if result and docstring.returns else result,
-        real=function if _takes_only_arguments(function, model) else None,
+        real=_as_real(function, name, injected),
     )
 
 
@@ -148,24 +150,6 @@ def _check_not_positional(function: Callable[..., Any], where: str) -> None:
             raise ToolkitError(f"{where}: the parameter {name!r} is positional only; tools are called by name")
 
 
-def _injected_parameters(function: Callable[..., Any]) -> list[str]:
-    """Return the parameters that a framework injects: run managers, configs, stores, and what is marked so."""
-    from langchain_core.tools import InjectedToolArg
-
-    injected = ["run_manager", "callbacks"]
-    for name, hint in _hints(function).items():
-        marks = getattr(hint, "__metadata__", ())
-        marked = any(isinstance(one, InjectedToolArg) or _is_a(one, InjectedToolArg) for one in marks)
-        plain = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-        if marked or any(_is_a(one, InjectedToolArg) or _is_from_framework(one) for one in plain):
-            injected.append(name)
-    return injected
-
-
-def _is_a(value: Any, base: type) -> bool:
-    return isinstance(value, type) and issubclass(value, base)
-
-
 def _open_for_kwargs(parameters: JsonObject, function: Callable[..., Any]) -> JsonObject:
     """Return the parameters without `*args`, and open where the function takes `**kwargs`."""
     for name, one in inspect.signature(function).parameters.items():
@@ -178,12 +162,26 @@ def _open_for_kwargs(parameters: JsonObject, function: Callable[..., Any]) -> Js
     return parameters
 
 
-def _takes_only_arguments(function: Callable[..., Any], model: Any) -> bool:
-    """Return whether the arguments of a call are all that the function needs; injected ones it would lack."""
-    for name, one in inspect.signature(function).parameters.items():
-        if one.default is one.empty and name not in model.model_fields and name not in ("self", "cls"):
-            return one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-    return True
+def _as_real(function: Callable[..., Any], name: str, injected: Mapping[str, Any]) -> Callable[..., Any] | None:
+    """Return the function of a call's arguments alone; None where nothing here fills a parameter that it needs."""
+    known, optional = inspect.signature(function).parameters.keys() & injected, _optional(function)
+    if any(injected[key] is None for key in known - optional):
+        return None
+    sources = {key: one for key in known if (one := injected[key]) and (one.part != "config" or key not in optional)}
+    given = partial(fill, name, sources, optional)
+    is_async = inspect.iscoroutinefunction(function)
+    return _by_name(lambda args: function(**given(args)), is_async=is_async) if sources else function
+
+
+def _by_name(function: Callable[[JsonObject], Any], *, is_async: bool) -> Callable[..., Any]:
+    async def arun(**args: Any) -> Any:
+        return await function(args)
+
+    return arun if is_async else lambda **args: function(args)
+
+
+def _optional(function: Callable[..., Any]) -> set[str]:
+    return {name for name, one in inspect.signature(function).parameters.items() if one.default is not one.empty}
 
 
 def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
@@ -201,39 +199,37 @@ def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
         result=_langchain_result(tool, where=shown),
         effect=effect_of_annotations(tool.metadata),
         tags=read_tags(tool.tags),
-        real=None if _has_injected_arguments(tool) else _as_function(tool),
+        real=_as_function(tool),
     )
 
 
-def _has_injected_arguments(tool: BaseTool) -> bool:
-    """Return whether the tool needs arguments that no call carries."""
-    if isinstance(tool.args_schema, Mapping):
-        return False
-    seen = getattr(tool.tool_call_schema, "model_fields", {})
-    fields = getattr(tool.get_input_schema(), "model_fields", {})
-    return any(field.is_required() for name, field in fields.items() if name not in seen)
+def _as_function(tool: BaseTool) -> Callable[..., Any] | None:
+    """Return the tool as a function that gives its value; a message where it has an artifact or handles its error.
 
-
-def _as_function(tool: BaseTool) -> Callable[..., Any]:
-    """Return the tool as a function that gives its value; a message where it has an artifact or handles its error."""
+    None where it needs what no call and no graph has.
+    """
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
+    schema = None if isinstance(tool.args_schema, Mapping) else tool.get_input_schema()
+    injected = find_injected({**_hints(function), **(_hints(schema) if schema else {})})
+    seen, fields = getattr(tool.tool_call_schema, "model_fields", {}), getattr(schema, "model_fields", {})
+    required = {name for name, field in fields.items() if name not in seen and field.is_required()}
+    if any(injected.get(name) is None for name in required):
+        return None
+    own = {one.part: name for name, one in injected.items() if one and one.part in ("config", "tool_call_id")}
+    sources = {name: one for name, one in injected.items() if one and one.part not in own}  # LangChain fills its own
+    complete = partial(fill, tool.name, sources, (fields.keys() | _optional(function)) - required)
     handlers = {name: _as_message(getattr(tool, name)) for name in ("handle_tool_error", "handle_validation_error")}
     tool = tool.model_copy(update={name: one for name, one in handlers.items() if one})
-    as_call = {"name": tool.name, "id": "rehearsal", "type": "tool_call"}
+    as_call = tool.response_format == "content_and_artifact" or "tool_call_id" in own
+    is_async = getattr(tool, "func", True) is None
+    invoke = tool.ainvoke if is_async else tool.invoke
 
-    def given(args: dict[str, Any]) -> Any:
-        return {**as_call, "args": args} if tool.response_format == "content_and_artifact" else args
+    def run(args: JsonObject) -> Any:
+        given = complete(args) if sources else args
+        call = {"name": tool.name, "id": CALL_ID.get() or "rehearsal", "type": "tool_call", "args": given}
+        return invoke(call if as_call else given)
 
-    if getattr(tool, "func", True) is None:
-
-        async def arun(**args: Any) -> Any:
-            return await tool.ainvoke(given(args))
-
-        return arun
-
-    def run(**args: Any) -> Any:
-        return tool.invoke(given(args))
-
-    return run
+    return _by_name(run, is_async=is_async)
 
 
 def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
@@ -242,7 +238,8 @@ def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
 
     def handle(error: Exception) -> Any:
         content = handler(error) if callable(handler) else handler if isinstance(handler, str) else str(error)
-        return ToolMessage(content, status="error", tool_call_id="rehearsal")
+        more = {} if is_in_doubt(error) else REFUSED
+        return ToolMessage(content, status="error", tool_call_id="rehearsal", additional_kwargs=more)
 
     return handle if handler else None
 
@@ -271,7 +268,7 @@ def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
     """Return the JSON Schema of what is returned; None where it is unspecific or not JSON."""
     # a command or a message is addressed to the framework, not a result
     parts = typing.get_args(annotation) or (annotation,)
-    if annotation in (Any, object) or any(map(_is_from_framework, parts)):
+    if annotation in (Any, object) or any(map(is_from_framework, parts)):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -280,10 +277,6 @@ def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
         except (*_NO_JSON, TypeError):
             return None
     return as_schema(_strip_titles(schema), where=f"{where}, result") or None
-
-
-def _is_from_framework(annotation: Any) -> bool:
-    return str(getattr(annotation, "__module__", "")).startswith(_FRAMEWORKS)
 
 
 def _parameters_of(model: Any, *, where: str) -> JsonObject:

@@ -44,6 +44,7 @@ def read_parts(tools: Sequence[ToolSpec], given: Mapping[str, Any], rules: Mappi
         "result": named["results"],
         "effect": {name: check_effect(name, one) for name, one in named["effects"].items()},
         "stated": dict.fromkeys(by_name(plain) if trust else named["effects"], True),
+        "refuses": dict.fromkeys(given["refuses"], True),
         "examples": {name: read_examples(name, some) for name, some in named["examples"].items()},
     }
     from .functions import check_simulation  # here, because it imports yaml

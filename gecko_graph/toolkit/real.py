@@ -8,17 +8,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import ToolMessage
+from langchain_core.tools import ToolException
 from langgraph.types import Command
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from ..errors import StateError
+from ..errors import Refused, StateError
 from ..masking import mask
 from ..models.ask import Reply, Work
+from ..models.doubt import REFUSED, TOO_MANY, is_lost, refuses, status_of_error
 from ..state import CallStatus, Json, JsonObject, Patch
 from ..task_state.digest import check_json, clone
+from .injected import CALL_ID
 from .spec import ToolSpec
 
-TOO_MANY = 429
 TRY_AGAIN = frozenset((TOO_MANY, 500, 502, 503, 504))
 """HTTP status of a call that was not done for now. (A write's 5xx is in doubt: it raises.)"""
 
@@ -36,7 +38,7 @@ class Answer:
     patch: Patch | None = None
     retry_after: float | None = None
     is_refused: bool = False
-    """True for a call that a service had no time for (429): it did nothing."""
+    """True where the error result says for certain that nothing was done."""
     is_unread: bool = False
     """True where a call was made whose result no checkpoint can store: the result says why."""
     more: JsonObject = field(default_factory=dict)
@@ -56,24 +58,40 @@ class Pass:
 
 
 def run_real(
-    tool: ToolSpec, args: JsonObject, timeout_s: float, *, key: str | None = None
+    tool: ToolSpec, args: JsonObject, timeout_s: float, *, key: str | None = None, call_id: str = ""
 ) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
     """Run a tool's real function; return its answer, and whether it is open if, or how, the call took effect.
 
-    The function is given a copy of the arguments, and the idempotency key where it takes one.
+    The function is given a copy of the arguments, the idempotency key where it takes one, and what a graph injects into
+    it. Whatever a write raises, and an error result of it, leaves open what it did, unless they say that it is nothing.
     """
     assert tool.real is not None
     given = clone(args)
     if key is not None and tool.key_argument:
         given[tool.key_argument] = key
+    CALL_ID.set(call_id or key or "")
     (reply,) = yield [Work(function=tool.real, kwargs=given, timeout_s=timeout_s, then=as_answer)]
     if reply.failure is not None:
-        message = f"the real function {reply.failure}" if reply.late else reply.failure
-        return Answer("error", message, []), reply.late or reply.in_doubt
+        return read_failure(tool, reply)
     answer: Answer = reply.value
     # what may have changed something is made again only where the service says that it did not take the call
     again = answer.retry_after if tool.trusted or answer.is_refused else None
-    return replace(answer, retry_after=again), answer.is_unread
+    is_open = answer.status == "error" and not (tool.trusted or tool.refuses or answer.is_refused)
+    return replace(answer, retry_after=again), answer.is_unread or is_open
+
+
+def read_failure(tool: ToolSpec, reply: Reply) -> tuple[Answer, bool]:
+    """Return what a call came to that raised, or was not over in time, as `run_real` does."""
+    if reply.late:
+        return Answer("error", f"the real function {reply.failure}", []), True
+    error = reply.error
+    if isinstance(error, Refused):
+        said = as_answer(error.args[0] if error.args else "refused")
+        return replace(said, status="error", is_refused=True, is_unread=False), False
+    is_declared = tool.refuses and isinstance(error, ToolException)
+    in_doubt = is_lost(error) if tool.trusted and error else reply.in_doubt and not is_declared
+    is_busy = status_of_error(error) == TOO_MANY
+    return Answer("error", reply.failure, [], 0.0 if is_busy else None, is_refused=is_busy), in_doubt
 
 
 def as_answer(value: Any) -> Answer:
@@ -89,7 +107,8 @@ def as_answer(value: Any) -> Answer:
     if not is_error:
         return answer
     result = mask(answer.result) if isinstance(answer.result, str) else answer.result
-    return Answer("error", result, [], retry_after_of(value), status_of(value) == TOO_MANY)
+    is_refused = refuses(status_of(value)) or REFUSED.items() <= value.additional_kwargs.items()
+    return Answer("error", result, [], retry_after_of(value), is_refused)
 
 
 def retry_after_of(message: ToolMessage) -> float | None:
@@ -111,7 +130,8 @@ def message_value(message: ToolMessage) -> Any:
         return known["structured_content"]
     if not content and artifact is not None:
         return artifact
-    blocks = [block_value(block) for block in content] if isinstance(content, list) else [content]
+    text = content if message.status == "error" else {"type": "text", "text": content}
+    blocks = [block_value(block) for block in (content if isinstance(content, list) else [text])]
     return blocks[0] if len(blocks) == 1 else blocks
 
 

@@ -60,6 +60,7 @@ class ToolSpec:
         stated: True where the user stated the effect; False where it is only claimed by a server's annotations.
         idempotency: The argument that takes an idempotency key, or `header:<name>` of an HTTP tool. The executor fills
             it; it is not among `parameters`.
+        refuses: True where an error result of `real` says that nothing was done; of a write it else leaves that open.
     """
 
     name: str
@@ -76,6 +77,7 @@ class ToolSpec:
     tags: tuple[str, ...] = ()
     stated: bool = False
     idempotency: str | None = None
+    refuses: bool = False
 
     @property
     def key_argument(self) -> str | None:

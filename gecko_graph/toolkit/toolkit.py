@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -160,6 +160,7 @@ class Toolkit:
         examples: Mapping[str, Sequence[ToolExample | Mapping[str, Any]]] | None = None,
         results: Mapping[str, JsonObject] | None = None,
         idempotency: Mapping[str, str] | None = None,
+        refuses: Collection[str] = (),
         trust_hints: bool = False,
         title: str = "",
     ) -> Toolkit:
@@ -177,6 +178,7 @@ class Toolkit:
             examples: Tool name to given answers, as `{"args": ..., "result": ...}`.
             results: Tool name to the JSON Schema of its result, in the place of what its source says.
             idempotency: Tool name to the argument that takes an idempotency key: the executor fills it.
+            refuses: Names of writes whose error results say that nothing was done; else they leave that open.
             trust_hints: Whether effects that the tools' own annotations claim count as stated by you.
             title: Title of the whole.
 
@@ -186,7 +188,7 @@ class Toolkit:
         from .functions import specs_of
 
         fields = {"contracts": contracts, "simulate": simulate, "effects": effects, "examples": examples}
-        more = {"results": results, "idempotency": idempotency, "trust_hints": trust_hints}
+        more = {"results": results, "idempotency": idempotency, "refuses": refuses, "trust_hints": trust_hints}
         rules = {"let": lets, "requires": requires, "invariants": invariants, "state": state_schema}
         return cls(**read_parts(specs_of(tools), {**fields, **more}, rules)._asdict(), title=title)
 
@@ -332,17 +334,9 @@ class Toolkit:
 
     def as_openai(self) -> list[JsonObject]:
         """Return OpenAI function dicts for `bind_tools`, under names that every provider takes: see `resolve`."""
-        return [
-            {
-                "type": "function",
-                "function": {
-                    "name": self._provider_names[tool.name],
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                },
-            }
-            for tool in self
-        ]
+        names = self._provider_names
+        shown = ({"name": names[t.name], "description": t.description, "parameters": t.parameters} for t in self)
+        return [{"type": "function", "function": each} for each in shown]
 
     def resolve(self, provider_name: str) -> str:
         """Return the tool's own name for a name from `as_openai`; any other name is returned as it is."""

@@ -13,8 +13,8 @@ from contextvars import ContextVar
 import pytest
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from gecko_graph.errors import InDoubt
-from gecko_graph.models.work import Done, Work, aperform, is_in_doubt, perform
+from gecko_graph import Refused
+from gecko_graph.models.work import Done, Work, aperform, perform
 
 HERE: ContextVar[str] = ContextVar("HERE", default="nowhere")
 
@@ -87,7 +87,8 @@ async def test_whatever_a_function_raises_is_its_own_error(run, kind, error, tol
         raise error
 
     done = await run(work(plain if kind == "plain" else coroutine))
-    assert done == Done(failure=told, in_doubt=isinstance(error, TimeoutError | asyncio.CancelledError))
+    assert done == Done(failure=told, in_doubt=True)
+    assert done.error is error
 
 
 async def test_what_is_made_of_the_value_is_guarded_too(run):
@@ -198,7 +199,7 @@ def test_a_function_that_hangs_does_not_keep_the_process_from_ending():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=55)
 
 
-@pytest.mark.parametrize(("error", "in_doubt"), [(InDoubt("sent, no answer"), True), (ValueError("no"), False)])
+@pytest.mark.parametrize(("error", "in_doubt"), [(ValueError("sent, no answer"), True), (Refused("no"), False)])
 async def test_a_call_in_doubt_is_marked(run, error, in_doubt):
     def fails():
         raise error
@@ -210,8 +211,3 @@ async def test_a_call_in_doubt_is_marked(run, error, in_doubt):
         reply = await run(work(function))
         assert (reply.in_doubt, reply.late, reply.value) == (in_doubt, False, None)
         assert str(error) in reply.failure
-
-
-def test_a_group_of_errors_is_in_doubt_where_one_of_them_is():
-    assert is_in_doubt(ExceptionGroup("in a task group", [ValueError("no"), ExceptionGroup("in", [InDoubt("sent")])]))
-    assert not is_in_doubt(ExceptionGroup("in a task group", [ValueError("no")]))

@@ -16,7 +16,7 @@ from langgraph.prebuilt import InjectedState
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
-from gecko_graph.errors import ToolkitError
+from gecko_graph.errors import NotMade, ToolkitError
 from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.toolkit import Toolkit, ToolSpec
 from gecko_graph.toolkit.docstrings import read_docstring
@@ -305,7 +305,8 @@ def test_langchain_tools():
     assert asyncio.run(toolkit["traffic"].real(city="Ulm")) == "Ulm is jammed"
     assert set(toolkit["picture"].parameters["properties"]) == {"name"}
     assert toolkit["picture"].result == {"type": "string"}
-    assert toolkit["picture"].real is None
+    with pytest.raises(NotMade, match="'state' cannot be injected: no graph is running"):
+        toolkit["picture"].real(name="cat")
     assert toolkit["count"].real(text="abc") == 3
     assert toolkit["count"].result == {"type": "integer"}
 

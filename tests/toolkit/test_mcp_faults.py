@@ -15,6 +15,7 @@ from gecko_graph import GeckoError, Toolkit
 from gecko_graph.errors import InDoubt, ToolkitError
 from tests.toolkit import http_server
 from tests.toolkit.mcp_server import LOOK, NOTHING, ORDER, Shop, result
+from tests.toolkit.real_calls import make
 from tests.toolkit.test_mcp import call, value
 
 MODERN = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
@@ -111,6 +112,28 @@ REFUSED = {
     "invalid arguments": lambda request: http_server.as_json(refuse(request, -32602, "no sesame-1234")),
     "isError": lambda request: http_server.as_json(reply(request, {**FINE, "isError": True})),
 }
+
+
+UNSURE = {
+    **{str(status): (lambda request, status=status: (status, {}, b"")) for status in (408, 409, 425)},
+    "an error of its own, 409": lambda request: http_server.as_json(refuse(request, -32603, "busy"), 409),
+}
+
+
+@pytest.mark.parametrize("fault", UNSURE)
+def test_a_status_that_leaves_it_open_is_in_doubt(wire, shop, fault):
+    wire.answer = UNSURE[fault]
+    assert call(shop, "order", item="pen").in_doubt
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_only_what_a_tool_itself_answers_leaves_open_what_a_write_has_done(wire, shop, fault):
+    wire.answer = REFUSED[fault]
+    declared = Toolkit.from_tools(shop, refuses=["order"])
+    read = Toolkit.from_tools(shop, effects={"order": "read"})
+    found = [make(each["order"], {"item": "pen"}) for each in (shop, declared, read)]
+    assert [answer.status for answer, _ in found] == ["error"] * 3
+    assert [in_doubt for _, in_doubt in found] == [fault == "isError", False, False]
 
 
 @pytest.mark.parametrize("fault", REFUSED)
@@ -279,7 +302,7 @@ def test_without_the_extra_it_is_said_what_to_install(monkeypatch):
         Toolkit.from_mcp(["python"])
 
 
-def test_a_tool_that_asks_for_input_is_an_error():
+def test_a_tool_that_has_begun_and_asks_for_input_is_in_doubt():
     request = {
         "method": "elicitation/create",
         "params": {"mode": "form", "message": "sure?", "requestedSchema": NOTHING},
@@ -290,5 +313,5 @@ def test_a_tool_that_asks_for_input_is_an_error():
         wire.answer = lambda call: http_server.as_json(reply(call, wanted))
         with Toolkit.from_mcp(here.url) as toolkit:
             done = call(toolkit, "order", item="pen")
-    assert not done.in_doubt
+    assert done.in_doubt
     assert "asks for input" in done.failure

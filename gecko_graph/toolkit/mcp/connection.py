@@ -4,7 +4,8 @@
   longer knows the session) is sent once more, over a new connection.
 - A call that was sent and has no usable answer (time-out, connection lost, 5xx, an answer that is broken or too large)
   raises `InDoubt`, whatever the server claims of the tool, and is not sent again from here.
-- What the server refuses (`isError`, 4xx, an error of the request itself) is an error result.
+- What the server refuses (4xx, an error of the request itself) is an error result. So is `isError`, which leaves open
+  what a write has done.
 - Headers and environment variables are read from their sources at each use, and removed from whatever comes back.
 """
 
@@ -32,8 +33,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import TypeAdapter
 
-from ...errors import GeckoError, InDoubt
-from ...models.work import MCP_REFUSALS
+from ...errors import GeckoError, InDoubt, NotMade
+from ...models.doubt import MCP_REFUSALS, REFUSED, refuses
 from ...state import JsonObject
 from ..openapi.client import MAX_BYTES
 from ..openapi.credentials import Credential, Secrets, read_credential
@@ -163,7 +164,7 @@ class McpConnection:
 
         Raises:
             InDoubt: The call was sent, and no usable answer came.
-            GeckoError: It was not sent: there is no connection, or a credential is missing.
+            NotMade: It was not sent: there is no connection, or a credential is missing.
         """
         request = protocol.CallToolRequest(params=protocol.CallToolRequestParams(name=name, arguments=args))
         for is_last in (False, True):
@@ -197,7 +198,7 @@ class McpConnection:
         if isinstance(self.target, ClientSession):
             return self.target
         if self._is_closed:
-            raise GeckoError(f"the connection to the MCP server {self.label} is closed: nothing was sent")
+            raise NotMade(f"the connection to the MCP server {self.label} is closed: nothing was sent")
         if self._ready is None or self._task is None or self._task.done():
             self._ready, self._stop = asyncio.get_running_loop().create_future(), asyncio.Event()
             self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
@@ -223,7 +224,7 @@ class McpConnection:
         except BaseException as error:  # noqa: BLE001 - a lost connection ends so; the next call opens another
             if not ready.done():
                 why = self._reason(error, exchange)
-                ready.set_exception(GeckoError(f"MCP server {self.label}: no connection, so nothing was sent: {why}"))
+                ready.set_exception(NotMade(f"MCP server {self.label}: no connection, so nothing was sent: {why}"))
 
     @asynccontextmanager
     async def _open(self, exchange: _Exchange) -> AsyncGenerator[ClientSession, None]:
@@ -253,7 +254,7 @@ class McpConnection:
         for name, source in self.sources.items():
             if not values[name] and (callable(source) or source.startswith("env:")):
                 wanted = "its function returned nothing" if callable(source) else f"set {source.removeprefix('env:')}"
-                raise GeckoError(f"MCP server {self.label}: no value for {name}: {wanted}")
+                raise NotMade(f"MCP server {self.label}: no value for {name}: {wanted}")
         return values
 
     def _secrets(self, exchange: _Exchange) -> Secrets:
@@ -291,19 +292,21 @@ class McpConnection:
     def _read_failure(self, name: str, error: BaseException, exchange: _Exchange) -> ToolMessage:
         where, why = f"MCP server {self.label}, {name}", self._reason(error, exchange)
         if not exchange.is_sent:
-            raise GeckoError(f"{where}: it was not sent: {why}")
+            raise NotMade(f"{where}: it was not sent: {why}")
         code = error.code if isinstance(error, MCPError) else None
         is_refused = code in MCP_REFUSALS or (code == protocol.INVALID_REQUEST and exchange.status is None)
-        if code is not None and (is_refused or 400 <= (exchange.status or 0) < 500):
+        if code is not None and (is_refused or refuses(exchange.status)):
             content = {"type": "text", "text": json.dumps({"error": why, "code": code})}
-            return _message(name, {"content": [content], "isError": True}, status=exchange.status)
+            message = _message(name, {"content": [content], "isError": True})
+            message.additional_kwargs = {"http": {"http_status": exchange.status}, **REFUSED}
+            return message
         raise InDoubt(f"{where} may have taken effect: {why}")
 
     def _read_result(self, name: str, result: JsonObject, exchange: _Exchange) -> ToolMessage:
         where = f"MCP server {self.label}, {name}"
         if result.get("resultType", "complete") != "complete" or "content" not in result:
             if result.get("inputRequests"):
-                raise GeckoError(f"{where}: it asks for input, which no call can give here")
+                raise InDoubt(f"{where} may have taken effect: it asks for input, which no call can give here")
             raise InDoubt(f"{where} may have taken effect: the answer is no tool result")
         if len(json.dumps(result)) > MAX_BYTES:
             raise InDoubt(f"{where} may have taken effect: the answer is larger than {MAX_BYTES // 1_000_000} MB")
@@ -323,12 +326,11 @@ async def _list_pages(session: ClientSession) -> list[JsonObject]:
         cursors.append(page.next_cursor)
 
 
-def _message(name: str, result: JsonObject, *, status: int | None = None) -> ToolMessage:
+def _message(name: str, result: JsonObject) -> ToolMessage:
     structured = result.get("structuredContent")
     message = ToolMessage([_without_bytes(block) for block in result["content"]], name=name, tool_call_id="")
     message.status = "error" if result.get("isError") else "success"
     message.artifact = None if structured is None else {"structured_content": structured}
-    message.additional_kwargs = {"http": {"http_status": status}} if status else {}
     return message
 
 

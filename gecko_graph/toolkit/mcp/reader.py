@@ -20,7 +20,7 @@ from mcp import Client, ClientSession, StdioServerParameters
 from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 
-from ...errors import GeckoError, ToolkitError
+from ...errors import NotMade, ToolkitError
 from ...state import JsonObject
 from ..function_dicts import spec_of_dict
 from ..openapi.credentials import Credential, read_credential
@@ -67,10 +67,10 @@ class Background:
         return loop
 
     def submit(self, work: Any) -> Future[Any]:
-        """Run a coroutine on the loop. Raises GeckoError where it is closed."""
+        """Run a coroutine on the loop. Raises NotMade where it is closed."""
         if self._loop.is_closed() or not self._loop.is_running():
             work.close()
-            raise GeckoError("the connection to the MCP server is closed: nothing was sent")
+            raise NotMade("the connection to the MCP server is closed: nothing was sent")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class McpFunction:
     background: Background
 
     async def __call__(self, /, **args: Any) -> ToolMessage:
-        """Call the tool. Raises InDoubt, GeckoError."""
+        """Call the tool. Raises InDoubt, NotMade."""
         deadline = time.monotonic() + self.connection.timeout_s
         call = self.connection.call(self.name, args, deadline=deadline)
         return await asyncio.wrap_future(self.background.submit(call))

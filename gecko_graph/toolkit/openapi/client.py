@@ -3,7 +3,7 @@
 - Result: the JSON of the answer; text as text; of anything else its media type and size. No content is null.
 - 4xx, and of a read whatever goes wrong, is an error result: the answer's JSON object, else `{"http_status", "body"}`
   or `{"error"}`. Status and `retry_after` (seconds) are in the message's `additional_kwargs["http"]`. A write whose
-  effect is unknown (5xx, time-out, connection lost, an answer that is too large) raises `InDoubt`.
+  effect is unknown (5xx, 408, 409, 425, time-out, connection lost, an answer that is too large) raises `InDoubt`.
 - Redirects are followed within the origin only, and of a write only 303, 307 and 308. No cookies are kept, and
   neither proxies nor netrc are taken from the environment: pass `client=httpx.Client(proxy=...)` for one.
 - Each call has a connection of its own: one that the server closed meanwhile would leave a write in doubt.
@@ -25,6 +25,7 @@ import httpx
 from langchain_core.messages import ToolMessage
 
 from ...errors import InDoubt, ToolkitError
+from ...models.doubt import REFUSED, refuses
 from ...state import Json, JsonObject
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
@@ -75,7 +76,7 @@ class HttpFunction:
 
     def of(self, tool: ToolSpec) -> HttpFunction:
         """Return the function of a changed tool: its effect says what is in doubt, and where its key travels."""
-        same = (self._tool.reads, self._tool.idempotency) == (tool.reads, tool.idempotency)
+        same = (self._tool.trusted, self._tool.idempotency) == (tool.trusted, tool.idempotency)
         return self if same else HttpFunction(tool, self._base, self._credentials, self._client)
 
     def __repr__(self) -> str:
@@ -92,7 +93,7 @@ class HttpFunction:
 
         Raises:
             InDoubt: A write may have taken effect.
-            GeckoError: A credential is missing.
+            NotMade: A credential is missing.
         """
         extra: dict[str, str] = {}
         if self._tool.key_argument == "idempotency_key" and "idempotency_key" in args:
@@ -106,13 +107,14 @@ class HttpFunction:
         else:
             if 200 <= answer.status < 300:
                 return secrets.remove(_read_value(answer))
-            error, in_doubt = _read_error(answer), answer.status >= 500 or answer.status in (300, 301, 302, 303)
+            error, in_doubt = _read_error(answer), not (303 < answer.status < 400 or refuses(answer.status))
         error = secrets.remove(error)
-        if in_doubt and not self._tool.reads:
+        if in_doubt and not self._tool.trusted:
             raise InDoubt(f"{self._where} may have taken effect: {json.dumps(error, ensure_ascii=False)[:500]}")
         result = error["body"] if isinstance(error.get("body"), dict) else error
         content: list[str | dict[Any, Any]] = [{"type": "text", "text": json.dumps(result)}]
-        return ToolMessage(content, status="error", tool_call_id="", additional_kwargs={"http": error})
+        more = {"http": error, **({} if in_doubt else REFUSED)}
+        return ToolMessage(content, status="error", tool_call_id="", additional_kwargs=more)
 
     def _exchange(self, request: httpx.Request, secrets: Secrets) -> _Answer:
         """Send the request, and again where it is redirected to. Raises _Failed."""

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote_plus, urljoin, urlsplit
 
 import httpx
 
-from ...errors import GeckoError, ToolkitError, did_you_mean
+from ...errors import NotMade, ToolkitError, did_you_mean
 from ...leaves import map_texts
 from ...masking import MASK
 from ...state import Json, JsonObject
@@ -125,7 +125,7 @@ class Credentials:
         """Return the credentials of the first alternative (see `HttpBinding`) that has all of its own.
 
         Raises:
-            GeckoError: No alternative has all; the message names the schemes and where their credentials come from.
+            NotMade: No alternative has all; the message names the schemes and where their credentials come from.
         """
         alternatives = sorted(security, key=lambda one: not one) or [{}]
         for schemes in alternatives:
@@ -133,7 +133,7 @@ class Credentials:
             if all(values.values()):
                 return Secrets((schemes[name], value) for name, value in values.items())
         wanted = " or ".join(" and ".join(map(self._wanted, schemes)) for schemes in alternatives)
-        raise GeckoError(f"{where} needs a credential: {wanted}")
+        raise NotMade(f"{where} needs a credential: {wanted}")
 
     def _value(self, name: str) -> str:
         return read_credential(self._sources.get(name, ""), f"auth[{name!r}]")
@@ -149,7 +149,7 @@ def read_credential(source: Any, where: str) -> str:
     """Return a credential from its source: the value, `env:NAME` or a function; empty where it is not set.
 
     Raises:
-        GeckoError: The function fails, or the value is not a text of one line.
+        NotMade: The function fails, or the value is not a text of one line.
     """
     problem = "expected a text without line breaks"
     try:
@@ -159,7 +159,7 @@ def read_credential(source: Any, where: str) -> str:
     if isinstance(source, str) and source.startswith("env:"):
         value = os.environ.get(source.removeprefix("env:"), "")
     if not isinstance(value, str) or _CONTROL.search(value.strip()):
-        raise GeckoError(f"{where}: {problem}")
+        raise NotMade(f"{where}: {problem}")
     return value.strip()
 
 
