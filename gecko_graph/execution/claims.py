@@ -20,6 +20,7 @@ from langgraph.config import get_config
 
 from ..errors import GeckoError, StateError
 from ..models.ask import Reply, Work
+from ..models.memory import NAME
 from ..state import VERSION, Call, JsonObject
 from ..task_state.digest import digest
 from .ledger import CallLedger, find_ledger
@@ -185,7 +186,8 @@ def find_claims(
 
 def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:
     """Return the message that a turn began with."""
-    return next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
+    humans = (each for each in reversed(messages) if isinstance(each, HumanMessage))
+    return next((each for each in humans if each.name != NAME), None)  # not a note of ours
 
 
 def use(function: Any, *args: Any, **kwargs: Any) -> Steps:

@@ -6,6 +6,7 @@ A question has an id, and an answer counts for that question alone, once.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import NotRequired
 
@@ -21,7 +22,7 @@ from ..schemas.findings import excerpt
 from ..state import VERSION, Call, Json, JsonObject
 from ..task_state.digest import check_json, clone, digest
 from ..toolkit import Toolkit
-from .claims import KEY_CHARS, Claims, use
+from .claims import ANSWERS, KEY_CHARS, Claims, use
 from .questions import find_raised, raise_question, spend, take_answer
 
 NO_SAVER = (
@@ -30,6 +31,10 @@ NO_SAVER = (
 )
 DECISIONS = ("approve", "edit", "reject", "respond")
 DOUBT_DECISIONS = ("happened", "make_now", "skip")
+IN_DOUBT = (
+    "{tool} was called, and it is not known whether it took effect. happened: it did; your message is its result. "
+    "make_now: it did not; make the call now. skip: leave it as it is."
+)
 NO_ID = (
     "it does not say which question it answers, and this is not the first one of the turn: answer with the question's "
     '`id`, as {"id": ..., "decisions": [...]}'
@@ -81,10 +86,10 @@ def ask_person(
     check_saver(config := get_config())
     assert claims is not None
     thread_id, problem = claims.standing.thread_id, ""
+    content = digest([thread_id, claims.path, claims.turn, [*calls], [*descriptions], [*allowed]])
     while True:
         answered = yield from use(claims.ledger.read, thread_id, scope=claims.answers)
-        content = [thread_id, claims.path, claims.turn, len(answered), [*calls], [*descriptions], [*allowed]]
-        own = digest(content)[:KEY_CHARS]
+        own = digest([content, sum(row["content"] == content for row in answered)])[:KEY_CHARS]
         raised = yield from use(find_raised, claims.standing)
         is_raised = isinstance(raised, Mapping) and raised.get("id") == own
         answer, is_addressed = take_answer(config["configurable"]) if raised is not None else (None, False)
@@ -101,11 +106,19 @@ def ask_person(
             first = f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]
             request = build_request(calls, [first, *descriptions[1:]], allowed)
             raise raise_question({"id": own, **request}, config["configurable"])
-        row = {"v": VERSION, "rev": 1, "id": own, "decisions": decisions}
-        if (yield from use(claims.ledger.claim, thread_id, f"{claims.answers}:{len(answered)}", claims.answers, row)):
+        row = {"v": VERSION, "rev": 1, "content": content, "decisions": decisions}
+        if (yield from use(claims.ledger.claim, thread_id, f"{ANSWERS}{own}", claims.answers, row)):
             yield from use(spend, claims.standing)
             return decisions
         problem = OTHER_ID
+
+
+def settled_by(decision: Decision) -> JsonObject:
+    """Return what a claim holds after a person has said that a call happened, or is to be left in doubt."""
+    now, message = time.time(), decision.get("message")
+    if decision["type"] == "skip":
+        return {"status": "left", "ended_at": now}
+    return {"status": "ok", "result": read_words(message) if message else None, "by": "person", "ended_at": now}
 
 
 def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: Sequence[str]) -> JsonObject:

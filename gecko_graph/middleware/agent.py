@@ -28,7 +28,7 @@ from ..channels import delta, extend
 from ..context import GeckoContext
 from ..errors import GeckoError, StateError
 from ..events import event
-from ..execution.decisions import ask_person
+from ..execution.ledger import CallLedger, check_ledger
 from ..execution.policy import ReviewPolicy
 from ..execution.preview import describe_calls, predict
 from ..execution.records import ExecutedCall
@@ -43,7 +43,8 @@ from ..toolkit import Toolkit
 from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from ..world import World, check_setup
 from ..world_tools import add_marks, build_message, find_pending
-from .live import Live, LiveWorlds, check_alone, config_of
+from .claimed import Claimed
+from .live import Live, LiveWorlds, config_of
 from .messages import (
     answer_as_decided,
     as_edited,
@@ -105,6 +106,8 @@ class GeckoMiddleware(AgentMiddleware):
         rungs: Who else may answer a simulated call, as for `create_gecko`.
         review: Which calls `preview` asks about, as for `create_gecko_agent`.
         untouched: Names of tools that run as they are in every mode, such as `write_todos`.
+        ledger: Keeps the claims of real calls where the agent's checkpointer is none of SQLite, Postgres and memory.
+            Without a checkpointer there are none.
 
     Raises:
         GeckoError: An argument cannot be used; the message says which.
@@ -124,6 +127,7 @@ class GeckoMiddleware(AgentMiddleware):
         rungs: Iterable[Rung] = (),
         review: Any = "writes",
         untouched: Collection[str] = (),
+        ledger: CallLedger | None = None,
     ) -> None:
         super().__init__()
         if mode not in get_args(Mode):
@@ -131,7 +135,8 @@ class GeckoMiddleware(AgentMiddleware):
         if mode == "guard" and (model is not None or models):
             raise GeckoError("mode 'guard' asks no model: leave out model and models, or use mode='shadow'")
         check_names(untouched)
-        check_setup(toolkit, context)
+        check_ledger(ledger)
+        knobs = check_setup(toolkit, context)
         if mode == "hybrid":
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
@@ -143,7 +148,7 @@ class GeckoMiddleware(AgentMiddleware):
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
         self._policy = ReviewPolicy.load(review, self._real)
-        self._live = LiveWorlds()
+        self._claimed, self._live = Claimed(ledger, self._real, knobs.tool_timeout_s), LiveWorlds()
 
     @property
     def mode(self) -> Mode:
@@ -169,10 +174,13 @@ class GeckoMiddleware(AgentMiddleware):
             start = done.value
         elif not known:
             start = self._state
+        update = dict[str, Any]()
         if known and (start is None or json_equal(start, known["start"])):
-            self._template.resume(known)  # checked whole here, and from now on the graph's own
-            return None
-        return {"gecko": self._template.begin({} if start is None else start).snapshot()}
+            world = self._template.resume(known)  # checked whole here, and from now on the graph's own
+        else:
+            world = self._template.begin({} if start is None else start)
+            update = {"gecko": world.snapshot()}
+        return (await self._claimed.recover(state, world, driver) if self._mode not in SIMULATED else None) or update
 
     def before_model(self, state: Any, runtime: Any) -> JsonObject | None:
         """Book on the snapshot what became of the last message's calls, in the order in which they were answered."""
@@ -228,6 +236,13 @@ class GeckoMiddleware(AgentMiddleware):
 
     def after_model(self, state: Any, runtime: Any) -> JsonObject | None:
         """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""
+        return finish(self._review(state, AT_ONCE))  # type: ignore[no-any-return]
+
+    async def aafter_model(self, state: Any, runtime: Any) -> JsonObject | None:
+        """As `after_model`."""
+        return await self._review(state, AWAITED)
+
+    async def _review(self, state: Any, driver: Driver) -> JsonObject | None:
         calls = find_pending(state["messages"], self._untouched)[1] if self._mode == "preview" else []
         steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
         before = state["gecko"]["state"] if calls else {}
@@ -238,7 +253,8 @@ class GeckoMiddleware(AgentMiddleware):
         asked = [each for each in known if each["review"] == "ask"]
         if asked:
             texts, made = describe_calls(preview, known, before), [each["call"] for each in asked]
-            decisions = ask_person(made, [texts[call["id"]] for call in made], self._real)
+            told = [texts[call["id"]] for call in made]
+            decisions = await self._claimed.ask(state, made, told, self._policy.needs_id, driver)
             decided = dict(zip((call["id"] for call in made), decisions, strict=True))
         approved: dict[str, Any] = {}
         for planned in known:
@@ -274,8 +290,6 @@ class GeckoMiddleware(AgentMiddleware):
         async with live.turn(request.runtime.tool_call_id, driver):
             if (known := live.find_made(request)) is not None:
                 return known
-            if self._mode == "preview":
-                await check_alone(driver)
             made = await self._make(request, handler, live, driver)
             live.keep(request, made)
             return made
@@ -284,9 +298,13 @@ class GeckoMiddleware(AgentMiddleware):
         """Make a real call and book it; return why not where its precondition is broken."""
         if self._mode in GATED and (rejection := live.world.check(request.tool_call)):
             return refuse(request.tool_call, rejection)
-        result = await driver.do(handler, handler, request)
-        given = self._call_of(request), read_result(result), self._predicted(request)
-        entry = await driver.do(live.world.record, live.world.arecord, *given)
+        call, here = self._call_of(request), live.world.records(live.first)
+        run = partial(driver.do, handler, handler, request)
+        result, key = await self._claimed.make(request.state, call, here, run, driver)
+        entry = await driver.do(
+            live.world.record, live.world.arecord, call, read_result(result), self._predicted(request)
+        )
+        entry["key"] = key
         return self._booked(request, result, entry, live)
 
     def _is_untouched(self, request: Any) -> bool:

@@ -15,10 +15,9 @@ from weakref import ref
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from ..errors import GeckoError, StateError
+from ..errors import GeckoError
 from ..models.work import Done, Work, aperform, perform
 from ..state import JsonObject
-from ..threads import OTHER_RUN, look_for_other_runs
 from ..waiting import Driver, WaitingLine
 from ..world import World
 
@@ -160,10 +159,3 @@ def look_at_siblings(known: Mapping[str, Any]) -> tuple[set[str | None], bool] |
         return (running, has_failed) if len(open_) == tasks.counter else None
     except (AttributeError, LookupError, TypeError):
         return None
-
-
-async def check_alone(driver: Driver) -> None:
-    """Raise StateError where another run has written to the thread: an approval that was sent twice is used once."""
-    others = look_for_other_runs()
-    if others and (await driver.do(perform, aperform, others)).value:
-        raise StateError(OTHER_RUN)

@@ -17,7 +17,7 @@ from ..events import event
 from ..execution.bindings import resolve
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
 from ..execution.claims import NOT_DURABLE, Claims, Steps, entry_of, find_claims, running
-from ..execution.decisions import DOUBT_DECISIONS, ask_person, read_words
+from ..execution.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled_by
 from ..execution.journal import unmade_entry
 from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy, is_stricter
@@ -41,11 +41,6 @@ BACKOFF_S = 0.2
 LONGEST_WAIT_S = 20.0
 ODD_TRIES = 3
 """Tries after which an answer that breaks its schema is taken as it is: the document may be what is wrong."""
-
-IN_DOUBT = (
-    "{tool} was called, and it is not known whether it took effect. happened: it did; your message is its result. "
-    "make_now: it did not; make the call now. skip: leave it as it is."
-)
 
 
 def call_tool(
@@ -197,8 +192,5 @@ def resolve_doubt(
             [entry["call"]], [text], toolkit, claims, allowed=allowed, needs_id=needs_id
         )
         if decision["type"] != "make_now":
-            now, message = time.time(), decision.get("message")
-            known = {"status": "ok", "result": read_words(message) if message else None, "by": "person"}
-            word = known if decision["type"] == "happened" else {"status": "left"}
-            return {"journal": [entry_of((yield from claims.settle(row, ended_at=now, **word)))]}
+            return {"journal": [entry_of((yield from claims.settle(row, **settled_by(decision))))]}
     return (yield from make_call(tool, (yield from claims.retake(row, limit)), scope, claims))

@@ -338,7 +338,7 @@ def test_a_message_that_is_run_again_from_an_earlier_checkpoint_is_booked_on_its
     bank.money = 100
     (before,) = [each for each in agent.get_state_history(THREAD) if each.next == ("tools",)]
     out = run(agent, None, before.config)
-    assert [call[0] for call in bank.calls] == ["transfer"] * 2
+    assert [call[0] for call in bank.calls] == ["transfer"], "it is given the answer of then"
     assert out["gecko"]["state"]["balance"] == 40
 
 

@@ -1,0 +1,157 @@
+"""Real calls under middleware: once, whatever is sent again, killed, cancelled, forked or given up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain")
+
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command
+
+from evals.reality.killing import Fate, Killed, KillingSaver
+from gecko_graph import GeckoError
+from gecko_graph.middleware import GeckoMiddleware
+from tests.middleware.bank import STATE, Bank, calls, chat, pay
+
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
+TASK = {"messages": [HumanMessage("Pay ann", id="m1")]}
+PAID = ("transfer", "ann", 30)
+
+
+def start(bank: Bank, saver: Any, *said: Any, mode: str = "preview", embedded: bool = False, **more: Any) -> Any:
+    """Return the agent of a new process over the same bank and saver."""
+    toolkit = bank.toolkit()
+    middleware = [GeckoMiddleware(toolkit, mode=mode, state=STATE, **more)]
+    agent = create_agent(
+        chat(*said), tools=toolkit.as_tools(), middleware=middleware, checkpointer=None if embedded else saver
+    )
+    if not embedded:
+        return agent
+    builder = StateGraph(MessagesState)
+    builder.add_node("agent", agent)
+    builder.add_edge(START, "agent")
+    return builder.compile(checkpointer=saver)
+
+
+def dying(bank: Bank, fate: Fate) -> Any:
+    """Have the process die in the call, after it took effect; return how to bring it back."""
+    transfer = bank.transfer
+
+    def pay_and_die(to: str, amount: int) -> dict:
+        """Transfer money."""
+        result = transfer(to, amount)
+        fate.kill_at = 1
+        return result
+
+    pay_and_die.__name__ = "transfer"
+    bank.transfer = pay_and_die
+
+    def back() -> None:
+        fate.kill_at, bank.transfer = 0, transfer
+
+    return back
+
+
+def question(out: Any) -> Any:
+    (asked,) = out["__interrupt__"]
+    return asked.value
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_the_same_approval_sent_again_approves_no_call_that_nobody_has_seen(embedded):
+    bank, saver = Bank(), InMemorySaver()
+    said = calls(pay("a", 30)), calls(("b", "transfer", {"to": "mallory", "amount": 70}))
+    agent = start(bank, saver, *said, embedded=embedded)
+    agent.invoke(TASK, THREAD)
+    first = question(agent.invoke(APPROVE, THREAD))
+    again = question(agent.invoke(APPROVE, THREAD))
+    assert first["action_requests"][0]["args"]["to"] == "mallory"
+    assert again["id"] == first["id"]
+    assert bank.calls == [PAID]
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+@pytest.mark.parametrize("mode", ["guard", "preview", "shadow"])
+def test_killed_in_the_call_it_is_a_doubt_and_made_once(mode, embedded):
+    fate, bank = Fate(), Bank()
+    saver, back = KillingSaver(fate), dying(bank, fate)
+    if mode == "preview":
+        start(bank, saver, calls(pay("a", 30)), mode=mode, embedded=embedded).invoke(TASK, THREAD)
+    with contextlib.suppress(Killed, GeckoError):
+        given = APPROVE if mode == "preview" else TASK
+        start(bank, saver, calls(pay("a", 30)), mode=mode, embedded=embedded).invoke(given, THREAD)
+    back()
+    for given in (None, APPROVE):
+        asked = question(start(bank, saver, mode=mode, embedded=embedded).invoke(given, THREAD))
+        assert asked["review_configs"][0]["allowed_decisions"] == ["happened", "make_now", "skip"]
+    happened = {"id": asked["id"], "decisions": [{"type": "happened", "message": '{"left": 70}'}]}
+    out = start(bank, saver, mode=mode, embedded=embedded).invoke(Command(resume=happened), THREAD)
+    assert bank.calls == [PAID]
+    assert '{"left": 70}' in next(each.text for each in out["messages"] if isinstance(each, ToolMessage))
+
+
+async def test_cancelled_in_the_call_it_is_a_doubt_and_made_once():
+    bank = Bank()
+
+    async def transfer(to: str, amount: int) -> dict:
+        """Transfer money."""
+        bank.calls.append(("transfer", to, amount))
+        await asyncio.sleep(30)
+        return {}
+
+    bank.transfer = transfer
+    agent = start(bank, InMemorySaver(), calls(pay("a", 30)), mode="guard")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(agent.ainvoke(TASK, THREAD), 0.5)
+    assert (
+        "not known whether it took effect"
+        in question(await agent.ainvoke(None, THREAD))["action_requests"][0]["description"]
+    )
+    assert bank.calls == [PAID]
+
+
+@pytest.mark.parametrize("identifier", ["m1", None])
+def test_a_call_that_a_new_message_has_discarded_is_booked_and_told(identifier):
+    """The process ended after the call; instead of going on, the client sends its message again."""
+    fate, bank = Fate(), Bank()
+    saver, back = KillingSaver(fate), dying(bank, fate)
+    task = {"messages": [HumanMessage("Pay ann", id=identifier)]}
+    with contextlib.suppress(Killed, GeckoError):
+        start(bank, saver, calls(pay("a", 30)), mode="guard").invoke(task, THREAD)
+    back()
+    agent = start(bank, saver, mode="guard")
+    asked = question(agent.invoke(task, THREAD))
+    assert asked["review_configs"][0]["allowed_decisions"] == ["happened", "skip"]
+    happened = {"id": asked["id"], "decisions": [{"type": "happened", "message": '{"left": 70}'}]}
+    out = agent.invoke(Command(resume=happened), THREAD)
+    note = next(each for each in out["messages"] if isinstance(each, HumanMessage) and each.name == "gecko")
+    assert 'Done: transfer(to="ann", amount=30): {"left": 70}' in note.text
+    assert out["gecko"]["state"]["balance"] == 70
+    assert [entry["call"]["args"]["amount"] for entry in out["gecko_journal"]] == [30]
+    assert bank.calls == [PAID]
+    assert "gecko" not in str([each.name for each in agent.invoke(TASK, THREAD)["messages"][-2:]])
+
+
+def test_equal_calls_of_one_message_and_of_the_next_are_all_made():
+    bank = Bank()
+    said = calls(pay("a", 10), pay("b", 10)), calls(pay("c", 10))
+    out = start(bank, InMemorySaver(), *said, mode="guard").invoke(TASK, THREAD)
+    assert bank.calls == [("transfer", "ann", 10)] * 3
+    assert out["gecko"]["state"]["balance"] == 70
+    assert len({entry["key"] for entry in out["gecko_journal"]}) == 3
+
+
+def test_without_a_checkpointer_nothing_is_claimed():
+    bank = Bank()
+    out = start(bank, None, calls(pay("a", 30)), mode="guard").invoke(TASK)
+    assert bank.calls == [PAID]
+    assert out["gecko_journal"][0]["key"] == ""
