@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from ..errors import GeckoError, StateError
 from ..events import event
-from ..execution.bindings import resolve
+from ..execution.bindings import find_difference, resolve
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
 from ..execution.decisions import ask_person, read_words
 from ..execution.journal import BEGUN_AGAIN, NOT_DURABLE, Marks, look_for_earlier_tries, look_for_mark, unmade_entry
@@ -59,12 +59,13 @@ def begin_call(
     if "answered" in planned:
         return {"journal": [unmade_entry(planned["call"], status="answered", result=planned["answered"], by="person")]}
     made = [each for each in state["journal"] if each["status"] in ("ok", "answered")]
-    predicted = {each["call"]["id"]: each["predicted"]["result"] for each in preview["calls"]}
-    call, departure = resolve(planned, {each["call"]["id"]: each.get("result") for each in made}, predicted)
+    results = {each["call"]["id"]: each.get("result") for each in made}
+    sent, departure = resolve(planned, results)
+    call = sent["call"]
     word, reason = policy.word({**planned, "call": call}, toolkit[call["name"]], state["task_state"])
     if is_stricter(word, planned["review"]):
         departure = departure or {"code": "policy", "message": reason}
-    departure = departure or find_departure(call, state, scope, toolkit)
+    departure = departure or find_departure(call, state, scope, toolkit) or find_difference(planned, sent, results)
     if departure:
         return {"journal": [unmade_entry(call, status="skipped", departure=departure)]}
     key, token = uuid4().hex, uuid4().hex
