@@ -143,13 +143,29 @@ def test_an_argument_of_uncertain_source_is_never_filled() -> None:
     assert post.sent == [("Yours", "Order REAL-77")]
 
 
-def test_an_edit_keeps_the_holes_where_the_new_prediction_has_them() -> None:
+def test_what_a_person_answers_fills_the_holes() -> None:
     post = Post("REAL-77", "O-1")
-    agent = post.agent(plan("O-1", "Your order O-1", "O-1 and O-2"), [{"say": "Done."}])
-    asked, _ = run(agent)
+    agent = post.agent(plan("O-1", "Your order O-1", "O-1 and O-2"))
+    run(agent)
     said = {"type": "respond", "message": '{"order_id": "O-2", "total": 49}'}
     asked, _ = run(agent, Command(resume={"decisions": [said, APPROVE, APPROVE]}))
-    if asked:
-        asked, _ = approve(agent, asked)
+    assert not asked
     assert post.made == ["ship O-2"]
     assert post.sent == [("Your order O-2", "O-2 and O-2")]
+
+
+def test_an_edit_moves_the_holes_to_where_the_new_prediction_has_them() -> None:
+    post = Post("REAL-77", "O-1")
+    first = plan("O-1", "Your order O-1", "O-22: O-1, yours")
+    agent = post.agent(first, first)  # the second answers of the simulator are those after the edit
+    run(agent)
+    post.predicted["place_order"]["order_id"] = "O-22"
+    edit = {"type": "edit", "edited_action": {"name": "place_order", "args": {"sku": "XL"}}}
+    asked, _ = run(agent, Command(resume={"decisions": [edit, APPROVE, APPROVE]}))
+    assert [each["args"] for each in asked[1:]] == [
+        {"order_id": "O-22"},
+        {"subject": "Your order O-22", "text": "O-22: O-22, yours"},
+    ]
+    assert '- $.text: "O-22: [1], yours"; [1] is the real $.order_id' in asked[2]["description"]
+    approve(agent, asked)
+    assert post.sent == [("Your order REAL-77", "O-22: REAL-77, yours")]

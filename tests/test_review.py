@@ -12,7 +12,7 @@ from langgraph.types import Command
 
 from gecko_graph import RehearsalState, create_gecko_agent
 from gecko_graph.execution import policy as policy_module
-from gecko_graph.execution.bindings import resolve
+from gecko_graph.execution.holes import resolve
 from gecko_graph.execution.preview import preview_digest
 from gecko_graph.state import ChecklistItem
 from gecko_graph.testing import recorded

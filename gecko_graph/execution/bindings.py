@@ -1,26 +1,25 @@
-"""Arguments that only reality can give: found among the plan's simulated results, filled from the real ones."""
+"""Arguments that only reality can give: found among the plan's simulated results."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage
 
 from ..generator.naming import IDENTIFIERS, is_identifier, noun, singular, words
-from ..leaves import Place, as_text, scalars
-from ..models.formatting import format_json, text_of
+from ..leaves import Place, scalars
+from ..models.formatting import text_of
 from ..models.memory import recall_calls
 from ..provenance import MOST_VALUES, PROSE_WORDS, search_state
 from ..schemas.findings import json_path, path_tokens, value_at
 from ..schemas.subschemas import walk
 from ..spellings import TEXT_CHARS, atoms_of, canonical, forms_of, whole_form
 from ..state import Call, Json, JsonObject, Origin, Origins, Step
-from ..task_state.difference import equal, json_equal, same_value
 from ..toolkit import Toolkit
-from .records import Ambiguous, Binding, Departure, PlannedCall
+from .records import Ambiguous, Binding
 
 SHORTEST = 4
 """Characters that are hardly equal by chance; of fewer ones name or form must say that they are an identifier."""
@@ -28,7 +27,7 @@ SHOWN = 80
 
 _AMOUNT = re.compile(r"[-+]?(?:[A-Z]{3} |[$€£¥] ?)?[\d.,]+(?: ?[%€£¥$]| [A-Za-z]{1,3})?")
 _SHORT_IDENTIFIER = re.compile(r"[A-Za-z]+[-_#/:]\d+")
-_SPELT = re.compile(r"\d[.,:/]\d|[^A-Za-z]+\Z")
+_SPELT = re.compile(r"\d[.,:/]\d|\A[^A-Za-z]+\Z")
 """What is in a value that may be spelt without any of its digit runs: times, dates, large and plain numbers."""
 _WORD = re.compile(r"\d+|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]+|[^\W\d_]")
 """Digits or letters in a row; of scripts that put no spaces between words each letter."""
@@ -370,107 +369,6 @@ def _offered(parameters: JsonObject) -> set[str]:
     """Return the values that a schema lists."""
     listed = [[*(schema.get("enum") or ()), schema.get("const")] for schema in walk(parameters)]
     return {str(value).casefold() for values in listed for value in values if value is not None}
-
-
-def is_bindable(value: Json, path: str) -> bool:
-    """True for a value that can be told apart by equality, at a place without a list index."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return False
-    return len(str(value)) >= SHORTEST and not any(isinstance(token, int) for token in path_tokens(path))
-
-
-def template(planned: PlannedCall) -> Iterator[tuple[str, list[str | Binding]]]:
-    """Yield each argument that has holes: what was approved of its text, and the holes in it, in order.
-
-    What is shown of a call, its digest, and what is sent are all made of this.
-    """
-    by_argument: dict[str, list[Binding]] = {}
-    for each in planned["bindings"]:
-        by_argument.setdefault(each["argument"], []).append(each)
-    for argument, bindings in by_argument.items():
-        if "starts" not in bindings[0]:
-            yield argument, [bindings[0]]
-            continue
-        text, parts, end = value_at(planned["call"]["args"], argument), list[str | Binding](), 0
-        for start, number in sorted((start, n) for n, each in enumerate(bindings) for start in each["starts"]):
-            parts += [text[end:start], bindings[number]]
-            end = start + len(as_text(bindings[number]["predicted"]))
-        yield argument, [*parts, text[end:]]
-
-
-def with_holes(planned: PlannedCall) -> JsonObject:
-    """Return a call without the values that reality gives, and where each of its holes gets its value from."""
-    args, holes = planned["call"]["args"], dict[str, Json]()
-    for argument, parts in template(planned):
-        args = replaced(args, path_tokens(argument), None)
-        holes[argument] = [each if isinstance(each, str) else [each["call"], each["path"]] for each in parts]
-    return {**planned["call"], "args": args, "holes": holes}
-
-
-def resolve(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall, Departure | None]:
-    """Return the call as it is to be sent, and why it must not be: reality is not what was predicted, or has no value.
-
-    Only holes are filled. What an argument may rest on otherwise must be as predicted: then it is sent as it was shown.
-    """
-    uncertain = [source for each in planned["ambiguous"] for source in each["sources"]]
-    for each in [*(planned.get("expects") or ()), *uncertain]:
-        if not equal(value_at(results.get(each["call"]), each["path"]), each["predicted"], same_value):
-            return planned, _departure(each, results, "not what was predicted")
-    return fill(planned, results)
-
-
-def fill(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall, Departure | None]:
-    """Return the call with the values of these results in its holes, which stay holes; or why one has no value."""
-    args, filled = planned["call"]["args"], list[Binding]()
-    for argument, parts in template(planned):
-        text, starts = "", dict[str, list[int]]()
-        for part in parts:
-            if isinstance(part, str):
-                text += part
-                continue
-            value = value_at(results.get(part["call"]), part["path"])
-            if value in (None, "") or ("starts" in part and isinstance(value, bool | dict | list)):
-                return planned, _departure(part, results, "no value that can be used")
-            place = f"{part['call']} {part['path']}"
-            if place not in starts:
-                filled.append({**part, "predicted": value})
-            starts.setdefault(place, []).append(len(text))
-            if "starts" in part:
-                filled[-1 - [*reversed(starts)].index(place)]["starts"] = starts[place]
-                text += as_text(value)
-            else:
-                text = value
-        args = replaced(args, path_tokens(argument), text)
-    return {**planned, "call": {**planned["call"], "args": args}, "bindings": filled}, None
-
-
-def find_difference(planned: PlannedCall, sent: PlannedCall, results: Mapping[str, Json]) -> Departure | None:
-    """Return a departure where a call is not the planned one with the exact values of the results in its holes."""
-    args = sent["call"]["args"]
-    is_same = json_equal(with_holes(sent), with_holes(planned))
-    for each in sent["bindings"]:
-        value, held = value_at(results.get(each["call"]), each["path"]), value_at(args, each["argument"])
-        is_same = is_same and (
-            all(held.startswith(as_text(value), start) for start in each["starts"])
-            if "starts" in each
-            else json_equal(held, value)
-        )
-    return None if is_same else {"code": "binding", "message": "it is not the call that was approved"}
-
-
-def _departure(binding: Binding, results: Mapping[str, Json], why: str) -> Departure:
-    real = format_json(value_at(results.get(binding["call"]), binding["path"]), budget=SHOWN)
-    place = f"the result of the call {binding['call']} at {binding['path']}"
-    return {"code": "binding", "message": f"{binding['argument']} rests on {place}: {real} is {why}"}
-
-
-def replaced(value: Json, tokens: Sequence[str | int], new: Json) -> Any:
-    """Return a copy of a value with another one at a place that it has."""
-    if not tokens:
-        return new
-    copied = {**value} if isinstance(value, dict) else [*value]
-    copied[tokens[0]] = replaced(value[tokens[0]], tokens[1:], new)  # type: ignore[index]
-    return copied
 
 
 def places(value: Json, here: str = "$") -> Iterator[tuple[str, Json]]:

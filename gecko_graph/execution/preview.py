@@ -15,7 +15,8 @@ from ..state import VERSION, JsonObject, Patch, Rehearsal, Step
 from ..task_state.digest import digest
 from ..task_state.patch import fold_patches
 from ..toolkit import Toolkit
-from .bindings import PlanResults, template, with_holes
+from .bindings import PlanResults
+from .holes import template, with_holes
 from .policy import ReviewPolicy
 from .records import Binding, PlannedCall, Prediction, Preview
 

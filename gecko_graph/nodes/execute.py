@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from ..errors import GeckoError, StateError
 from ..events import event
-from ..execution.bindings import find_difference, resolve
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
 from ..execution.decisions import ask_person, read_words
+from ..execution.holes import find_difference, resolve
 from ..execution.journal import BEGUN_AGAIN, NOT_DURABLE, Marks, look_for_earlier_tries, look_for_mark, unmade_entry
 from ..execution.policy import ReviewPolicy, is_stricter
 from ..execution.preview import preview_digest

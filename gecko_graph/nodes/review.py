@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from ..execution.bindings import fill
 from ..execution.channels import AgentState, calls_left, has_moved
 from ..execution.decisions import Decision, ask_person, read_words
+from ..execution.holes import fill
 from ..execution.journal import unmade_entry
 from ..execution.policy import ReviewPolicy
 from ..execution.preview import apply_prediction, describe_calls, finish_preview, predict, preview_digest

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from gecko_graph import Toolkit
-from gecko_graph.execution.bindings import PlanResults, places, replaced, resolve, with_holes
+from gecko_graph.execution.bindings import PlanResults, places
+from gecko_graph.execution.holes import replaced, resolve, with_holes
 from gecko_graph.leaves import scalars
 from gecko_graph.provenance import Sources, trace
 from gecko_graph.schemas.findings import json_path, path_tokens, value_at

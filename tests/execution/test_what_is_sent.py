@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
-from gecko_graph.execution.bindings import PlanResults, find_difference, resolve, template
+from gecko_graph.execution.bindings import PlanResults
+from gecko_graph.execution.holes import find_difference, resolve, template
 from gecko_graph.execution.preview import describe_dependencies
 from gecko_graph.leaves import as_text, scalars
 from gecko_graph.provenance import Sources, trace
