@@ -10,6 +10,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import Toolkit, create_gecko_agent
+from gecko_graph.execution.holes import resolve
+from gecko_graph.nodes import execute
 from gecko_graph.testing import recorded
 
 APPROVE = {"type": "approve"}
@@ -169,3 +171,18 @@ def test_an_edit_moves_the_holes_to_where_the_new_prediction_has_them() -> None:
     assert '- $.text: "O-22: [1], yours"; [1] is the real $.order_id' in asked[2]["description"]
     approve(agent, asked)
     assert post.sent == [("Your order REAL-77", "O-22: REAL-77, yours")]
+
+
+def test_a_call_that_is_not_the_approved_one_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(planned: Any, results: Any) -> Any:
+        sent, departure = resolve(planned, results)
+        args = {**sent["call"]["args"], "sku": "XL"} if "sku" in sent["call"]["args"] else sent["call"]["args"]
+        return {**sent, "call": {**sent["call"], "args": args}}, departure
+
+    post = Post("REAL-77", "O-1")
+    agent = post.agent(plan("O-1", "Yours", "Order O-1"), [{"say": "Not done."}])
+    asked, _ = run(agent)
+    monkeypatch.setattr(execute, "resolve", changed)
+    _, out = approve(agent, asked)
+    assert not post.made
+    assert out["execution"]["calls"][0]["departure"]["code"] == "binding"

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
@@ -16,7 +17,7 @@ from gecko_graph.execution.preview import describe_dependencies
 from gecko_graph.leaves import as_text, scalars
 from gecko_graph.provenance import Sources, trace
 from gecko_graph.schemas.findings import value_at
-from tests.execution.test_bindings import ANY, planned, step, toolkit
+from tests.execution.test_bindings import ANY, bound, planned, step, toolkit
 
 TOOLS = toolkit({"make": "write", "find": "read"})
 NAMED = st.sampled_from(["id", "order_id", "code"])
@@ -130,3 +131,21 @@ def contradicted(texts: list[str], steps: list[dict], real: dict, task: str) -> 
                 wrong.append((key, old, new))
             held.append(word)  # the first result that holds a value is its source
     return wrong
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"id": "ord-2", "text": "Order ord-1"},
+        {"id": "ord-1", "text": "Order ord-2"},
+        {"id": "ord-1", "text": "order ord-1"},
+        {"id": "ord-1", "text": "Order ord-1", "more": 1},
+    ],
+)
+def test_a_call_that_differs_anywhere_but_in_its_holes_is_not_sent(args: dict) -> None:
+    was = {"id": "ord-7781", "text": "Order ord-7781"}
+    call = planned(was, bound({"id": "ord-7781"}, was))
+    sent, _ = resolve(call, {"c1": {"id": "ord-1"}})
+    assert find_difference(call, sent, {"c1": {"id": "ord-1"}}) is None
+    sent["call"]["args"] = args
+    assert find_difference(call, sent, {"c1": {"id": "ord-1"}})["code"] == "binding"
