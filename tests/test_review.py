@@ -12,7 +12,7 @@ from langgraph.types import Command
 
 from gecko_graph import RehearsalState, create_gecko_agent
 from gecko_graph.execution import policy as policy_module
-from gecko_graph.execution.bindings import resolve
+from gecko_graph.execution.holes import resolve
 from gecko_graph.execution.preview import preview_digest
 from gecko_graph.state import ChecklistItem
 from gecko_graph.testing import recorded
@@ -64,8 +64,8 @@ def test_what_was_previewed_is_what_runs(shop):
     preview = agent.get_state(thread()).values["preview"]
     made = decide(agent, APPROVE, APPROVE, APPROVE)["execution"]
     results = {each["call"]["id"]: each["result"] for each in made["calls"]}
-    assert [resolve(each, results, {})[0] for each in preview["calls"]] == [each["call"] for each in made["calls"]]
-    with_real = [{**each, "call": done["call"]} for each, done in zip(preview["calls"], made["calls"], strict=True)]
+    with_real = [resolve(each, results)[0] for each in preview["calls"]]
+    assert [each["call"] for each in with_real] == [each["call"] for each in made["calls"]]
     assert preview_digest(with_real, preview["start_digest"]) == preview["digest"] == made["digest"]
 
 

@@ -1,32 +1,38 @@
-"""Arguments that only reality can give: found among the plan's simulated results, resolved from the real ones."""
+"""Arguments that only reality can give: found among the plan's simulated results."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from ..generator.naming import is_identifier
+from ..generator.naming import IDENTIFIERS, is_identifier, noun, singular, words
 from ..leaves import Place, scalars
-from ..models.formatting import format_json, text_of
+from ..models.formatting import text_of
 from ..models.memory import recall_calls
-from ..provenance import MOST_VALUES, search_state
+from ..provenance import MOST_VALUES, PROSE_WORDS, search_state
 from ..schemas.findings import json_path, path_tokens, value_at
 from ..schemas.subschemas import walk
-from ..spellings import atoms_of, forms_of, whole_form
+from ..spellings import TEXT_CHARS, atoms_of, canonical, forms_of, whole_form
 from ..state import Call, Json, JsonObject, Origin, Origins, Step
-from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
-from .records import Ambiguous, Binding, Departure, PlannedCall
+from .records import Ambiguous, Binding
 
 SHORTEST = 4
-"""Characters of a text or digits of a number that is bound by equality: shorter ones are equal by chance."""
+"""Characters that are hardly equal by chance; of fewer ones name or form must say that they are an identifier."""
 SHOWN = 80
 
 _AMOUNT = re.compile(r"[-+]?(?:[A-Z]{3} |[$€£¥] ?)?[\d.,]+(?: ?[%€£¥$]| [A-Za-z]{1,3})?")
+_SHORT_IDENTIFIER = re.compile(r"[A-Za-z]+[-_#/:]\d+")
+_SPELT = re.compile(r"\d[.,:/]\d|\A[^A-Za-z]+\Z")
+"""What is in a value that may be spelt without any of its digit runs: times, dates, large and plain numbers."""
+_WORD = re.compile(r"\d+|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]+|[^\W\d_]")
+"""Digits or letters in a row; of scripts that put no spaces between words each letter."""
+_SPOT = r"(?<![^\W_])(?:{})(?![^\W_])"
+_DECIMAL_COMMA = str.maketrans(",.", ".,")
 
 
 class Dependencies(NamedTuple):
@@ -35,8 +41,8 @@ class Dependencies(NamedTuple):
     bindings: list[Binding]
     ambiguous: list[Ambiguous]
     expects: list[Binding]
-    reads: dict[str, str]
-    """Argument to the id of the simulated read among whose results it was chosen."""
+    reads: dict[str, list[str]]
+    """Argument to the ids of the simulated reads among whose results it, or a part of it, was chosen."""
 
     @property
     def arguments(self) -> set[str]:
@@ -45,21 +51,33 @@ class Dependencies(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A place in the result of an earlier call."""
+    """A place in the simulated result of an earlier call."""
 
     number: int
     """Of the call, from 1."""
     call: str
+    tool: str
     place: Place
     value: Json
     is_write: bool
-    is_real: bool
+
+    @property
+    def name(self) -> str:
+        """Its own key."""
+        return str(self.place[-1]) if self.place else ""
+
+    @property
+    def noun(self) -> str:
+        """What an identifier here is one of: by its own key, the one around it, or a tool's name of several words."""
+        names = [*map(str, self.place[:-3:-1]), self.tool if len(words(self.tool)) > 1 else ""]
+        return next(filter(None, map(noun, names)), "")
 
 
 class PlanResults:
     """Where an attempt's results hold the values of its later calls; a tool of unknown effect counts as a write.
 
     The first result that holds a value is its source; what repeats a value that was given to it, or reads it, is not.
+    Of the results, which may be large, only what the arguments may hold is kept.
     """
 
     def __init__(
@@ -67,51 +85,85 @@ class PlanResults:
     ) -> None:
         self._steps, self._toolkit = steps, toolkit
         self._places: dict[str, list[Source]] = {}
+        self._by_word: dict[str, dict[str, str]] = {}
+        self._by_form: dict[str, set[str]] = {}
         self._named: dict[str, int] = {}
-        wanted: set[str] = set()
+        self._said = [_spaced("\n".join(map(text_of, messages)))]
+        self._forms, self._held, wanted = set[str](), set[str](), set[str]()
         for number, step in enumerate(steps, 1):
-            for _, value in scalars(step["call"]["args"]):
-                wanted |= _keys(value)
+            values = [each for _, each in scalars(step["call"]["args"]) if _key(each)]
+            self._said.append(_spaced("\n".join(map(_key, values))))
+            for value in values:
+                figures = _figures_in(_key(value))
+                self._forms |= figures
+                wanted |= figures | _keys(value)
                 for form in (*forms_of(value), *_keys(value)):
                     self._named.setdefault(form, number)
+        self._words = {word for text in self._said[1:] for word in text.split()}
+        for number, step in enumerate(steps, 1):
             self._add(number, step)
-        self._writes = [text for text, found in self._places.items() if _is_made(found[0], text)]
-        self._text = "\n".join(map(text_of, messages))
-        self._held = _forms_in(messages) & wanted.union(*map(_keys, self._writes))
-        self._held |= {form for form, _ in search_state(state, wanted.union(*map(_keys, self._writes)), set())}
+        for key in self._places:
+            for word in _spaced(key).split()[-1:]:
+                self._by_word.setdefault(word, {})[key] = _spaced(key)
+            for form in _figures_of(key):
+                self._by_form.setdefault(form, set()).add(key)
+            wanted |= _keys(key).union(*(atom.wholes for atom in atoms_of(key)))
+        self._held |= _forms_in(messages) & wanted
+        self._held |= {form for form, _ in search_state(state, wanted, set())}
 
     def _add(self, number: int, step: Step) -> None:
-        outcome = step.get("outcome")
+        """Keep where a result holds what an argument may hold; what a real one holds is the planner's own."""
+        outcome, call = step.get("outcome"), step["call"]
         if outcome is None or (outcome["simulated"] and outcome["status"] == "error"):
             return
-        call, is_write = step["call"], not self._toolkit[step["call"]["name"]].reads
+        is_write = not self._toolkit[call["name"]].reads
         is_real = not outcome["simulated"] and not outcome.get("stale")
-        for place, value in islice(scalars(outcome["result"]), MOST_VALUES):
-            if value is not None and not isinstance(value, bool):
-                source = Source(number, call["id"], place, value, is_write, is_real)
-                self._places.setdefault(str(value), []).append(source)
+        for place, key, value in _entries(outcome["result"]):
+            if not self._may_be_used(key):
+                continue
+            if is_real:
+                self._held |= _keys(key)
+                continue
+            found = self._places.setdefault(key, [])
+            if _key(value) == key or not found or found[-1].number < number:  # a member's name counts beside no value
+                found.append(Source(number, call["id"], call["name"], place, value, is_write))
+
+    def _may_be_used(self, key: str) -> bool:
+        """Return whether arguments have all words of a value, or may spell it otherwise."""
+        found = _spaced(key).split()
+        if not found or self._words.issuperset(found):
+            return bool(key)
+        is_near = any(each.isdigit() and each in self._words for each in found) or _SPELT.search(key)
+        return bool(is_near) and not self._forms.isdisjoint(_figures_of(key))
 
     def find(self, call: Call, origins: Origins, made_up: set[str]) -> Dependencies:
         """Return what a call's arguments rest on."""
         number = next(number for number, step in enumerate(self._steps, 1) if step["call"]["id"] == call["id"])
         found, offered = Dependencies([], [], [], {}), _offered(self._toolkit[call["name"]].parameters)
         for place, value in scalars(call["args"]):
-            if value is None or isinstance(value, bool) or str(value).casefold() in offered:
+            if not (key := _key(value)) or str(value).casefold() in offered or self._is_given(key, 0):
                 continue
-            parts = self._parts(value, number)
-            if exact := self._sources(value, number):
-                _classify(found, place, value, exact, json_path(place) in made_up)
-            elif parts:
-                for part, sources in parts.items():
-                    _classify(found, place, part, sources, False, part=part)
-            elif derived := self._derived(origins.get(call["id"], {}).get(json_path(place), ()), value, number):
-                _classify(found, place, value, derived, json_path(place) in made_up, is_exact=False)
+            argument, is_made_up = json_path(place, exact=True), json_path(place) in made_up
+            if exact := self._sources(key, number):
+                name = next((each for each in reversed(place) if isinstance(each, str)), "")
+                if not isinstance(value, str) and len(key) == 1 and is_identifier(name) != is_identifier(exact[0].name):
+                    exact = [each for each in exact if not each.is_write]  # equal by chance
+                is_text, of_text = isinstance(value, str), any(isinstance(each.value, str) for each in exact)
+                fits = is_text >= of_text and any(_is_identifier(key, each, name) for each in exact)
+                starts = [0] if is_text and not of_text else None  # a number that was written as a text
+                _classify(found, argument, exact, fits=fits, starts=starts, is_made_up=is_made_up)
+                continue
+            seen = self._read(found, argument, value, number) if isinstance(value, str) else set()
+            marks = origins.get(call["id"], {}).get(json_path(place), ())
+            derived = self._derived(marks, key, number, is_text=isinstance(value, str))
+            left = [each for each in derived if not {_key(each.value), each.name} & seen]
+            _classify(found, argument, left, is_made_up=is_made_up)
         return found
 
-    def _sources(self, value: Json, before: int) -> list[Source]:
+    def _sources(self, key: str, before: int) -> list[Source]:
         """Return the places in simulated results that a value was taken from; none where something real holds it."""
-        found = [source for source in self._places.get(str(value), ()) if source.number < before]
-        if not found or any(source.is_real for source in found) or self._is_given(value, found[0].number):
+        found = [source for source in self._places.get(key, ()) if source.number < before]
+        if not found or self._is_given(key, found[0].number):
             return []
         first = found[0]
         if not first.is_write:
@@ -119,85 +171,151 @@ class PlanResults:
         return [
             each
             for each in found
-            if each.number == first.number or (each.is_write and not self._is_named(value, each.number))
+            if each.number == first.number or (each.is_write and not self._is_named(key, each.number))
         ]
 
-    def _is_given(self, value: Json, number: int) -> bool:
-        """Return whether conversation, state, or the arguments up to a call hold a value."""
-        if isinstance(value, str) and len(value) >= SHORTEST and value in self._text:
+    def _is_given(self, key: str, number: int) -> bool:
+        """Return whether conversation, state, a real result, or the arguments up to a call hold a value."""
+        spaced, atoms = _spaced(key), atoms_of(key)
+        if len(spaced) > 2 and any(spaced in text for text in self._said[: number + 1]):
             return True
-        atoms = [{*atom.wholes} for atom in atoms_of(value)]
-        held = whole_form(str(value)) in self._held or (atoms and all(forms & self._held for forms in atoms))
-        return bool(held) or self._is_named(value, number)
+        held = whole_form(key) in self._held
+        if atoms and (len(atoms) == 1 or all(atom.is_specific for atom in atoms)):
+            held = held or all(not self._held.isdisjoint(atom.wholes) for atom in atoms)
+        return held or self._is_named(key, number)
 
-    def _is_named(self, value: Json, number: int) -> bool:
-        return any(self._named.get(form, number + 1) <= number for form in _keys(value))
+    def _is_named(self, key: str, number: int) -> bool:
+        return any(self._named.get(form, number + 1) <= number for form in _keys(key))
 
-    def _parts(self, value: Json, before: int) -> dict[str, list[Source]]:
-        """Return the identifiers of simulated writes that a text holds among other words."""
-        if not isinstance(value, str):
-            return {}
-        texts = [each for each in self._writes if each != value and each in value and _spot(each).search(value)]
-        longest = [each for each in texts if not any(each != other and each in other for other in texts)]
-        return {each: sources for each in longest if (sources := self._sources(each, before))}
+    def _read(self, found: Dependencies, argument: str, text: str, before: int) -> set[str]:
+        """Write down which values of simulated results a text holds, and return them.
 
-    def _derived(self, origins: Sequence[Origin], value: Json, before: int) -> list[Source]:
-        """Return the simulated results that a value was computed or spelt from, by provenance."""
-        if not origins or any("attempt" in each or ("step" not in each and not _is_patch(each)) for each in origins):
-            return []
+        An identifier that a write made is a part of its own. Of all else reality must be as predicted, however it is
+        spelt: `49 euros` of 49.0.
+        """
+        parts, inside = dict[str, list[int]](), self._within(_spaced(text))
+        sources = {key: places for key in inside if (places := self._sources(key, before))}
+
+        def open_hole(match: re.Match[str]) -> str:
+            near = text[max(0, match.start() - SHOWN) : match.start()]
+            if not any(_is_identifier(match[0], each, before=near) for each in sources[match[0]]):
+                return match[0]
+            parts.setdefault(match[0], []).append(match.start())
+            return "\ue000"  # no letter of any word
+
+        made = sorted(
+            (key for key, places in sources.items() if places[0].is_write), key=lambda each: (-len(each), each)
+        )
+        rest = re.sub(_SPOT.format("|".join(map(re.escape, made))), open_hole, text) if made else text
+        for part, starts in parts.items():
+            _classify(found, argument, sources[part], fits=True, starts=starts)
+        left, covered = _spaced(rest), [*map(_spaced, parts)]
+        others = {key for key in sources if _spaced(key) in left or not any(_spaced(key) in each for each in covered)}
+        for form in _figures_in(rest) - self._held:
+            keys = self._by_form.get(form, ())
+            others |= {key for key in keys if self._named.get(form, before) > self._places[key][0].number}
+        for key in sorted(others):
+            _classify(found, argument, self._sources(key, before))
+        return others | set(parts)
+
+    def _within(self, text: str) -> set[str]:
+        """Return the values of results whose words stand in a text one after the other."""
+        near = [found.items() for word in {*text.split()} if (found := self._by_word.get(word))]
+        return {key for items in near for key, spaced in items if spaced in text}
+
+    def _derived(self, origins: Sequence[Origin], key: str, before: int, *, is_text: bool) -> list[Source]:
+        """Return the simulated results that a value was computed or spelt from, by provenance.
+
+        The words of a text come from many places: what it holds of a result is found by value.
+        """
         found: list[Source] = []
+        if is_text and any("attempt" in each or ("step" not in each and not _is_patch(each)) for each in origins):
+            return []
         for origin in origins:
-            if "step" in origin and origin["step"] < before:
-                step = self._steps[origin["step"] - 1]
-                tool, outcome = self._toolkit[step["call"]["name"]], step["outcome"]
-                if not outcome["simulated"] or outcome["status"] == "error":
-                    return []
-                place = tuple(path_tokens(origin["path"]))
-                if isinstance(value_at(outcome["result"], origin["path"]), str) and not isinstance(value, str):
-                    return []  # a number that can be computed from the digits of an identifier
-                found.append(Source(origin["step"], step["call"]["id"], place, value, not tool.reads, False))
-        return [] if not found or self._is_given(value, found[0].number) else found
+            if "attempt" in origin or "step" not in origin or origin["step"] >= before:
+                continue
+            step = self._steps[origin["step"] - 1]
+            tool, outcome = self._toolkit[step["call"]["name"]], step["outcome"]
+            path = origin["path"] if value_at(outcome["result"], origin["path"]) is not None else "$"  # it was cut
+            held = value_at(outcome["result"], path)
+            if not outcome["simulated"] or outcome["status"] == "error" or (isinstance(held, str) and not is_text):
+                continue  # a number can be computed from the digits of an identifier
+            place = tuple(path_tokens(path))
+            found.append(Source(origin["step"], step["call"]["id"], tool.name, place, held, not tool.reads))
+        return [] if not found or self._is_given(key, found[0].number) else found
 
 
 def _classify(
     found: Dependencies,
-    place: Place,
-    value: Json,
+    argument: str,
     sources: Sequence[Source],
-    is_made_up: bool,
     *,
-    part: str = "",
-    is_exact: bool = True,
+    fits: bool = False,
+    starts: Sequence[int] | None = None,
+    is_made_up: bool = False,
 ) -> None:
-    """Write down what an argument, or a part of its text, rests on."""
-    argument = json_path(place, exact=True)
-    if reads := [source for source in sources if not source.is_write]:
-        found.reads[argument] = reads[0].call
+    """Write down what an argument, or a part of its text, rests on; it `fits` where it is an identifier."""
+    if reads := [source.call for source in sources if not source.is_write]:
+        found.reads[argument] = [*dict.fromkeys([*found.reads.get(argument, ()), *reads])]
         return
     bindings: list[Binding] = [
-        {"argument": argument, "call": each.call, "path": json_path(each.place, exact=True)} for each in sources
+        {"argument": argument, "call": each.call, "path": json_path(each.place, exact=True), "predicted": each.value}
+        for each in sources
     ]
-    for binding in bindings if part else ():
-        binding["part"] = part
-    names = [*place[-1:], *(each for source in sources for each in source.place[-1:])] if not part else sources[0].place
-    is_named = any(is_identifier(str(name)) for name in names)
-    bindable = (
-        is_exact
-        and not any(isinstance(source.value, float) for source in sources)
-        and (_is_specific(value) or (is_named and isinstance(value, str) and len(value) >= SHORTEST))
-        and (not _is_amount(value) or is_named)
-    )
-    if bindable and len(bindings) == 1 and is_bindable(value, bindings[0]["path"]):
+    if starts is not None:
+        for binding in bindings:
+            binding["starts"] = [*starts]
+    if fits and len(sources) == 1 and not any(isinstance(token, int) for token in sources[0].place):
         found.bindings.append(bindings[0])
-    elif bindable or is_made_up:
+    elif sources and (fits or is_made_up):
         found.ambiguous.append({"argument": argument, "sources": bindings})
-    elif is_named or _is_specific(value, 2):
-        found.expects.extend(bindings)
+    else:
+        found.expects.extend(each for each in bindings if each not in found.expects)
 
 
-def _is_made(source: Source, text: str) -> bool:
-    """Return whether a text that a result holds is an identifier that a simulated write made up."""
-    return source.is_write and not source.is_real and _is_specific(text)
+def _is_identifier(text: str, source: Source, name: str | None = None, *, before: str = "") -> bool:
+    """Return whether name or form says that a text is the identifier that a place holds: it is not equal by chance.
+
+    `name` is the argument's, where the text is all of it; else it stands in a longer one, after what is `before` it.
+    """
+    if isinstance(source.value, bool) or not isinstance(source.value, str | int) or str(source.value) != text:
+        return False
+    own, other = is_identifier(source.name), name is not None and is_identifier(name)
+    if not _AMOUNT.fullmatch(text):
+        has_digits, is_long = any(atom.is_specific for atom in atoms_of(text)), len(text) >= SHORTEST
+        by_name = name is not None and ((own or other) if is_long else (own and other))
+        return by_name or (has_digits and (is_long or own or _SHORT_IDENTIFIER.fullmatch(text) is not None))
+    if name is None:
+        return own and (len(text) >= SHORTEST or _is_announced(before, source.noun))
+    agrees = not noun(name) or not source.noun or noun(name) == source.noun
+    return (own and other and (agrees or len(text) >= SHORTEST)) or (
+        len(text) >= SHORTEST and (own or other) and agrees
+    )
+
+
+def _is_announced(before: str, kind: str) -> bool:
+    """Return whether the words before a number say what it is: `order 7`, `order no. 7`, `/orders/7`."""
+    last = [singular(word) for word in _WORD.findall(before.casefold())[-2:]]
+    if last and last[-1] in {*IDENTIFIERS, "no", "nr"}:
+        last.pop()
+    return bool(kind) and last[-1:] == [kind]
+
+
+def _key(value: Json) -> str:
+    """Return a scalar as it is looked up, equal numbers alike; empty for what has no value to find."""
+    if value is None or isinstance(value, bool | dict | list):
+        return ""
+    return value if isinstance(value, str) else canonical(value)
+
+
+def _entries(result: Json) -> Iterator[tuple[Place, str, Json]]:
+    """Yield the values of a result with their keys; then the members whose names may be identifiers."""
+    for place, value in islice(scalars(result), MOST_VALUES):
+        if key := _key(value):
+            yield place, key, value
+    for place, name in islice(scalars(result, keys=True), MOST_VALUES):
+        if isinstance(name, str) and place[-1:] == (name,) and any(map(str.isdigit, name)):
+            yield place, name, value_at(result, json_path(place, exact=True))
 
 
 def _is_patch(origin: Origin) -> bool:
@@ -205,20 +323,35 @@ def _is_patch(origin: Origin) -> bool:
     return "rung" in origin and origin["path"].startswith("/")
 
 
-def _is_specific(value: Json, shortest: int = SHORTEST) -> bool:
-    """Return whether a value can be told from others by equality: it has digits, and is long enough."""
-    return len(str(value)) >= shortest and any(atom.is_specific for atom in atoms_of(value))
+def _spaced(text: str) -> str:
+    """Return the words of a text between single spaces, so that one text is searched for in another one by words."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-def _is_amount(value: Json) -> bool:
-    """Return whether a value may be an amount, with a unit or a currency."""
-    return not isinstance(value, str) or _AMOUNT.fullmatch(value) is not None
+def _figures_in(text: str) -> set[str]:
+    """Return the forms of the numbers, dates and identifiers in a text, and of what the numbers may be rounded from."""
+    forms: set[str] = set()
+    for start in range(0, len(text), TEXT_CHARS - SHOWN):
+        part = text[start : start + TEXT_CHARS]
+        for spelt in (part, part.translate(_DECIMAL_COMMA)) if "," in part else (part,):
+            forms.update(each for each in forms_of(spelt) if each[0] not in "=≈" and any(map(str.isdigit, each)))
+        forms.update(form for atom in atoms_of(part) for form in atom.near)
+    return forms
+
+
+def _figures_of(key: str) -> set[str]:
+    """Return the forms by which the numbers, dates and identifiers of a value are found however they are spelt."""
+    atoms = atoms_of(key)
+    telling = [each for each in atoms if each.is_specific and (len(each.wholes[0]) > 1 or len(atoms) < PROSE_WORDS)]
+    forms = {form for atom in telling for form in atom.wholes}
+    forms.update(part for atom in atoms for part in atom.digits if len(part) >= SHORTEST)
+    if _AMOUNT.fullmatch(key):
+        forms.update(form for form in forms_of(key) if form[0] == "≈")
+    return forms
 
 
 def _keys(value: Json) -> set[str]:
     """Return the forms that find a value as a whole."""
-    if value is None or isinstance(value, bool):
-        return set()
     atoms = atoms_of(value)
     return {whole_form(str(value)), *(form for atom in atoms for form in atom.wholes if len(atoms) == 1)}
 
@@ -236,91 +369,6 @@ def _offered(parameters: JsonObject) -> set[str]:
     """Return the values that a schema lists."""
     listed = [[*(schema.get("enum") or ()), schema.get("const")] for schema in walk(parameters)]
     return {str(value).casefold() for values in listed for value in values if value is not None}
-
-
-def _spot(part: str) -> re.Pattern[str]:
-    """Return what finds a value in a text as a word of its own."""
-    return re.compile(rf"(?<![^\W_]){re.escape(part)}(?![^\W_])")
-
-
-def is_bindable(value: Json, path: str) -> bool:
-    """True for a value that can be told apart by equality, at a place without a list index."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return False
-    return len(str(value)) >= SHORTEST and not any(isinstance(token, int) for token in path_tokens(path))
-
-
-def resolve(
-    planned: PlannedCall, results: Mapping[str, Json], predicted: Mapping[str, Json]
-) -> tuple[Call, Departure | None]:
-    """Return the call with the values that reality gave its bound arguments, and why one cannot be had.
-
-    Of several possible sources the value is taken where all hold the same, or none differs from what was predicted.
-    """
-    call: Call = {**planned["call"]}
-
-    def differs(binding: Binding) -> bool:
-        real, old = results.get(binding["call"]), predicted.get(binding["call"])
-        return not json_equal(value_at(real, binding["path"]), value_at(old, binding["path"]))
-
-    for binding in filter(differs, planned.get("expects") or ()):
-        return call, _departure(binding, results, "not what was predicted")
-    chosen = [*planned["bindings"]]
-    for each in planned["ambiguous"]:
-        if any(map(differs, each["sources"])):
-            if problem := _disagreement(each, results):
-                return call, problem
-            chosen.append(each["sources"][0])
-    chosen.sort(key=lambda each: each["argument"])
-    for argument, bindings in groupby(chosen, key=lambda each: each["argument"]):
-        new, missing = _filled(value_at(call["args"], argument), [*bindings], results)
-        if missing:
-            return call, _departure(missing, results, "no value that can be used")
-        call["args"] = replaced(call["args"], path_tokens(argument), new)
-    return call, None
-
-
-def _disagreement(ambiguous: Ambiguous, results: Mapping[str, Json]) -> Departure | None:
-    """Return why none of several sources can be taken; None where all hold the same identifier."""
-    sources = ambiguous["sources"]
-    values = [value_at(results.get(source["call"]), source["path"]) for source in sources]
-    same = all(json_equal(value, values[0]) for value in values)
-    if same and all(is_bindable(values[0], source["path"]) for source in sources):
-        return None
-    return _departure(
-        sources[0], results, "not certain to be the same" if same else "not in all places that it may be from"
-    )
-
-
-def _filled(old: Json, bindings: Sequence[Binding], results: Mapping[str, Json]) -> tuple[Json, Binding | None]:
-    """Return an argument's value with what reality gave, and the binding that has no value of a fitting kind."""
-    parts: dict[str, str] = {}
-    for binding in bindings:
-        new, part = value_at(results.get(binding["call"]), binding["path"]), binding.get("part")
-        if isinstance(new, bool) or not isinstance(new, str | int) or new == "":
-            return None, binding
-        if part is None and isinstance(old, int):
-            return (int(new), None) if str(new).lstrip("-").isdecimal() else (None, binding)
-        if part is None:
-            return str(new), None
-        parts[part] = str(new)
-    spots = re.compile("|".join(_spot(part).pattern for part in sorted(parts, key=len, reverse=True)))
-    return spots.sub(lambda match: parts[match[0]], old), None
-
-
-def _departure(binding: Binding, results: Mapping[str, Json], why: str) -> Departure:
-    real = format_json(value_at(results.get(binding["call"]), binding["path"]), budget=SHOWN)
-    place = f"the result of the call {binding['call']} at {binding['path']}"
-    return {"code": "binding", "message": f"{binding['argument']} was taken from {place}: {real} is {why}"}
-
-
-def replaced(value: Json, tokens: Sequence[str | int], new: Json) -> Any:
-    """Return a copy of a value with another one at a place that it has."""
-    if not tokens:
-        return new
-    copied = {**value} if isinstance(value, dict) else [*value]
-    copied[tokens[0]] = replaced(value[tokens[0]], tokens[1:], new)  # type: ignore[index]
-    return copied
 
 
 def places(value: Json, here: str = "$") -> Iterator[tuple[str, Json]]:

@@ -15,7 +15,7 @@ from ..task_state.changes import net_changes
 from ..task_state.difference import same_value
 from ..task_state.digest import clone
 from ..task_state.patch import booked_patch, fold_patches, pointer, tokens
-from .bindings import is_bindable, places
+from .bindings import SHORTEST, places
 from .records import Drift, ExecutedCall
 
 MOST_DRIFTS = 20
@@ -122,7 +122,8 @@ def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[s
 def _is_specific(value: Json, path: str = "$") -> bool:
     """Return whether a value can be told from others by equality: no plain word, or an identifier by its name."""
     is_named = any(is_identifier(str(token)) for token in path_tokens(path)[-1:])
-    return is_bindable(value, "") and (is_named or any(atom.is_specific for atom in atoms_of(value)))
+    is_long = isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) >= SHORTEST
+    return is_long and (is_named or any(atom.is_specific for atom in atoms_of(value)))
 
 
 def _with_pairs(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from langchain_core.messages import AnyMessage
 
 from ..errors import PatchConflict
 from ..models.formatting import cut, format_change, format_complaint, format_json, one_line
-from ..schemas.findings import path_tokens, value_at
-from ..state import VERSION, Call, Json, JsonObject, Patch, Rehearsal, Step
+from ..state import VERSION, JsonObject, Patch, Rehearsal, Step
 from ..task_state.digest import digest
 from ..task_state.patch import fold_patches
 from ..toolkit import Toolkit
-from .bindings import PlanResults, replaced
+from .bindings import PlanResults
+from .holes import template, with_holes
 from .policy import ReviewPolicy
-from .records import Ambiguous, Binding, PlannedCall, Prediction, Preview
+from .records import Binding, PlannedCall, Prediction, Preview
 
 CHANGE_CHARS = 2_000
 RESULT_CHARS = 1_000
 REASON_CHARS = 300
 SHOWN = 120
+MOST_LINES = 20
 
 
 def make_preview(
@@ -47,10 +48,11 @@ def make_preview(
             continue
         made_up = [each for each in rehearsal["verdict"].get("made_up", []) if each["call"] == call["id"]]
         rests = results.find(call, origins, {each["argument"] for each in made_up})
-        reads |= {*rests.reads.values()}
+        reads.update(*rests.reads.values())
         planned = plan_call(steps[call["id"]], toolkit)
         planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
-        calls.append({**planned, "made_up": [each for each in made_up if each["argument"] not in rests.arguments]})
+        left = [each for each in made_up if each["argument"] not in rests.arguments or not each["origin"]["path"]]
+        calls.append({**planned, "made_up": left})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
@@ -132,22 +134,8 @@ def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
 
 
 def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
-    """Return the digest of the calls, with a hole for each bound argument, and of the state that they begin from."""
+    """Return the digest of the calls with their holes, and of the state that they begin from."""
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
-
-
-def with_holes(planned: PlannedCall) -> Call:
-    """Return a call with a hole in the place of each argument that reality gives."""
-    call: Call = {**planned["call"]}
-    sources: list[Binding | Ambiguous] = [*planned["bindings"], *planned["ambiguous"]]
-    for argument in dict.fromkeys(each["argument"] for each in sources):
-        found = [each for each in sources if each["argument"] == argument]
-        held: list[Json] = [{key: value for key, value in each.items() if key != "part"} for each in found]
-        if parts := [each["part"] for each in planned["bindings"] if each["argument"] == argument and "part" in each]:
-            text = value_at(call["args"], argument)
-            held.append(re.split("|".join(map(re.escape, sorted(parts, key=len, reverse=True))), text))
-        call["args"] = replaced(call["args"], path_tokens(argument), {"from": held})
-    return call
 
 
 def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
@@ -177,22 +165,36 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
     """Yield what a call rests on, a line for each argument."""
 
     def place(binding: Binding) -> str:
-        return f"{cut(binding['path'], budget=SHOWN)} in the result of {names.get(binding['call'], binding['call'])}"
+        where = f"{cut(binding['path'], budget=SHOWN)} in the result of {names.get(binding['call'], binding['call'])}"
+        return f"{where}, predicted {format_json(binding['predicted'], budget=SHOWN)}"
 
-    for binding in planned["bindings"]:
-        what = f"{format_json(binding['part'], budget=SHOWN)} in it" if "part" in binding else "its value"
-        yield f"- {binding['argument']}: {what} is the real {place(binding)}."
+    for argument, parts in template(planned):
+        yield f"- {argument}: {describe_parts(parts, place)}."
     for each in planned["ambiguous"]:
-        sources = ", or ".join(map(place, each["sources"])) or "no call that is made"
+        sources = ", or ".join(map(place, each["sources"]))
         yield f"- {each['argument']}: not certain where it comes from: {sources}. Edit it to give its value."
-    for binding in planned.get("expects") or ():
-        yield f"- {binding['argument']}: holds only if the real {place(binding)} is the predicted one."
+    for binding in (planned.get("expects") or ())[:MOST_LINES]:
+        yield f"- {binding['argument']}: holds only if the real {place(binding)}, is the same."
     if planned["predicted"].get("stale"):
         yield "- what is predicted was read for real: it may not show the changes before."
     for made_up in planned["made_up"]:
         yield f"- {made_up['argument']}: made up; nothing real supports it."
     for condition in planned.get("unclear") or ():
         yield f"- could not be checked: {cut(one_line(condition), budget=REASON_CHARS)}"
+
+
+def describe_parts(parts: Sequence[str | Binding], place: Callable[[Binding], str]) -> str:
+    """Return a text with a mark for each hole, such as does not stand in it otherwise, and what the marks stand for."""
+    holes = {f"{each['call']} {each['path']}": each for each in parts if not isinstance(each, str)}
+    if len(parts) == 1:
+        return f"its value is the real {next(map(place, holes.values()))}"
+    texts = [cut(each, budget=max(SHOWN // 2, CHANGE_CHARS // len(parts))) for each in parts if isinstance(each, str)]
+    deep = 1 + max(len(run) for run in ["", *re.findall(r"\[+(?=\d)", "\n".join(texts))])
+    marks = {key: "[" * deep + str(number) + "]" * deep for number, key in enumerate(holes, 1)}
+    quoted = iter([format_json(each, budget=CHANGE_CHARS)[1:-1] for each in texts])
+    shown = [next(quoted) if isinstance(each, str) else marks[f"{each['call']} {each['path']}"] for each in parts]
+    stands = "; ".join(f"{marks[key]} is the real {place(each)}" for key, each in holes.items())
+    return f'"{cut("".join(shown), budget=2 * CHANGE_CHARS)}"; {cut(stands, budget=2 * CHANGE_CHARS)}'
 
 
 def fence(text: str) -> str:

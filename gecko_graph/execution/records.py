@@ -17,7 +17,7 @@ DepartureCode = Literal["error", "schema", "ensures", "state", "precondition", "
 
 
 class Binding(TypedDict):
-    """An argument whose value an earlier write of the plan makes: resolved from that call's real result."""
+    """An argument, or a part of its text, whose value an earlier call of the plan gives."""
 
     argument: str
     """JSON path in the call's arguments: `$.order_id`."""
@@ -25,12 +25,17 @@ class Binding(TypedDict):
     """Id of the earlier call."""
     path: str
     """JSON path in its result: `$.id`."""
-    part: NotRequired[str]
-    """The predicted value, where it is only a part of the argument's text: the rest stays as it is."""
+    predicted: Json
+    """What the rehearsal has there."""
+    starts: NotRequired[list[int]]
+    """Where the text of that begins in the argument's, which stays as it is elsewhere; else it is all of it."""
 
 
 class Ambiguous(TypedDict):
-    """An argument that rests on a simulated result, and no rule says on which part of which: a person is asked."""
+    """An argument that rests on a simulated result, and no rule says on which part of which: a person is asked.
+
+    It is sent as it was shown, and only if the real results are as predicted there.
+    """
 
     argument: str
     sources: list[Binding]
@@ -58,7 +63,7 @@ class PlannedCall(TypedDict):
     bindings: list[Binding]
     ambiguous: list[Ambiguous]
     expects: NotRequired[list[Binding]]
-    """Arguments that were read or computed from simulated results and are never bound, such as amounts: the real
+    """What arguments hold, or are computed from, of simulated results, and is never bound, such as amounts: the real
     results must be the predicted ones there, else what is left is rehearsed again."""
     made_up: list[MadeUp]
     """Arguments that rest on nothing real, without those that are bound, ambiguous, or chosen from a read."""
@@ -79,7 +84,7 @@ class Preview(TypedDict):
 
     v: int
     digest: str
-    """Of the calls, with a hole for each bound argument, and of the state that they begin from."""
+    """Of the calls with their holes, and of the state that they begin from."""
     start_digest: str
     made_at: float
     """Unix time in seconds."""

@@ -14,10 +14,10 @@ from langgraph.errors import GraphInterrupt
 
 from ..errors import GeckoError
 from ..events import event
-from ..execution.bindings import resolve
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
 from ..execution.claims import NOT_DURABLE, Claims, Steps, entry_of, find_claims, running
 from ..execution.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled_by
+from ..execution.holes import find_difference, resolve
 from ..execution.journal import unmade_entry
 from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy, is_stricter
@@ -59,13 +59,13 @@ def call_tool(
     if "answered" in planned:
         return {"journal": [unmade_entry(planned["call"], status="answered", result=planned["answered"], by="person")]}
     made = [each for each in state["journal"] if each["status"] in ("ok", "answered")]
-    predicted = {each["call"]["id"]: each["predicted"]["result"] for each in preview["calls"]}
-    call, departure = resolve(planned, {each["call"]["id"]: each.get("result") for each in made}, predicted)
-    tool = toolkit[call["name"]]
+    results = {each["call"]["id"]: each.get("result") for each in made}
+    sent, departure = resolve(planned, results)
+    call, tool = sent["call"], toolkit[sent["call"]["name"]]
     word, reason = policy.word({**planned, "call": call}, tool, state["task_state"])
     if is_stricter(word, planned["review"]):
         departure = departure or {"code": "policy", "message": reason}
-    departure = departure or find_departure(call, state, scope, toolkit)
+    departure = departure or find_departure(call, state, scope, toolkit) or find_difference(planned, sent, results)
     if departure:
         return {"journal": [unmade_entry(call, status="skipped", departure=departure)]}
     if tool.trusted:

@@ -7,15 +7,15 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from ..execution.bindings import resolve
 from ..execution.channels import AgentState, calls_left, has_moved
 from ..execution.claims import find_claims
 from ..execution.decisions import Decision, ask_person, read_words
+from ..execution.holes import fill
 from ..execution.journal import done_lines, doubt_lines, unmade_entry
 from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy
 from ..execution.preview import apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
-from ..execution.records import Ambiguous, Binding, Departure, Effect, PlannedCall, Preview
+from ..execution.records import Ambiguous, Departure, Effect, PlannedCall, Preview
 from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut, format_call, format_json, format_steps
 from ..models.node import NodeScope
@@ -118,7 +118,6 @@ def replay(
     old = {each["call"]["id"]: each for each in calls_left(state)}
     quiet = replace(scope, context=scope.context.model_copy(update={"semantic_validation": False}))
     results: dict[str, Json] = {entry["call"]["id"]: entry.get("result") for entry in state["journal"]}
-    predicted = {id_: each["predicted"]["result"] for id_, each in old.items()}
     before, changed = state["task_state"], False
     renewed: list[PlannedCall] = []
     steps: list[Step] = []
@@ -126,9 +125,9 @@ def replay(
         identifier = planned["call"]["id"]
         changed = changed or planned != old[identifier]
         if changed and "answered" not in planned:
-            call, _ = resolve(planned, results, predicted)
-            step = yield from answer_call(before, quiet, call, before=state["task_state"], steps=steps)
-            planned = renew(planned, call, step, results, predicted)
+            filled, _ = fill(planned, results)
+            step = yield from answer_call(before, quiet, filled["call"], before=state["task_state"], steps=steps)
+            planned = renew(filled, step, results, old)
         results[identifier] = planned.get("answered", planned["predicted"]["result"])
         if "answered" not in planned:
             before = apply_prediction(before, planned)
@@ -145,27 +144,18 @@ def predicted_step(planned: PlannedCall) -> Step:
 
 
 def renew(
-    planned: PlannedCall, call: Call, step: Step, results: Mapping[str, Json], old: Mapping[str, Json]
+    planned: PlannedCall, step: Step, results: Mapping[str, Json], left: Mapping[str, PlannedCall]
 ) -> PlannedCall:
     """Return a call with its new prediction; values that real calls gave it are its own from now on.
 
     An amount from a result that is predicted otherwise now is not supported by it any more: the person sees that.
     """
-
-    def value(results: Mapping[str, Json], each: Binding) -> Json:
-        return value_at(results.get(each["call"]), each["path"])
-
-    left = [each for each in planned.get("expects") or () if each["call"] in old]
-    holds = [each for each in left if json_equal(value(results, each), value(old, each))]
-    bindings = [each for each in planned["bindings"] if each["call"] in old]
-    lost: list[Ambiguous] = [{"argument": each["argument"], "sources": []} for each in left if each not in holds]
-    renewed: PlannedCall = {
-        **planned,
-        "call": call,
-        "bindings": [{**each, "part": str(value(results, each))} if "part" in each else each for each in bindings],
-        "expects": holds,
-        "ambiguous": [*planned["ambiguous"], *lost],
-    }
+    expects = [each for each in planned.get("expects") or () if each["call"] in left]
+    holds = [each for each in expects if json_equal(value_at(results[each["call"]], each["path"]), each["predicted"])]
+    lost: list[Ambiguous] = [{"argument": each["argument"], "sources": [each]} for each in expects if each not in holds]
+    bindings = [each for each in planned["bindings"] if each["call"] in left]
+    ambiguous = [*planned["ambiguous"], *lost]
+    renewed: PlannedCall = {**planned, "bindings": bindings, "expects": holds, "ambiguous": ambiguous}
     unclear = step["outcome"].get("unclear", []) if "outcome" in step else renewed["unclear"]
     return {**renewed, "predicted": predict(step), "unclear": unclear}
 
