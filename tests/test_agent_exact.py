@@ -13,6 +13,7 @@ from gecko_graph import Toolkit, create_gecko_agent
 from gecko_graph.execution.holes import resolve
 from gecko_graph.nodes import execute
 from gecko_graph.testing import recorded
+from tests.test_agent import answer
 
 APPROVE = {"type": "approve"}
 
