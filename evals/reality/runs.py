@@ -9,7 +9,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,8 +28,12 @@ from .draws import Draw
 from .fates import Counted, append, saver_of
 
 MOST_STEPS = 40
-MOST_S = 40.0
+MOST_REFUSED = 4
+"""Refusals in a row after which the message is sent again; after twice as many the run is not settled."""
+MOST_S = 60.0
 """Seconds that a run may take."""
+WAIT_S = 0.2
+"""Seconds that a refused process waits, as another one's call may be under way."""
 PROCESS_S = 15.0
 """Seconds that one process may take."""
 STAGGER_S = 0.01
@@ -46,32 +50,39 @@ class Run:
         self.memory = InMemorySaver()
         self.config: Any = {"configurable": {"thread_id": folder.name}}
         self.identifier = None if draw.message == "no id" else "message-1"
-        self.refused = False
+        self.refused = 0
         self.answered: Counter[str] = Counter()
         self.count: Counter[str] = Counter()
 
     def finish(self) -> JsonObject:
         """Go on until the run is over; what it came to."""
-        begun, over = time.monotonic(), None
-        answer, message, resent = None, False, False
+        begun, over, resent = time.monotonic(), None, False
+        answer, message = None, False
         while over is None and self.count["steps"] < MOST_STEPS and time.monotonic() - begun < MOST_S:
             reports = self.step(answer, message)
             report: JsonObject = next(filter(None, reports), {})
-            self.count["stopped"] += sum(not each or each["stopped"] for each in reports)
-            self.count[report.get("kind", "")] += 1
-            self.count["unnamed"] += report.get("unnamed", 0)
-            self.answered.update(report.get("questions", []))
+            self.note(reports, report)
             over = report.get("over")
             answer = report.get("answer") if self.draw.again and answer is None else None
-            wants = self.draw.message == "same id" and over is not None
-            message = not resent and (wants or (self.draw.message != "none" and self.count["stopped"] > 0))
-            if message:
-                over, resent = None, True
-            elif answer is not None:
-                over = None
-            elif report.get("error"):
-                time.sleep(0.1)
+            is_due = self.draw.message == "same id" and over is not None
+            message = not resent and (is_due or (self.draw.message != "none" and self.count["stopped"] > 0))
+            resent = resent or message
+            over = None if message or answer is not None else over
+            if self.refused:
+                time.sleep(WAIT_S)
+                message = message or self.refused == MOST_REFUSED
+                if self.refused > 2 * MOST_REFUSED:
+                    break
         return self.judge(over)
+
+    def note(self, reports: Sequence[JsonObject | None], report: JsonObject) -> None:
+        """Count what a step was, and how many steps in a row were refused."""
+        self.count["stopped"] += sum(not each or each["stopped"] for each in reports)
+        self.count[report.get("kind", "")] += 1
+        self.count["unnamed"] += report.get("unnamed", 0)
+        self.answered.update(report.get("questions", []))
+        failed = all(each is not None and each["error"] for each in reports)
+        self.refused = self.refused + 1 if failed else 0
 
     def judge(self, over: JsonObject | None) -> JsonObject:
         """Return what the bank's log makes of how the run ended."""
@@ -82,7 +93,7 @@ class Run:
         unnamed = self.count["unnamed"] + (status == "in_doubt" and not all(map(is_named, doubts or [{}])))
         return {
             "doubled": (done - wanted).total(),
-            "lost": missing if says_done else 0,
+            "lost": missing if status in ("done", "nothing") else 0,
             "false_done": says_done and (done != wanted or bool(doubts)),
             "ended": status,
             "unnamed": unnamed,
@@ -99,9 +110,7 @@ class Run:
         self.count["processes"] += number
         append(self.folder / "story", f"step {self.count['steps']}")
         go_on = in_threads if self.draw.saver == "memory" else in_processes
-        reports = go_on(self, number, answer, message)
-        self.refused = all(each is not None and each["error"] for each in reports)
-        return reports
+        return go_on(self, number, answer, message)
 
     def play(self, fate: Counted, wait: Callable[[], int], answer: JsonObject | None, message: bool) -> JsonObject:
         """Look at the thread and go on, as one process does."""
@@ -305,7 +314,7 @@ def run_here(seed: int, address: str | None, send: Any) -> None:
 def run_apart(seed: int, address: str | None) -> JsonObject:
     """Make the run of a seed in a process that has no other threads: it forks those of the run."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["evals.reality.runs"])
+    context.set_forkserver_preload(["evals.reality.warm", "evals.reality.runs"])
     receive, send = context.Pipe(duplex=False)
     process = context.Process(target=run_here, args=(seed, address, send))
     process.start()
