@@ -102,7 +102,9 @@ def task_of(draw: Draw, identifier: str | None) -> JsonObject:
     """Return the input of a turn."""
     payments = sum(name == "pay" for name, *_ in wanted_of(draw).elements())
     item = {"id": "1", "description": "the payments are made", "check": f"state.payments | length == {payments}"}
-    words = [f"pay {amount} to {to}" if name == "pay" else f"cancel that to {to}" for name, to, amount in PLANS[draw.plan]]
+    words = [
+        f"pay {amount} to {to}" if name == "pay" else f"cancel that to {to}" for name, to, amount in PLANS[draw.plan]
+    ]
     messages: JsonObject = {"messages": [HumanMessage(", then ".join(words), id=identifier)]}
     if draw.is_middleware or draw.setting == "in a tool":
         return messages

@@ -50,7 +50,7 @@ class Bank:
         """Return what happened, in order: `name`, `to`, `amount`, `key`, `result`."""
         return [json.loads(line) for line in self._path.read_text().splitlines()] if self._path.exists() else []
 
-    def done(self) -> Counter[tuple[str, str, int]]:
+    def done(self) -> Counter[tuple[Any, ...]]:
         """Return how often each thing happened, in the form of a plan."""
         return Counter((each["name"], each["to"], each["amount"]) for each in self.log())
 
@@ -181,7 +181,7 @@ class Wire(httpx.BaseTransport):
         return httpx.Response(200, json=result)
 
 
-def wanted_of(draw: Draw) -> Counter[tuple[str, str, int]]:
+def wanted_of(draw: Draw) -> Counter[tuple[Any, ...]]:
     """Return what must have happened at the end."""
     return Counter(PLANS[draw.plan])
 
