@@ -1,4 +1,4 @@
-"""The agent in each setting, its planner, and what its saved state says of how the run ended."""
+"""The agent in each setting, its planner, and how its saved state says that the run ended."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from langchain.agents import create_agent
+from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -15,23 +18,23 @@ from langchain_core.tools import StructuredTool
 from langgraph.graph import START, MessagesState, StateGraph
 
 from gecko_graph import GeckoContext, RehearsalState, Toolkit, create_gecko_agent
+from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.state import JsonObject
 
 from .bank import TIMEOUT_S, wanted_of
 from .draws import PLANS, Draw
 
 MOST_FAILURES = 3
-START_STATE: JsonObject = {"payments": {}}
 
 
-class Speaker(BaseChatModel):
+class Planner(BaseChatModel):
     """A model that looks at the conversation and does what is left."""
 
     draw: Any
 
     @property
     def _llm_type(self) -> str:
-        return "speaker"
+        return "planner"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
         """Bind nothing: it knows the tools."""
@@ -45,25 +48,23 @@ class Speaker(BaseChatModel):
         left, numbers, failures = left_of(self.draw, messages)
         if not left:
             return AIMessage("Done.")
-        if failures[left[0]] >= MOST_FAILURES:
+        calls = [("pay", {"to": to, "amount": amount}) for name, to, amount in left if name == "pay"]
+        calls = calls or [("cancel", {"payment_id": numbers[to]}) for _, to, _ in left if to in numbers]
+        if not calls or failures[left[0]] >= MOST_FAILURES:
             return AIMessage(f"Not done: {left}")
-        payments = [("pay", {"to": to, "amount": amount}) for name, to, amount in left if name == "pay"]
-        if payments:
-            return calls_of(payments if self.draw.batch else payments[:1])
-        number = numbers.get(left[0][1])
-        return calls_of([("cancel", {"payment_id": number})]) if number else AIMessage(f"Not done: {left}")
+        return message_of(calls if self.draw.batch else calls[:1])
 
 
-class Caller(Speaker):
+class Caller(Planner):
     """The model of an agent whose one tool is the agent."""
 
     def say(self, messages: Sequence[BaseMessage]) -> AIMessage:
         """Call it, and answer with what it answered."""
         last = messages[-1]
-        return AIMessage(last.text) if isinstance(last, ToolMessage) else calls_of([("act", {})])
+        return AIMessage(last.text) if isinstance(last, ToolMessage) else message_of([("act", {})])
 
 
-def calls_of(calls: Sequence[tuple[str, JsonObject]]) -> AIMessage:
+def message_of(calls: Sequence[tuple[str, JsonObject]]) -> AIMessage:
     """Return a message that makes these calls."""
     made = [{"name": name, "args": args, "id": f"call_{os.urandom(4).hex()}"} for name, args in calls]
     return AIMessage("", tool_calls=made)
@@ -72,21 +73,17 @@ def calls_of(calls: Sequence[tuple[str, JsonObject]]) -> AIMessage:
 def left_of(draw: Draw, messages: Sequence[BaseMessage]) -> tuple[list[Any], dict[str, str], Counter[Any]]:
     """Return what a conversation leaves to do, the number of the payment to each, and how often a thing has failed."""
     calls = {call["id"]: call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls}
-    done, failures, numbers = Counter[Any](), Counter[Any](), dict[str, str]()
+    done, failures, payees = Counter[Any](), Counter[Any](), dict[str, str]()
     for message in messages:
-        call = calls.get(message.tool_call_id) if isinstance(message, ToolMessage) else None
-        if call is None:
+        if not isinstance(message, ToolMessage) or message.tool_call_id not in calls:
             continue
-        args = call["args"]
-        payees = [to for to, number in numbers.items() if number == args.get("payment_id")]
-        key = (call["name"], args.get("to") or next(iter(payees), "?"), args.get("amount", 0))
-        if getattr(message, "status", "") == "error":
-            failures[key] += 1
-            continue
-        done[key] += 1
-        if call["name"] == "pay" and "payment_id" in (result := read(message.text)):
-            numbers[args["to"]] = result["payment_id"]
-    return [*(wanted_of(draw) - done).elements()], numbers, failures
+        name, args = calls[message.tool_call_id]["name"], calls[message.tool_call_id]["args"]
+        to = str(args.get("to") or payees.get(str(args.get("payment_id"))))
+        counted = failures if message.status == "error" else done
+        counted[name, to, args.get("amount", 0)] += 1
+        if counted is done and name == "pay":
+            payees[read(message.text).get("payment_id", "")] = to
+    return [*(wanted_of(draw) - done).elements()], {to: number for number, to in payees.items()}, failures
 
 
 def read(text: str) -> JsonObject:
@@ -100,15 +97,13 @@ def read(text: str) -> JsonObject:
 
 def task_of(draw: Draw, identifier: str | None) -> JsonObject:
     """Return the input of a turn."""
-    payments = sum(name == "pay" for name, *_ in wanted_of(draw).elements())
-    item = {"id": "1", "description": "the payments are made", "check": f"state.payments | length == {payments}"}
-    words = [
-        f"pay {amount} to {to}" if name == "pay" else f"cancel that to {to}" for name, to, amount in PLANS[draw.plan]
-    ]
+    plan = PLANS[draw.plan]
+    words = [f"pay {amount} to {to}" if name == "pay" else f"cancel that to {to}" for name, to, amount in plan]
     messages: JsonObject = {"messages": [HumanMessage(", then ".join(words), id=identifier)]}
     if draw.is_middleware or draw.setting == "in a tool":
         return messages
-    return {**messages, "task_state": START_STATE, "checklist": [item]}
+    check = f"state.payments | length == {sum(name == 'pay' for name, *_ in plan)}"
+    return {**messages, "task_state": {"payments": {}}, "checklist": [{"description": "all are made", "check": check}]}
 
 
 class Parent(RehearsalState):
@@ -120,25 +115,20 @@ class Parent(RehearsalState):
 
 def graph_of(draw: Draw, toolkit: Toolkit, saver: Any) -> Any:
     """Return the graph that a process runs."""
-    context = GeckoContext(tool_timeout_s=TIMEOUT_S)
+    context, planner = GeckoContext(tool_timeout_s=TIMEOUT_S), Planner(draw=draw)
     own = None if draw.is_embedded else saver
     if draw.is_middleware:
-        from langchain.agents import create_agent
-
-        from gecko_graph.middleware import GeckoMiddleware
-
         mode: Any = draw.setting.split()[0]
         middleware = GeckoMiddleware(toolkit, mode=mode, review=draw.review, context=context)
-        agent = create_agent(Speaker(draw=draw), tools=toolkit.as_tools(), middleware=[middleware], checkpointer=own)
-        return within(agent, MessagesState, saver) if draw.is_embedded else agent
-    agent = create_gecko_agent(
-        toolkit, models={"planner": Speaker(draw=draw)}, review=draw.review, context=context, checkpointer=own
-    )
+        agent = create_agent(planner, tools=toolkit.as_tools(), middleware=[middleware], checkpointer=own)
+    else:
+        options: Any = {"models": {"planner": planner}, "review": draw.review, "context": context}
+        agent = create_gecko_agent(toolkit, checkpointer=own, **options)
     if draw.setting == "in a tool":
-        return as_tool(draw, agent, saver)
-    if draw.setting == "two deep":
-        agent = within(agent, Parent, None)
-    return within(agent, Parent, saver) if draw.is_embedded else agent
+        return create_agent(Caller(draw=draw), tools=[as_tool(draw, agent)], checkpointer=saver)
+    state = MessagesState if draw.is_middleware else Parent
+    agent = within(agent, state, None) if draw.setting == "two deep" else agent
+    return within(agent, state, saver) if draw.is_embedded else agent
 
 
 def within(graph: Any, state: Any, saver: Any) -> Any:
@@ -149,40 +139,30 @@ def within(graph: Any, state: Any, saver: Any) -> Any:
     return builder.compile(checkpointer=saver)
 
 
-def as_tool(draw: Draw, agent: Any, saver: Any) -> Any:
-    """Return an agent with the agent in its one tool, which hands it the message with its id."""
-    from langchain.agents import create_agent
-    from langchain.tools import ToolRuntime
+def as_tool(draw: Draw, agent: Any) -> StructuredTool:
+    """Return a tool that has the agent do what the last message says, under that message's id."""
 
     def given(runtime: Any) -> JsonObject:
         human = [each for each in runtime.state["messages"] if each.type == "human"]
-        return task_of(replaced, human[-1].id)
-
-    def told(out: JsonObject) -> str:
-        execution = out["execution"]
-        return json.dumps({key: execution[key] for key in ("status", "calls")} if "__interrupt__" not in out else {})
+        return task_of(replace(draw, setting="alone"), human[-1].id)
 
     def act(runtime: ToolRuntime) -> str:
         """Have it done."""
-        return told(agent.invoke(given(runtime)))
+        return json.dumps(agent.invoke(given(runtime))["execution"])
 
     async def aact(runtime: ToolRuntime) -> str:
-        return told(await agent.ainvoke(given(runtime)))
+        return json.dumps((await agent.ainvoke(given(runtime)))["execution"])
 
-    from dataclasses import replace
-
-    replaced = replace(draw, setting="node")
     for function in (act, aact):
-        function.__annotations__["runtime"] = ToolRuntime
-    tool = StructuredTool.from_function(func=act, coroutine=aact, name="act", description="Have it done.")
-    return create_agent(Caller(draw=draw), tools=[tool], checkpointer=saver)
+        function.__annotations__["runtime"] = ToolRuntime  # a text is not seen to be injected
+    return StructuredTool.from_function(func=act, coroutine=aact, name="act")
 
 
 def ended_of(draw: Draw, values: JsonObject) -> tuple[str, list[JsonObject]]:
     """Return how a turn says that it ended, and the calls that it names as in doubt."""
-    last = values["messages"][-1].text if values.get("messages") else ""
+    last = values["messages"][-1].text
     if draw.is_middleware:
         return "done" if last.startswith("Done") else "not done", []
-    execution = read(last) if draw.setting == "in a tool" else values.get("execution") or {}
+    execution = read(last) if draw.setting == "in a tool" else values.get("execution", {})
     doubts = [each["call"] for each in execution.get("calls", []) if each["status"] == "in_doubt"]
     return execution.get("status", "none"), doubts

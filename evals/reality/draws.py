@@ -20,8 +20,6 @@ PLANS: dict[str, list[tuple[str, str, int]]] = {
 """What is wanted. A cancellation needs the identifier of its payment, which only reality gives."""
 ENDS = ("none", "kill", "kill", "kill", "kill", "kill", "cancel", "time-out")
 MOST_WRITES = 40
-FAULTS = ("too busy", "not opened", "lost before", "lost after", "failed before", "failed after", "late after")
-"""What may happen to a request; `before` and `after` the work is done."""
 
 
 def dealt(name: str, values: Sequence[T], seed: int) -> T:
@@ -34,43 +32,34 @@ def dealt(name: str, values: Sequence[T], seed: int) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One run.
-
-    Args:
-        seed: What it is drawn from.
-        setting: One of `SETTINGS`.
-        two: Whether two processes (of the memory saver, two threads) do each thing at the same moment.
-        saver: `sqlite`, `postgres` or `memory`.
-        tools: `python`, `http` or `mcp`.
-        review: Which calls a person is asked about.
-        plan: One of `PLANS`.
-        batch: Whether the planner makes all payments in one message.
-        keyed: Whether the service honours idempotency keys, and the tools take them.
-        end: How processes end early: by a kill, a cancelled task, a time-out of the caller.
-        points: Where they do: (`saver` or `service`, number of its write in the whole run, before, in or after it).
-        faults: Share of the requests that fail.
-        address: What an answer echoes: nothing, the interrupt's id, or the question's where it has one.
-        again: Whether each answer is sent a second time.
-        message: What goes on after a process has ended: nothing new, or the message with the same id or with none.
-        leaves: Whether the person leaves doubts as they are.
-    """
+    """One run."""
 
     seed: int
     setting: str
     two: bool
+    """Whether two processes (of the memory saver, two threads) do each thing at the same moment."""
     saver: str
     tools: str
     review: str
     plan: str
     batch: bool
+    """Whether the planner makes all payments in one message."""
     keyed: bool
+    """Whether the tools take idempotency keys, which the bank honours."""
     end: str
+    """How processes end early: by a kill, or by the caller, who cancels or whose time runs out."""
     points: tuple[tuple[str, int, str], ...]
+    """Where they do: `saver` or `service`, the number of its write in the whole run; before, in or after it."""
     faults: float
+    """Share of the requests that fail."""
     address: str
+    """What an answer echoes: nothing, the interrupt's id, or the question's where it has one."""
     again: bool
+    """Whether each answer is sent a second time."""
     message: str
+    """What goes on after a process has ended: nothing new, or the message with the same id or with none."""
     leaves: bool
+    """Whether the person leaves doubts as they are."""
 
     @classmethod
     def of(cls, seed: int) -> Draw:

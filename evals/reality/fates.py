@@ -1,4 +1,4 @@
-"""Where a process ends: at a write of its saver or of the service, and the savers that count theirs."""
+"""Where a process ends: before, in or after a write of its saver or of the bank, counted over the whole run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ from .draws import Draw
 from .killing import Fate, Killed, KillingSaver
 
 
-NO_SYNC = "PRAGMA synchronous=OFF"
-"""What SQLite's file system holds outlives a process."""
-
-
 class Counted(Fate):
-    """The fate of one process: its writes are counted with those of the run's other processes, in the run's folder.
+    """The fate of one process.
 
     Attributes:
         stop: Cancels what the caller awaits, or lets its time run out; None where it is not awaited.
@@ -32,46 +28,41 @@ class Counted(Fate):
 
     def __init__(self, draw: Draw, folder: Path, shared: InMemorySaver | None = None) -> None:
         super().__init__()
-        self._draw, self._folder = draw, folder
-        self.memory = None if shared is None else in_memory(self, shared)
+        self.draw, self._folder, self._last = draw, folder, 0
         self.stop: Callable[[], object] | None = None
         self.over = Event()
+        self.memory = None if shared is None else KillingSaver(self)
+        if self.memory is not None and shared is not None:
+            self.memory.storage, self.memory.writes = shared.storage, shared.writes
+            self.memory.blobs = Blobs(self, shared.blobs)  # type: ignore[assignment]
 
     def tell(self, text: str) -> None:
         """Write a line of the run's story."""
         append(self._folder / "story", text)
 
     def number(self, kind: str) -> int:
-        """Return the number, from 1, of the write that begins."""
-        self.check()
-        return append(self._folder / kind, "")
-
-    def check(self) -> None:
-        """Raise Killed where the process has ended."""
+        """Return the number, from 1, of the write that begins. Raises Killed where the process has ended."""
         if self.over.is_set():
             raise Killed
+        return append(self._folder / kind, "")
 
-    def is_due(self, kind: str, number: int, when: str) -> bool:
-        """Return whether the process ends here."""
-        return (kind, number, when) in self._draw.points
-
-    def end(self, where: str) -> None:
-        """End the process, or what the caller awaits."""
-        self.tell(f"  {self._draw.end} {where}")
-        if self._draw.is_async:
-            stop, self.stop = self.stop, None
-            if stop:
-                stop()
-        elif self.memory is not None:
-            self.over.set()
-            raise Killed
-        else:
-            os._exit(9)
+    def is_due(self, *point: object) -> bool:
+        """Return whether the process ends here: `saver` or `service`, the write's number, before, in or after it."""
+        return point in self.draw.points
 
     def pass_by(self, kind: str, number: int, when: str) -> None:
-        """End here, if it is so drawn."""
-        if self.is_due(kind, number, when):
-            self.end(f"{when} write {number} of the {kind}")
+        """End the process here, or what the caller awaits, if it is so drawn."""
+        if not self.is_due(kind, number, when):
+            return
+        self.tell(f"  {self.draw.end} {when} write {number} of the {kind}")
+        stop, self.stop = self.stop, None
+        if stop:
+            stop()
+        elif self.memory is not None and not self.draw.is_async:
+            self.over.set()
+            raise Killed
+        elif not self.draw.is_async:
+            os._exit(9)
 
     def write(self, write: Any, *args: Any, **kwargs: Any) -> Any:
         """Make a write of the saver, unless the process has ended."""
@@ -80,6 +71,13 @@ class Counted(Fate):
         result = write(*args, **kwargs)
         self.pass_by("saver", number, "after")
         return result
+
+    def begin(self, query: object) -> None:
+        """Count a statement; whether the one before it was the last is seen as the next begins."""
+        self.pass_by("saver", self._last, "after")
+        if str(query).lstrip().startswith(("INSERT", "UPDATE", "DELETE")):
+            self._last = self.number("saver")
+            self.pass_by("saver", self._last, "before")
 
 
 def append(path: Path, text: str) -> int:
@@ -106,16 +104,8 @@ class Blobs(UserDict[Any, Any]):
         return self._fate.write(self.data.setdefault, key, default)
 
 
-def in_memory(fate: Fate, shared: InMemorySaver) -> InMemorySaver:
-    """Return a process's own saver over what the run's processes share."""
-    saver = KillingSaver(fate)
-    saver.storage, saver.writes = shared.storage, shared.writes
-    saver.blobs = Blobs(fate, shared.blobs)  # type: ignore[assignment]
-    return saver
-
-
 def counting_sqlite(fate: Counted) -> type[sqlite3.Connection]:
-    """Return a connection that ends with its process."""
+    """Return a connection that counts what it commits."""
 
     class Connection(sqlite3.Connection):
         def commit(self) -> None:
@@ -124,59 +114,25 @@ def counting_sqlite(fate: Counted) -> type[sqlite3.Connection]:
     return Connection
 
 
-def counting_postgres(fate: Counted) -> type[Any]:
-    """Return a cursor that counts what it writes; where the process ends after a write, the server has it."""
-    from psycopg import Cursor
+def counting_postgres(kind: Any, fate: Counted) -> Any:
+    """Return a cursor, awaited or not, that counts what it writes."""
 
-    class Counting(Cursor[Any]):
+    class Counting(kind):  # type: ignore[misc]
         def execute(self, query: Any, *args: Any, **named: Any) -> Any:
-            return self._count(super().execute, query, *args, **named)
+            fate.begin(query)
+            return super().execute(query, *args, **named)
 
         def executemany(self, query: Any, *args: Any, **named: Any) -> Any:
-            return self._count(super().executemany, query, *args, **named)
-
-        def _count(self, execute: Any, query: Any, *args: Any, **named: Any) -> Any:
-            def made() -> Any:
-                result = execute(query, *args, **named)
-                if self.connection.pgconn.pipeline_status:
-                    with self.connection.pipeline():  # its end waits for the server
-                        return result
-                return result
-
-            return fate.write(made) if is_write(query) else execute(query, *args, **named)
+            fate.begin(query)
+            return super().executemany(query, *args, **named)
 
     return Counting
-
-
-def counting_async_postgres(fate: Counted) -> type[Any]:
-    """Return a cursor as `counting_postgres` does; a caller stops at once, whatever the server has."""
-    from psycopg import AsyncCursor
-
-    class Counting(AsyncCursor[Any]):
-        async def execute(self, query: Any, *args: Any, **named: Any) -> Any:
-            return await self._count(super().execute, query, *args, **named)
-
-        async def executemany(self, query: Any, *args: Any, **named: Any) -> Any:
-            return await self._count(super().executemany, query, *args, **named)
-
-        async def _count(self, execute: Any, query: Any, *args: Any, **named: Any) -> Any:
-            number = fate.number("saver") if is_write(query) else 0
-            fate.pass_by("saver", number, "before")
-            result = await execute(query, *args, **named)
-            fate.pass_by("saver", number, "after")
-            return result
-
-    return Counting
-
-
-def is_write(query: object) -> bool:
-    """Return whether a query changes something; those of a saver's setup do not count."""
-    return str(query).lstrip().startswith(("INSERT", "UPDATE", "DELETE"))
 
 
 @asynccontextmanager
-async def saver_of(draw: Draw, fate: Counted, place: str) -> Any:
+async def saver_of(fate: Counted, place: str) -> Any:
     """Open the saver of a process, at a path or an address; for an awaited run, its own kind."""
+    is_async, no_sync = fate.draw.is_async, "PRAGMA synchronous=OFF"  # SQLite's file outlives a process all the same
     if fate.memory is not None:
         yield fate.memory
     elif place.startswith("postgresql:"):
@@ -184,26 +140,24 @@ async def saver_of(draw: Draw, fate: Counted, place: str) -> Any:
         from langgraph.checkpoint.postgres import PostgresSaver
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
+        factory: Any = counting_postgres(psycopg.AsyncCursor if is_async else psycopg.Cursor, fate)
         options: Any = {"autocommit": True, "prepare_threshold": 0, "row_factory": psycopg.rows.dict_row}
-        if draw.is_async:
-            options["cursor_factory"] = counting_async_postgres(fate)
-            async with await psycopg.AsyncConnection.connect(place, **options) as aconnection:
-                yield AsyncPostgresSaver(aconnection)
+        if is_async:
+            async with await psycopg.AsyncConnection.connect(place, cursor_factory=factory, **options) as awaited:
+                yield AsyncPostgresSaver(awaited)
         else:
-            options["cursor_factory"] = counting_postgres(fate)
-            with psycopg.Connection.connect(place, **options) as connection:
+            with psycopg.Connection.connect(place, cursor_factory=factory, **options) as connection:
                 yield PostgresSaver(connection)
-    elif draw.is_async:
+    elif is_async:
         import aiosqlite
         from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
         async with aiosqlite.connect(place, timeout=20, factory=counting_sqlite(fate)) as kept:
-            await kept.execute(NO_SYNC)
+            await kept.execute(no_sync)
             yield AsyncSqliteSaver(kept)
     else:
         from langgraph.checkpoint.sqlite import SqliteSaver
 
         made = sqlite3.connect(place, check_same_thread=False, timeout=20, factory=counting_sqlite(fate))
-        made.execute(NO_SYNC)
+        made.execute(no_sync)
         yield SqliteSaver(made)
-        made.close()

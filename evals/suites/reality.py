@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gecko_graph.state import JsonObject
 
@@ -13,14 +13,15 @@ from ..reality.draws import Draw
 from ..reality.postgres import start_postgres
 from ..reality.runs import run_apart
 
-BAD = ("doubled", "lost", "false_done", "unnamed")
-"""What must be 0 in every run: calls made too often, calls missing, a false `done`, doubts that name no call."""
-STORY = "story"
-
-
-def is_settled(record: Record) -> bool:
-    """Return whether a run ended, and did nothing that it must not."""
-    return record.values["ended"] != "unsettled" and not any(record.values[key] for key in BAD)
+BAD = {
+    "doubled": "no call is made twice",
+    "lost": "no call is lost",
+    "false_done": "no run says done that is not",
+    "unnamed": "each doubt names its call",
+    "unsettled": "each run ends",
+}
+"""What must be 0 in every run, and what is to be expected then."""
+FACTS = ("saver", "tools", "review", "plan", "end", "message")
 
 
 class Reality(Suite):
@@ -43,64 +44,48 @@ class Reality(Suite):
     def add_options(cls, parser: ArgumentParser) -> None:
         """Add how many runs are made, or which one is told."""
         parser.add_argument("--runs", type=int, default=600, metavar="N", help="seeded runs (600)")
-        parser.add_argument("--story", type=int, metavar="N", help="make the run of this seed alone, and tell it")
+        parser.add_argument("--story", type=int, metavar="SEED", help="make the run of this seed alone, and tell it")
 
     def cases(self) -> Iterator[Case]:
         """Yield one case per seed."""
         own = self.options.own
         for seed in range(own.runs) if own.story is None else [own.story]:
             draw = Draw.of(seed)
-            facts = {"two": "two processes at once" if draw.two else "one process at a time"}
-            facts |= {key: getattr(draw, key) for key in ("saver", "tools", "review", "plan", "end", "message")}
+            facts = {key: f"{key}: {getattr(draw, key)}" for key in FACTS}
+            facts["two"] = "two processes at once" if draw.two else "one process at a time"
             yield Case(f"seed {seed}", draw, group=draw.setting, facts=facts)
 
     def run_case(self, case: Case) -> JsonObject:
         """Make the run."""
-        return run_apart(case.data.seed, start_postgres() if case.data.saver == "postgres" else None)
+        values = run_apart(case.data.seed, start_postgres() if case.data.saver == "postgres" else None)
+        return {**values, "unsettled": values["ended"] == "unsettled"}
 
     def passed(self, record: Record) -> bool:
-        """Return whether the run is settled."""
-        return is_settled(record)
+        """Return whether a run ended, and did nothing that it must not."""
+        return not any(record.values[key] for key in BAD)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return runs by setting, and by each other choice."""
         done = [record for record in records if record.done]
-        tables = [self.table("Runs by setting", by_group(done), done)]
-        more = {name: some for key in done[0].facts for name, some in by_group(done, key=key).items()} if done else {}
-        tables.append(self.table("Runs by what was drawn", more, []))
-        counts = {key: sum(bool(record.values[key]) for record in done) for key in BAD}
-        texts = (
-            "no call is made twice",
-            "no call is lost",
-            "no run says done that is not",
-            "each doubt names its call",
-        )
-        holds = [Expectation(text, not counts[key]) for text, key in zip(texts, BAD, strict=True)]
-        ended = all(record.values["ended"] != "unsettled" for record in done)
-        notes = [record.values[STORY] for record in done] if self.options.own.story is not None else []
-        if any(record.facts["saver"] == "postgres" for record in done) and start_postgres() is None:
-            notes.append("No Postgres can be started here: those runs were made on SQLite.")
-        return Summary(tables, [*holds, Expectation("each run ends", ended)], notes)
+        tables = [table_of("Runs by setting", {**by_group(done), "all": done})]
+        if self.options.own.story is not None:
+            return Summary(tables, notes=[record.values["story"] for record in done])
+        drawn = {name: some for key in ("two", *FACTS) for name, some in by_group(done, key=key).items()}
+        tables.append(table_of("Runs by what was drawn", drawn))
+        expected = [Expectation(text, not any(each.values[key] for each in done)) for key, text in BAD.items()]
+        notes = [] if start_postgres() else ["No Postgres can be started here: those runs were made on SQLite."]
+        return Summary(tables, expected, notes)
 
-    def table(self, title: str, groups: object, all_of_them: Sequence[Record]) -> Table:
-        """Return how many runs of each group went wrong, and how."""
-        heads = [
-            "runs of",
-            "runs",
-            *(key.replace("_", " ") for key in BAD),
-            "unsettled",
-            "asked a run",
-            "processes a run",
-        ]
-        table = Table(title, heads)
-        for name, some in [*dict(groups).items(), *([("all", all_of_them)] if all_of_them else [])]:  # type: ignore[call-overload]
-            values = [record.values for record in some]
-            wrong = [sum(bool(each[key]) for each in values) for key in BAD]
-            open_ = sum(each["ended"] == "unsettled" for each in values)
-            asked = mean_of([each["reviews"] + each["doubts"] for each in values], tools="real")
-            processes = mean_of([each["processes"] for each in values], tools="real")
-            table.add(name, len(some), *wrong, open_, asked, processes)
-        return table
+
+def table_of(title: str, groups: Mapping[str, Sequence[Record]]) -> Table:
+    """Return how many runs of each group went wrong, and how."""
+    heads = ["runs of", "runs", *(key.replace("_", " ") for key in BAD), "questions a run", "processes a run"]
+    table = Table(title, heads)
+    for name, some in groups.items():
+        wrong = [sum(bool(each.values[key]) for each in some) for key in BAD]
+        asked = mean_of([each.values["review"] + each.values["doubt"] for each in some], tools="real")
+        table.add(name, len(some), *wrong, asked, mean_of([each.values["processes"] for each in some], tools="real"))
+    return table
 
 
 SUITE = Reality
