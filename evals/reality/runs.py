@@ -268,6 +268,7 @@ def run_here(seed: int, address: str | None, send: Any) -> None:
     os.setsid()
     with TemporaryDirectory(prefix="reality-") as name:
         folder = Path(name)
+        os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)  # what its processes print as they end
         values = Run(Draw.of(seed), folder, address).finish()
         story = [(folder / each).read_text() for each in ("story", "log") if (folder / each).exists()]
         send.send({**values, "story": f"{Draw.of(seed)}\n{''.join(story)}"})
