@@ -1,31 +1,36 @@
-"""`reality`: an agent that acts on a real service with faults, killed at a random point: is all done, and done once?"""
+"""`reality`: an agent that acts, in every setting, ended anywhere, answered twice: is all done, and done once?"""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gecko_graph.state import JsonObject
 
-from ..harness.figures import Table, mean_of, rate
+from ..harness.figures import Table, mean_of
 from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
-from ..reality.orders import WRITES, Draw, run
+from ..reality.draws import Draw
+from ..reality.postgres import start_postgres
+from ..reality.runs import run_apart
 
-KEYED, KEYLESS = "idempotency keys", "no idempotency keys"
-
-
-def itemgetter_of(key: str) -> Callable[[Record], bool]:
-    """Return a test for whether a value of a record is true."""
-    return lambda record: bool(record.values[key])
+BAD = {
+    "doubled": "no call is made twice",
+    "lost": "no call is lost",
+    "false_done": "no run says done that is not",
+    "unnamed": "each doubt names its call",
+    "unsettled": "each run ends",
+}
+"""What must be 0 in every run, and what is to be expected then."""
+FACTS = ("saver", "tools", "review", "plan", "end", "message")
 
 
 class Reality(Suite):
-    """Seeded runs of the agent against the order service.
+    """Seeded runs of an agent against a bank that keeps its own log.
 
-    Three writes, of which the last needs an identifier that the first is given. The service fails by plan (500s and
-    lost answers before and after the write, time-outs, 429s, slow and wrong answers), the process is killed at a
-    random write to its saver, the saver may be slow, the agent may be a node of another graph. With idempotency keys
-    no call is asked about; without, every call in doubt is asked about, and answered from the service's own log.
+    The agent is alone, a node, two deep, in a tool, or LangChain's under `GeckoMiddleware`; tools are Python, HTTP or
+    MCP. Processes are killed, cancelled or run out of time before, in and after writes of the saver and of the bank;
+    answers and the message are sent again, by two processes at once, with ids and without; requests fail. A person
+    answers doubts from the bank's log. --story N makes one run and tells it.
     """
 
     name = "reality"
@@ -33,49 +38,54 @@ class Reality(Suite):
     tools = "real"
     planner = None
     at_once = 2
-    examples = ("", "--runs 20")
+    examples = ("", "--runs 100", "--story 17")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add how many runs are made."""
-        parser.add_argument("--runs", type=int, default=200, metavar="N", help="seeded runs (200)")
+        """Add how many runs are made, or which one is told."""
+        parser.add_argument("--runs", type=int, default=600, metavar="N", help="seeded runs (600)")
+        parser.add_argument("--story", type=int, metavar="SEED", help="make the run of this seed alone, and tell it")
 
     def cases(self) -> Iterator[Case]:
         """Yield one case per seed."""
-        for seed in range(self.options.own.runs):
+        own = self.options.own
+        for seed in range(own.runs) if own.story is None else [own.story]:
             draw = Draw.of(seed)
-            facts = {"embedded": draw.embedded, "rate": draw.rate, "slow": draw.slow_s > 0}
-            yield Case(f"seed {seed}", draw, group=KEYED if draw.idempotent else KEYLESS, facts=facts)
+            facts = {key: f"{key}: {getattr(draw, key)}" for key in FACTS}
+            facts["two"] = "two processes at once" if draw.two else "one process at a time"
+            yield Case(f"seed {seed}", draw, group=draw.setting, facts=facts)
 
     def run_case(self, case: Case) -> JsonObject:
-        """Run the task to its end."""
-        return run(case.data)
+        """Make the run."""
+        values = run_apart(case.data.seed, start_postgres() if case.data.saver == "postgres" else None)
+        return {**values, "unsettled": values["ended"] == "unsettled"}
 
     def passed(self, record: Record) -> bool:
-        """Return whether the database, and the agent's state if no answer was unusable, are the undisturbed run's."""
-        values = record.values
-        return bool(values["equal"] and (values["state"] or not values["usable"]) and values["writes"] == WRITES)
+        """Return whether a run ended, and did nothing that it must not."""
+        return not any(record.values[key] for key in BAD)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return runs by kind of tool."""
+        """Return runs by setting, and by each other choice."""
         done = [record for record in records if record.done]
-        heads = ["tools", "database as undisturbed", "agent's state as database", "asked a run", "rehearsals a run"]
-        table = Table("Killed and disturbed runs", heads)
-        for name, some in by_group(done).items():
-            shares = [rate(some, itemgetter_of(key)) for key in ("equal", "state")]
-            means = [mean_of([each.values[key] for each in some], tools="real") for key in ("asked", "rehearsals")]
-            table.add(name, *shares, *means)
-        same = all(map(self.passed, done))
-        keyed = [record for record in done if record.group == KEYED]
-        return Summary(
-            [table],
-            [
-                Expectation("every run ends as the undisturbed one: nothing lost, nothing twice", same),
-                Expectation(
-                    "with idempotency keys no call is asked about", not any(each.values["asked"] for each in keyed)
-                ),
-            ],
-        )
+        tables = [table_of("Runs by setting", {**by_group(done), "all": done})]
+        if self.options.own.story is not None:
+            return Summary(tables, notes=[record.values["story"] for record in done])
+        drawn = {name: some for key in ("two", *FACTS) for name, some in by_group(done, key=key).items()}
+        tables.append(table_of("Runs by what was drawn", drawn))
+        expected = [Expectation(text, not any(each.values[key] for each in done)) for key, text in BAD.items()]
+        notes = [] if start_postgres() else ["No Postgres can be started here: those runs were made on SQLite."]
+        return Summary(tables, expected, notes)
+
+
+def table_of(title: str, groups: Mapping[str, Sequence[Record]]) -> Table:
+    """Return how many runs of each group went wrong, and how."""
+    heads = ["runs of", "runs", *(key.replace("_", " ") for key in BAD), "questions a run", "processes a run"]
+    table = Table(title, heads)
+    for name, some in groups.items():
+        wrong = [sum(bool(each.values[key]) for each in some) for key in BAD]
+        asked = mean_of([each.values["review"] + each.values["doubt"] for each in some], tools="real")
+        table.add(name, len(some), *wrong, asked, mean_of([each.values["processes"] for each in some], tools="real"))
+    return table
 
 
 SUITE = Reality

@@ -1,0 +1,227 @@
+"""A bank with a log of its own, in which each line is something that really happened; its tools of three kinds."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx
+
+from gecko_graph import Toolkit
+from gecko_graph.state import JsonObject
+
+from .draws import PLANS, Draw
+from .fates import Counted, append
+
+HOLD_S = 0.03
+"""Seconds that the bank takes for a request."""
+TIMEOUT_S = 0.5
+"""Seconds that a call may take."""
+NOWHERE = httpx.Request("POST", "http://bank.invalid")
+FAULTS: dict[str, int | type[httpx.TransportError]] = {
+    "too busy": 429,
+    "failed before": 504,
+    "failed after": 504,
+    "not opened": httpx.ConnectError,
+    "lost before": httpx.RemoteProtocolError,
+    "lost after": httpx.RemoteProtocolError,
+    "late after": httpx.ReadTimeout,
+}
+"""What may happen to a request, before or after the work is done, to the status or the error that it comes to."""
+TEXT = {"type": "string"}
+PARAMETERS = {"pay": {"to": TEXT, "amount": {"type": "integer"}}, "cancel": {"payment_id": TEXT}}
+
+
+def wanted_of(draw: Draw) -> Counter[tuple[Any, ...]]:
+    """Return what must have happened at the end."""
+    return Counter(PLANS[draw.plan])
+
+
+class Bank:
+    """The bank, as one process reaches it.
+
+    Args:
+        folder: Where its log and the count of its requests lie, for all processes of the run.
+        fate: When the process ends.
+    """
+
+    def __init__(self, folder: Path, fate: Counted) -> None:
+        self._log, self._requests, self._draw, self._fate = folder / "log", folder / "requests", fate.draw, fate
+
+    def log(self) -> list[JsonObject]:
+        """Return what happened, in order: `name`, `to`, `amount`, `key`, `result`."""
+        return [json.loads(line) for line in self._log.read_text().splitlines()] if self._log.exists() else []
+
+    def done(self) -> Counter[tuple[Any, ...]]:
+        """Return how often each thing happened, in the form of a plan."""
+        return Counter((each["name"], each["to"], each["amount"]) for each in self.log())
+
+    def request(self, name: str, args: JsonObject, key: str = "") -> Any:
+        """Have the bank do something. Raises HTTPError where it refuses, fails, or its answer is lost."""
+        number = self._fate.number("service")
+        self._fate.pass_by("service", number, "before")
+        if self._fate.is_due("service", number, "in") and not self._draw.is_async:
+            self._send_on(name, args, key)
+        self._fate.pass_by("service", number, "in")
+        dice = random.Random(f"{self._draw.seed} {append(self._requests, '')}")
+        fault = dice.choice([*FAULTS]) if dice.random() < self._draw.faults else ""
+        self._fate.tell(f"  request {number}: {name} {json.dumps(args)} {key[:8]} {fault}")
+        result = self._make(name, args, key) if not fault or fault.endswith("after") else {}
+        self._fate.pass_by("service", number, "after")
+        time.sleep(1.4 * TIMEOUT_S if fault.startswith("late") else HOLD_S)
+        if self._fate.over.is_set():
+            time.sleep(60)  # its process has ended
+        if fault:
+            raise error_of(FAULTS[fault], fault)
+        return result
+
+    def _send_on(self, name: str, args: JsonObject, key: str) -> None:
+        """Leave a request with the bank that is done a little later, though this process ends."""
+
+        def late() -> None:
+            time.sleep(HOLD_S)
+            self._make(name, args, key)
+
+        if self._fate.memory is not None:
+            Thread(target=late, daemon=True).start()
+        elif os.fork() == 0:
+            try:
+                late()
+            finally:
+                os._exit(0)
+
+    def _make(self, name: str, args: JsonObject, key: str) -> Any:
+        """Do it, where keys are honoured once a key."""
+        with self._log.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            log = self.log()
+            known = [each["result"] for each in log if key and self._draw.keyed and each["key"] == key]
+            if known:
+                return known[0]
+            if name == "pay":
+                line = {**args, "result": {"payment_id": f"P-{os.urandom(4).hex()}", **args}}
+            else:
+                paid = [each["to"] for each in log if each["result"]["payment_id"] == args["payment_id"]]
+                if not paid:
+                    raise error_of(404, "there is no such payment")
+                line = {"to": paid[0], "amount": 0, "result": {**args, "status": "cancelled"}}
+            file.write(json.dumps({"name": name, "key": key, **line}) + "\n")
+        return line["result"]
+
+
+def error_of(kind: int | type[httpx.TransportError], text: str) -> httpx.HTTPError:
+    """Return what an HTTP client makes of a status, or of a connection that fails."""
+    if not isinstance(kind, int):
+        return kind(text, request=NOWHERE)
+    response = httpx.Response(kind, headers={"retry-after": "0"} if kind == 429 else {}, json={"message": text})
+    return httpx.HTTPStatusError(text, request=NOWHERE, response=response)
+
+
+def simulate_pay(state: JsonObject, to: str, amount: int, **key: str) -> JsonObject:
+    """Pay, as far as a rehearsal goes."""
+    payments = state.setdefault("payments", {})
+    number = f"S-{9001 + len(payments)}"
+    payments[number] = {"to": to, "amount": amount, "status": "open"}
+    return {"payment_id": number, "to": to, "amount": amount}
+
+
+def simulate_cancel(state: JsonObject, payment_id: str, **key: str) -> JsonObject:
+    """Cancel a payment, as far as a rehearsal goes."""
+    state.setdefault("payments", {})[payment_id]["status"] = "cancelled"
+    return {"payment_id": payment_id, "status": "cancelled"}
+
+
+@asynccontextmanager
+async def toolkit_of(draw: Draw, bank: Bank) -> AsyncIterator[Toolkit]:
+    """Open the bank's tools, as one process has them."""
+    kinds: dict[str, Callable[[Draw, Bank], Any]] = {"python": python_tools, "http": http_tools, "mcp": mcp_tools}
+    with Toolkit.from_tools(
+        kinds[draw.tools](draw, bank),
+        effects=dict.fromkeys(PARAMETERS, "write"),
+        simulate={"pay": simulate_pay, "cancel": simulate_cancel},
+        idempotency=dict.fromkeys(PARAMETERS, "key") if draw.keyed and draw.tools != "http" else None,
+    ) as toolkit:
+        yield toolkit
+
+
+def python_tools(draw: Draw, bank: Bank) -> list[Any]:
+    """Return plain functions; where the caller awaits, coroutine functions in half of the runs."""
+
+    def pay(to: str, amount: int, key: str = "") -> JsonObject:
+        """Pay."""
+        return bank.request("pay", {"to": to, "amount": amount}, key)  # type: ignore[no-any-return]
+
+    def cancel(payment_id: str, key: str = "") -> JsonObject:
+        """Cancel a payment."""
+        return bank.request("cancel", {"payment_id": payment_id}, key)  # type: ignore[no-any-return]
+
+    async def apay(to: str, amount: int, key: str = "") -> JsonObject:
+        return await asyncio.to_thread(pay, to, amount, key)
+
+    async def acancel(payment_id: str, key: str = "") -> JsonObject:
+        return await asyncio.to_thread(cancel, payment_id, key)
+
+    apay.__name__, acancel.__name__ = "pay", "cancel"
+    return [apay, acancel] if draw.is_async and draw.seed % 2 else [pay, cancel]
+
+
+def http_tools(draw: Draw, bank: Bank) -> Toolkit:
+    """Return the operations of an OpenAPI document, over a client without a network."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        key = request.headers.get("idempotency-key", "")
+        try:
+            return httpx.Response(200, json=bank.request(request.url.path.strip("/"), json.loads(request.read()), key))
+        except httpx.HTTPStatusError as error:
+            return error.response
+
+    key = {"name": "Idempotency-Key", "in": "header", "schema": TEXT}
+    answers = {"200": {"description": "Done.", "content": {"application/json": {"schema": {"type": "object"}}}}}
+    paths = {}
+    for name, arguments in PARAMETERS.items():
+        schema = {"type": "object", "required": [*arguments], "properties": arguments, "additionalProperties": False}
+        body = {"required": True, "content": {"application/json": {"schema": schema}}}
+        parameters = [key] if draw.keyed else []
+        operation = {"operationId": name, "requestBody": body, "responses": answers, "parameters": parameters}
+        paths[f"/{name}"] = {"post": operation}
+    document = {"openapi": "3.1.0", "info": {"title": "Bank", "version": "1"}, "paths": paths}
+    client = httpx.Client(transport=httpx.MockTransport(answer), trust_env=False)
+    return Toolkit.from_openapi(document, server=str(NOWHERE.url), client=client)
+
+
+def mcp_tools(draw: Draw, bank: Bank) -> Toolkit:
+    """Return the tools of a server in this process, which makes an error result of whatever goes wrong."""
+    from mcp import types
+    from mcp.server import Server
+
+    async def list_tools(context: Any, params: Any) -> Any:
+        keys = {"key": TEXT} if draw.keyed else {}
+        schemas = {
+            name: {"type": "object", "properties": {**arguments, **keys}, "required": [*arguments]}
+            for name, arguments in PARAMETERS.items()
+        }
+        tools = [types.Tool.model_validate({"name": name, "inputSchema": each}) for name, each in schemas.items()]
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(context: Any, params: Any) -> Any:
+        args = dict(params.arguments or {})
+        key = args.pop("key", "")
+        result: Any = {"isError": True}
+        try:
+            text = json.dumps(await asyncio.to_thread(bank.request, params.name, args, key))
+            result = {"structuredContent": json.loads(text)}
+        except httpx.HTTPError as error:
+            text = str(error)
+        return types.CallToolResult.model_validate({**result, "content": [{"type": "text", "text": text}]})
+
+    return Toolkit.from_mcp(Server("bank", on_list_tools=list_tools, on_call_tool=call_tool))

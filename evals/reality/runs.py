@@ -1,0 +1,294 @@
+"""A run of the matrix from its message to its end: processes, answers, and what the bank's log makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Barrier, BrokenBarrierError, Thread
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from gecko_graph.state import JsonObject
+from gecko_graph.waiting import AT_ONCE, AWAITED, finish
+
+from .agents import ended_of, graph_of, task_of
+from .bank import PARAMETERS, Bank, toolkit_of, wanted_of
+from .draws import Draw
+from .fates import Counted, append, saver_of
+
+MOST_STEPS = 40
+MOST_REFUSED = 4
+"""Refusals in a row after which the message is sent again; after twice as many the run is not settled."""
+MOST_S, PROCESS_S = 60.0, 15.0
+"""Seconds that a run may take, and one process."""
+WAIT_S, STAGGER_S = 0.3, 0.01
+"""Seconds that a refused process waits, as another one's call may be under way; by which the second of two is later."""
+DOUBTS = (("happened", "make_now", "skip"), ("respond", "approve", "reject"))
+"""How it is said of a call in doubt that it happened, that it is to be made now, and that it is left as it is."""
+
+
+class Run:
+    """One run: its folder holds the saver's file, the bank's log, counts of writes, and its story."""
+
+    def __init__(self, draw: Draw, folder: Path, address: str | None) -> None:
+        self.draw, self.folder, self.bank = draw, folder, Bank(folder, Counted(draw, folder))
+        self.place = address if draw.saver == "postgres" and address else str(folder / "saver.db")
+        self.memory = InMemorySaver() if draw.saver == "memory" else None
+        self.config: Any = {"configurable": {"thread_id": folder.name}}
+        self.identifier = None if draw.message == "no id" else "message-1"
+        self.refused, self.answered, self.count = 0, Counter[str](), Counter[str]()
+
+    def finish(self) -> JsonObject:
+        """Go on until the run is over; what it came to."""
+        begun, over, resent = time.monotonic(), None, False
+        answer, message = None, False
+        while over is None and self.count["steps"] < MOST_STEPS and time.monotonic() - begun < MOST_S:
+            report = self.step(answer, message)
+            over = report.get("over")
+            answer = report.get("answer") if self.draw.again and answer is None else None
+            is_due = self.draw.message == "same id" and over is not None
+            message = not resent and (is_due or (self.draw.message != "none" and self.count["stopped"] > 0))
+            resent = resent or message
+            over = None if message or answer is not None else over
+            if self.refused > 2 * MOST_REFUSED:
+                break
+            message = message or self.refused == MOST_REFUSED
+            time.sleep(WAIT_S if self.refused else 0)
+        return self.judge(over or {"status": "unsettled", "doubts": []})
+
+    def step(self, answer: JsonObject | None, message: bool) -> JsonObject:
+        """Have one process or two look at the thread and go on; what the first that lives on reports."""
+        number = 2 if self.draw.two and answer is None and not self.refused else 1
+        self.count.update({"steps": 1, "processes": number})
+        append(self.folder / "story", f"step {self.count['steps']}")
+        go_on = in_threads if self.memory else in_processes
+        reports = go_on(self, number, partial(self.play, answer=answer, message=message))
+        report: JsonObject = next(filter(None, reports), {})
+        self.count["stopped"] += sum(not each or each["stopped"] for each in reports)
+        self.count.update({report.get("kind", ""): 1, "unnamed": report.get("unnamed", 0)})
+        self.answered.update(report.get("questions", []))
+        self.refused = self.refused + 1 if all(each is not None and each["error"] for each in reports) else 0
+        return report
+
+    def judge(self, over: JsonObject) -> JsonObject:
+        """Return what the bank's log makes of how the run ended."""
+        done, wanted, status, doubts = self.bank.done(), wanted_of(self.draw), over["status"], over["doubts"]
+        is_unnamed = status == "in_doubt" and not all(map(is_named, doubts or [{}]))
+        return {
+            "doubled": (done - wanted).total(),
+            "lost": (wanted - done).total() if status in ("done", "nothing") else 0,
+            "false_done": status == "done" and (done != wanted or bool(doubts)),
+            "unnamed": self.count["unnamed"] + is_unnamed,
+            "ended": status,
+            **{key: self.count[key] for key in ("processes", "stopped", "review", "doubt")},
+        }
+
+    def play(self, fate: Counted, wait: Callable[[], int], **given: Any) -> JsonObject:
+        """Look at the thread and go on, as one process does."""
+        going_on = self.go_on(fate, wait, **given)
+        return asyncio.run(going_on) if self.draw.is_async else finish(going_on)
+
+    async def go_on(
+        self, fate: Counted, wait: Callable[[], int], *, answer: JsonObject | None, message: bool
+    ) -> JsonObject:
+        """Look at the thread, and give it what it waits for. A message without an id is sent by one process alone."""
+        driver = AWAITED if self.draw.is_async else AT_ONCE
+        bank = Bank(self.folder, fate)
+        async with saver_of(fate, self.place) as saver, toolkit_of(self.draw, bank) as toolkit:
+            graph = graph_of(self.draw, toolkit, saver)
+            look = partial(driver.do, graph.get_state, graph.aget_state, self.config)
+            seen = await look()
+            known = await driver.do(text_of, atext_of, saver, self.config) if seen.interrupts else ""
+            given, report = self.choose(seen, answer, message, known)
+            if wait() and report["kind"] == "message" and not self.identifier:
+                return report
+            fate.tell(f" {report['kind']} {given.resume if isinstance(given, Command) else ''}")
+            if report["kind"] != "over":
+                report |= await self.invoke(graph, given, fate)
+                seen = await look()
+            if seen.created_at and not seen.tasks:  # `next` leaves out tasks that have written
+                report["over"] = dict(zip(("status", "doubts"), ended_of(self.draw, seen.values), strict=True))
+        fate.tell(f" {report['error'] or report['over'] or 'asks'}")
+        return report
+
+    async def invoke(self, graph: Any, given: Any, fate: Counted) -> JsonObject:
+        """Run the graph until it pauses, ends or fails; where it is stopped, go on without a word."""
+        stopped, error = False, ""
+        try:
+            if self.draw.is_async:
+                await stoppable(fate, graph.ainvoke(given, self.config))
+            else:
+                graph.invoke(given, self.config)
+        except TimeoutError:
+            stopped, error = True, (await self.invoke(graph, None, fate))["error"]
+        except Exception as failed:  # noqa: BLE001 - whatever a process ends with
+            error = f"{type(failed).__name__}: {failed}"[:300]
+        return {"error": error, "stopped": stopped}
+
+    def choose(self, seen: Any, answer: JsonObject | None, message: bool, known: str) -> tuple[Any, JsonObject]:
+        """Return what the graph is given, and the report on it so far."""
+        report: JsonObject = {"kind": "over", "over": None, "error": "", "stopped": False}
+        if answer is not None:
+            return Command(resume=answer), {**report, "kind": "again"}
+        if not seen.created_at or (message and (seen.tasks or self.identifier)):
+            return task_of(self.draw, self.identifier), {**report, "kind": "message"}
+        if seen.interrupts:
+            return self.answer(seen.interrupts, report, known)
+        return None, {**report, "kind": "goes on" if seen.tasks else "over"}
+
+    def answer(self, interrupts: Any, report: JsonObject, known: str) -> tuple[Any, JsonObject]:
+        """Return the person's answer to what is asked, addressed as drawn; by its id where it is asked again."""
+        bodies, questions, unnamed, kind = {}, [], 0, "review"
+        for each in interrupts:
+            request, actions = each.value, each.value["action_requests"]
+            allowed = request["review_configs"][0]["allowed_decisions"]
+            words = next((said for said in DOUBTS if {*said} == {*allowed}), None)
+            if words:
+                kind, unnamed = "doubt", unnamed + sum(not is_named(action) for action in actions)
+            decisions = [self.decide(action, words, known) if words else {"type": "approve"} for action in actions]
+            questions.append(json.dumps([allowed, *([action["name"], action["args"]] for action in actions)]))
+            is_known = self.answered[questions[-1]] > 0 or len(interrupts) > 1
+            echoed = {"id": request["id"]} if "id" in request and (is_known or self.draw.address == "question") else {}
+            bodies[each.id] = {**echoed, "decisions": decisions}
+        resume = bodies if self.draw.address == "interrupt" or is_known else next(iter(bodies.values()))
+        more = {"kind": kind, "answer": resume, "questions": questions, "unnamed": unnamed}
+        return Command(resume=resume), {**report, **more}
+
+    def decide(self, action: JsonObject, words: tuple[str, str, str], known: str) -> JsonObject:
+        """Return what a person says of a call in doubt who looks into the bank's log.
+
+        Of equal calls the one in doubt is that whose identifier the thread does not hold.
+        """
+        happened, make_now, skip = words
+        if self.draw.leaves:
+            return {"type": skip}
+        name, args = action["name"], {key: value for key, value in action["args"].items() if key != "key"}
+        log = [each for each in self.bank.log() if each["name"] == name]
+        made = [each["result"] for each in log if args.items() <= {**each, **each["result"]}.items()]
+        new = [result for result in made if result["payment_id"] not in known]
+        if new or (made and len(made) >= wanted_of(self.draw)[name, args.get("to"), args.get("amount")]):
+            return {"type": happened, "message": json.dumps([*made, *new][-1])}
+        return {"type": make_now}
+
+
+async def stoppable(fate: Counted, run: Any) -> None:
+    """Await a run that its fate can stop, by a cancellation or a time limit. Raises TimeoutError where it has."""
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(run)
+    try:
+        async with asyncio.timeout(None) as limit:
+            stop = task.cancel if fate.draw.end == "cancel" else partial(limit.reschedule, loop.time())
+            fate.stop = partial(loop.call_soon_threadsafe, stop)
+            await task
+    except asyncio.CancelledError:
+        raise TimeoutError from None
+    finally:
+        fate.stop = None
+
+
+def is_named(call: JsonObject) -> bool:
+    """Return whether a request or a record names one of the bank's calls."""
+    return call.get("name") in PARAMETERS and {*PARAMETERS[call["name"]]} <= {*call.get("args", {})}
+
+
+def text_of(saver: Any, config: Any) -> str:
+    """Return what a thread's checkpoints hold, as a text to search."""
+    return str([(each.checkpoint, each.pending_writes) for each in saver.list(config)])
+
+
+async def atext_of(saver: Any, config: Any) -> str:
+    """Return the same of a saver that is awaited."""
+    return str([(each.checkpoint, each.pending_writes) async for each in saver.alist(config)])
+
+
+def in_threads(run: Run, number: int, play: Callable[..., JsonObject]) -> Sequence[JsonObject | None]:
+    """Have threads of one process go on at the same moment; those of a process that has ended are left behind."""
+    fate, barrier = Counted(run.draw, run.folder, run.memory), Barrier(number)
+    reports: list[JsonObject | None] = [None] * number
+
+    def body(own: int) -> None:
+        with suppress(BaseException):
+            reports[own] = play(fate, partial(wait, barrier, own))
+
+    threads = [Thread(target=body, args=(own,), daemon=True) for own in range(number)]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + PROCESS_S
+    while any(each.is_alive() for each in threads) and not fate.over.is_set() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    fate.over.set()
+    return reports
+
+
+def in_processes(run: Run, number: int, play: Callable[..., JsonObject]) -> Sequence[JsonObject | None]:
+    """Have processes go on at the same moment."""
+    barrier: Any = multiprocessing.get_context("fork").Barrier(number)
+    places = [run.folder / f"report-{own}" for own in range(number)]
+    children = []
+    for own, place in enumerate(places):
+        place.unlink(missing_ok=True)
+        if not (child := os.fork()):
+            try:
+                report = play(Counted(run.draw, run.folder), partial(wait, barrier, own))
+                place.write_text(json.dumps(report))
+            except BaseException as error:  # noqa: BLE001 - the process ends here
+                append(run.folder / "story", f" failed: {error!r}")
+            finally:
+                os._exit(0)
+        children.append(child)
+    deadline = time.monotonic() + PROCESS_S
+    while children := [child for child in children if os.waitpid(child, os.WNOHANG) == (0, 0)]:
+        time.sleep(0.003)
+        for child in children if time.monotonic() > deadline else []:
+            os.kill(child, signal.SIGKILL)
+    return [json.loads(place.read_text()) if place.exists() else None for place in places]
+
+
+def wait(barrier: Any, own: int) -> int:
+    """Wait until all processes of a step are ready; return the process's number."""
+    with suppress(BrokenBarrierError):
+        barrier.wait(2.0)
+    time.sleep(own * STAGGER_S)
+    return own
+
+
+def run_here(seed: int, address: str | None, send: Any) -> None:
+    """Make a run in this process, which leads a group of its own; send what it came to."""
+    os.setsid()
+    with TemporaryDirectory(prefix="reality-") as name:
+        folder = Path(name)
+        os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)  # what its processes print as they end
+        values = Run(Draw.of(seed), folder, address).finish()
+        story = [(folder / each).read_text() for each in ("story", "log") if (folder / each).exists()]
+        send.send({**values, "story": f"{Draw.of(seed)}\n{''.join(story)}"})
+    os._exit(0)  # threads of processes that have ended are left behind
+
+
+def run_apart(seed: int, address: str | None) -> JsonObject:
+    """Make the run of a seed in a process that has no other threads, as it forks those of the run."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["evals.reality.warm"])
+    receive, send = context.Pipe(duplex=False)
+    process = context.Process(target=run_here, args=(seed, address, send))
+    process.start()
+    send.close()
+    try:
+        if not receive.poll(MOST_S + 2 * PROCESS_S):
+            raise TimeoutError(f"the run of seed {seed} does not end")
+        values: JsonObject = receive.recv()
+        return values
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid or 0, signal.SIGKILL)
+        process.join()
