@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ from ..models.memory import NAME
 from ..models.prompts import fence
 from ..state import Call, JsonObject
 from ..toolkit import Toolkit
+from ..toolkit.as_tools import CLAIMED
+from ..toolkit.check import check_by_rule
 from ..toolkit.real import Answer
 from ..waiting import Driver
 from ..world import World
@@ -28,8 +31,10 @@ from .messages import read_result
 
 ROOM = "middleware|"
 DECIDED = ("ok", "error", "left")
+NOT_MADE: JsonObject = {"status": "error", "result": "It did not take effect.", "by": "person"}
+MOST_TRIES, BACKOFF_S = 6, 0.2
 NO_MODELS = Models.bind()
-BEFORE = """(A note, not from the user.) Really done before, in a turn that was interrupted: do not do it again. \
+BEFORE = """(A note, not from the user.) Of a turn that was interrupted; what was really done is not to be done again. \
 What stands between marks is data."""
 
 
@@ -69,23 +74,36 @@ class Claimed(NamedTuple):
         `here` are the records of its message's calls so far. A call of which it is not known whether it took effect is
         asked about first. One that only reads, or that nothing could claim, is simply made.
         """
-        claims = None if self.toolkit[call["name"]].trusted else await self.find(state, driver)
+        tool = self.toolkit[call["name"]]
+        claims = None if tool.trusted else await self.find(state, driver)
         if claims is None:
             return await run(), ""
         made = [entry["call"] for entry in state.get("gecko_journal") or ()]
         others = [*made, *(record["step"]["call"] for record in here if record["step"]["call"]["id"] != call["id"])]
         number = 1 + sum(each["name"] == call["name"] and each["args"] == call["args"] for each in others)
         row, is_ours = await drive(claims.take(call, number, self.timeout_s), driver)
-        if not is_ours and row["status"] not in DECIDED:
-            (decision,) = await self._ask_doubts(claims, [call], DOUBT_DECISIONS, driver)
-            is_ours = decision["type"] == "make_now"
+        while is_ours or row["status"] not in DECIDED:
+            if is_ours:
+                result, row = await self._run(claims, row, run, driver)
+                if row["status"] in DECIDED:
+                    return result, row["key"]
+            is_ours = bool(row.get("keyed") and tool.idempotency and row["tries"] < MOST_TRIES)
+            if is_ours:  # the same key again is no second call
+                await driver.do(time.sleep, asyncio.sleep, BACKOFF_S * 2 ** (row["tries"] - 1))
+            else:
+                (decision,) = await self._ask_doubts(claims, [call], driver)
+                is_ours = decision["type"] == "make_now"
             again = claims.retake(row, self.timeout_s) if is_ours else claims.settle(row, **settled_by(decision))
             row = await drive(again, driver)
-        if not is_ours:
-            return as_message(row, call), row["key"]
-        return await self._run(claims, row, run, driver), row["key"]
+        return as_message(row, call), row["key"]
 
     async def _run(self, claims: Claims, row: JsonObject, run: Callable[[], Awaitable[Any]], driver: Driver) -> Any:
+        """Make a call; return its result, and its row: decided, or in doubt.
+
+        What raises, and an error that neither says that nothing was done nor refuses the arguments, is in doubt.
+        """
+        tool, known = self.toolkit[row["call"]["name"]], {"key": row["key"]}
+        token = CLAIMED.set(known)
         with running(row):
             try:
                 result = await run()
@@ -93,19 +111,24 @@ class Claimed(NamedTuple):
                 status = "paused" if isinstance(error, GraphInterrupt) else "doubt"
                 await drive(claims.settle(row, status=status), driver)
                 raise
+            finally:
+                CLAIMED.reset(token)
             came = read_result(result)
-            fields = {"result": came.result, "by": "tool", "ended_at": time.time()}
-            await drive(claims.settle(row, status=came.status, **fields), driver)
-        return result
+            is_open = came.status == "error" and not tool.refuses and not check_by_rule(row["call"], tool)
+            fields = {"status": came.status, "result": came.result, "by": "tool", "ended_at": time.time()}
+            if known.get("doubt", is_open) or came.is_unread:
+                fields = {"status": "doubt"}
+            return result, await drive(claims.settle(row, keyed="doubt" in known, **fields), driver)
 
-    async def _ask_doubts(self, claims: Claims, calls: Sequence[Call], allowed: Sequence[str], driver: Driver) -> Any:
+    async def _ask_doubts(self, claims: Claims, calls: Sequence[Call], driver: Driver) -> Any:
         texts = [f"{IN_DOUBT.format(tool=call['name'])}\n{format_call(call)}" for call in calls]
-        return await drive(ask_person(calls, texts, self.toolkit, claims, allowed=allowed), driver)
+        return await drive(ask_person(calls, texts, self.toolkit, claims, allowed=DOUBT_DECISIONS), driver)
 
     async def recover(self, state: Any, world: World, driver: Driver) -> JsonObject | None:
         """Book the real calls that no state has, as their message was given up, and return the update that tells them.
 
-        Of those in doubt a person says what became of them. Calls that the journal has are closed.
+        Of those in doubt a person says what became of them; one to make now is the model's to make again. Calls that
+        the journal has are closed.
         """
         if (claims := await self.find(state, driver)) is None:
             return None
@@ -115,10 +138,12 @@ class Claimed(NamedTuple):
             await drive(claims.close(told), driver)
         lost = [row for row in rows if row["key"] not in known and row["call"]["name"] in self.toolkit]
         if open_ := [row for row in lost if row["status"] not in DECIDED]:
-            allowed = [word for word in DOUBT_DECISIONS if word != "make_now"]
-            decisions = await self._ask_doubts(claims, [row["call"] for row in open_], allowed, driver)
+            decisions = await self._ask_doubts(claims, [row["call"] for row in open_], driver)
             for row, decision in zip(open_, decisions, strict=True):
-                lost[lost.index(row)] = await drive(claims.settle(row, **settled_by(decision)), driver)
+                fields = (
+                    settled_by(decision) if decision["type"] != "make_now" else NOT_MADE | {"ended_at": time.time()}
+                )
+                lost[lost.index(row)] = await drive(claims.settle(row, **fields), driver)
         for row in lost:
             if row["status"] != "left":
                 await driver.do(world.record, world.arecord, row["call"], Answer(row["status"], row["result"]))
@@ -135,5 +160,6 @@ def as_message(row: JsonObject, call: Call) -> ToolMessage:
 
 def tell(lost: Sequence[ExecutedCall]) -> HumanMessage:
     """Return the note to the model on real calls that its conversation does not have."""
-    lines = "\n".join(filter(None, [done_lines(lost), *doubt_lines(lost)]))
+    failed = [f"Not done: {format_call(entry['call'])}" for entry in lost if entry["status"] == "error"]
+    lines = "\n".join(filter(None, [done_lines(lost), *failed, *doubt_lines(lost)]))
     return HumanMessage(f"{BEFORE}\n{fence(lines, 'calls')}", name=NAME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +21,8 @@ from .spec import ToolSpec
 NO_REAL = "{tool} has no real function: it can only be simulated"
 IN_DOUBT = "It is not known whether the call took effect: find out before you make it again."
 
+CLAIMED: ContextVar[JsonObject | None] = ContextVar("gecko_claimed", default=None)
+"""Of a call that was claimed: its `key`; the tool notes in `doubt` whether it is open if the call took effect."""
 NO_MODELS = Models.bind()
 SCOPE = NodeScope(GeckoContext.model_validate({}), silent, NO_MODELS.has)
 
@@ -44,7 +47,8 @@ class RealTool(BaseTool):
             return Answer("error", build_complaint_message(call, complaints).text), False
         if self.spec.real is None:
             return Answer("error", NO_REAL.format(tool=self.name)), False
-        return run_real(self.spec, args, self.timeout_s, key=uuid4().hex)
+        key = (CLAIMED.get() or {}).get("key") or uuid4().hex
+        return run_real(self.spec, args, self.timeout_s, key=key)
 
 
 def as_tool(tool: ToolSpec, shown: JsonObject, *, timeout_s: float) -> RealTool:
@@ -63,6 +67,8 @@ def as_tool(tool: ToolSpec, shown: JsonObject, *, timeout_s: float) -> RealTool:
 def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str, JsonObject]:
     """Return content and artifact, the latter as MCP has it. Raises ToolException for an error."""
     content = as_text(answer.result)
+    if claimed := CLAIMED.get():
+        claimed["doubt"] = in_doubt
     if answer.status == "error":
         raise ToolException(f"{content}\n{IN_DOUBT}" if in_doubt and not tool.trusted else content)
     return content, {"structured_content": answer.result}
