@@ -263,32 +263,30 @@ def wait(barrier: Any, own: int) -> int:
     return own
 
 
-def run_here(seed: int, address: str | None, send: Any) -> None:
+def run_here(seed: int, address: str | None, folder: Path, send: Any) -> None:
     """Make a run in this process, which leads a group of its own; send what it came to."""
     os.setsid()
-    with TemporaryDirectory(prefix="reality-") as name:
-        folder = Path(name)
-        os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)  # what its processes print as they end
-        values = Run(Draw.of(seed), folder, address).finish()
-        story = [(folder / each).read_text() for each in ("story", "log") if (folder / each).exists()]
-        send.send({**values, "story": f"{Draw.of(seed)}\n{''.join(story)}"})
-    os._exit(0)  # threads of processes that have ended are left behind
+    os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)  # what its processes print as they end
+    values = Run(Draw.of(seed), folder, address).finish()
+    story = [(folder / each).read_text() for each in ("story", "log") if (folder / each).exists()]
+    send.send({**values, "story": f"{Draw.of(seed)}\n{''.join(story)}"})
 
 
 def run_apart(seed: int, address: str | None) -> JsonObject:
     """Make the run of a seed in a process that has no other threads, as it forks those of the run."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["evals.reality.warm"])
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=run_here, args=(seed, address, send))
-    process.start()
-    send.close()
-    try:
-        if not receive.poll(MOST_S + 2 * PROCESS_S):
-            raise TimeoutError(f"the run of seed {seed} does not end")
-        values: JsonObject = receive.recv()
-        return values
-    finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid or 0, signal.SIGKILL)
-        process.join()
+    with TemporaryDirectory(prefix="reality-", ignore_cleanup_errors=True) as folder:
+        receive, send = context.Pipe(duplex=False)
+        process = context.Process(target=run_here, args=(seed, address, Path(folder), send))
+        process.start()
+        send.close()
+        try:
+            if not receive.poll(MOST_S + 2 * PROCESS_S):
+                raise TimeoutError(f"the run of seed {seed} does not end")
+            values: JsonObject = receive.recv()
+            return values
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid or 0, signal.SIGKILL)  # with those that were left behind
+            process.join()
