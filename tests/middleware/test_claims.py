@@ -130,7 +130,7 @@ def test_a_call_that_a_new_message_has_discarded_is_booked_and_told(identifier):
     back()
     agent = start(bank, saver, mode="guard")
     asked = question(agent.invoke(task, THREAD))
-    assert asked["review_configs"][0]["allowed_decisions"] == ["happened", "skip"]
+    assert asked["review_configs"][0]["allowed_decisions"] == ["happened", "make_now", "skip"]
     happened = {"id": asked["id"], "decisions": [{"type": "happened", "message": '{"left": 70}'}]}
     out = agent.invoke(Command(resume=happened), THREAD)
     note = next(each for each in out["messages"] if isinstance(each, HumanMessage) and each.name == "gecko")
