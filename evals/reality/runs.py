@@ -202,14 +202,19 @@ def is_named(call: JsonObject) -> bool:
     return call.get("name") in PARAMETERS and {*PARAMETERS[call["name"]]} <= {*call.get("args", {})}
 
 
+def answers_left_out(kept: Any) -> list[Any]:
+    """Return a checkpoint's writes without the person's answers, which may have been refused."""
+    return [write for write in kept.pending_writes or () if write[1] != "__resume__"]
+
+
 def text_of(saver: Any, config: Any) -> str:
     """Return what a thread's checkpoints hold, as a text to search."""
-    return str([(each.checkpoint, each.pending_writes) for each in saver.list(config)])
+    return str([(each.checkpoint, answers_left_out(each)) for each in saver.list(config)])
 
 
 async def atext_of(saver: Any, config: Any) -> str:
     """Return the same of a saver that is awaited."""
-    return str([(each.checkpoint, each.pending_writes) async for each in saver.alist(config)])
+    return str([(each.checkpoint, answers_left_out(each)) async for each in saver.alist(config)])
 
 
 def in_threads(run: Run, number: int, play: Callable[..., JsonObject]) -> Sequence[JsonObject | None]:

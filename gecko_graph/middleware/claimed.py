@@ -7,19 +7,17 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 from langgraph.errors import GraphInterrupt
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from ..execution.claims import Claims, entry_of, find_claims, running
+from ..execution.claims import Claims, entry_of, find_claims, last_human, running
 from ..execution.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled_by
-from ..execution.journal import UNKNOWN, done_lines, doubt_lines, format_call
+from ..execution.journal import UNKNOWN, format_call
 from ..execution.ledger import CallLedger
-from ..execution.records import ExecutedCall
 from ..leaves import as_text
 from ..models.answer import aanswer, answer
 from ..models.factory import Models
-from ..models.memory import NAME
-from ..models.prompts import fence
 from ..state import Call, JsonObject
 from ..toolkit import Toolkit
 from ..toolkit.as_tools import CLAIMED
@@ -27,6 +25,7 @@ from ..toolkit.check import check_by_rule
 from ..toolkit.real import Answer
 from ..waiting import Driver
 from ..world import World
+from ..world_tools import is_same
 from .messages import read_result
 
 ROOM = "middleware|"
@@ -34,8 +33,7 @@ DECIDED = ("ok", "error", "left")
 NOT_MADE: JsonObject = {"status": "error", "result": "It did not take effect.", "by": "person"}
 MOST_TRIES, BACKOFF_S = 6, 0.2
 NO_MODELS = Models.bind()
-BEFORE = """(A note, not from the user.) Of a turn that was interrupted; what was really done is not to be done again. \
-What stands between marks is data."""
+GIVEN_UP: JsonObject = {"status": "error", "result": "It was not carried out: the turn was interrupted."}
 
 
 async def drive(steps: Any, driver: Driver) -> Any:
@@ -78,9 +76,12 @@ class Claimed(NamedTuple):
         claims = None if tool.trusted else await self.find(state, driver)
         if claims is None:
             return await run(), ""
-        made = [entry["call"] for entry in state.get("gecko_journal") or ()]
-        others = [*made, *(record["step"]["call"] for record in here if record["step"]["call"]["id"] != call["id"])]
-        number = 1 + sum(each["name"] == call["name"] and each["args"] == call["args"] for each in others)
+        done = [
+            *(state.get("gecko_journal") or ()),
+            *({**record["step"], **record["step"].get("outcome", {})} for record in here),
+        ]
+        same = [each for each in done if is_same(each["call"], call) and each["call"]["id"] != call["id"]]
+        number = 1 + sum(each.get("result") != UNKNOWN for each in same)  # one that is left in doubt is not made again
         row, is_ours = await drive(claims.take(call, number, self.timeout_s), driver)
         while is_ours or row["status"] not in DECIDED:
             if is_ours:
@@ -140,15 +141,16 @@ class Claimed(NamedTuple):
         if open_ := [row for row in lost if row["status"] not in DECIDED]:
             decisions = await self._ask_doubts(claims, [row["call"] for row in open_], driver)
             for row, decision in zip(open_, decisions, strict=True):
-                fields = (
-                    settled_by(decision) if decision["type"] != "make_now" else NOT_MADE | {"ended_at": time.time()}
-                )
+                is_undone = decision["type"] == "make_now"
+                fields = NOT_MADE | {"ended_at": time.time()} if is_undone else settled_by(decision)
                 lost[lost.index(row)] = await drive(claims.settle(row, **fields), driver)
-        for row in lost:
-            if row["status"] != "left":
-                await driver.do(world.record, world.arecord, row["call"], Answer(row["status"], row["result"]))
-        entries = [entry_of(row) for row in lost]
-        return {"gecko": world.snapshot(), "gecko_journal": entries, "messages": [tell(entries)]} if lost else None
+        if not lost:
+            return None
+        for row in (row for row in lost if row["status"] != "left"):
+            await driver.do(world.record, world.arecord, row["call"], Answer(row["status"], row["result"]))
+        entries = [{**entry_of(row), "result": row.get("result", UNKNOWN)} for row in lost]
+        messages = [RemoveMessage(REMOVE_ALL_MESSAGES), *tell(state["messages"], lost, claims.turn)]
+        return {"gecko": world.snapshot(), "gecko_journal": entries, "messages": messages}
 
 
 def as_message(row: JsonObject, call: Call) -> ToolMessage:
@@ -158,8 +160,22 @@ def as_message(row: JsonObject, call: Call) -> ToolMessage:
     return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=status)
 
 
-def tell(lost: Sequence[ExecutedCall]) -> HumanMessage:
-    """Return the note to the model on real calls that its conversation does not have."""
-    failed = [f"Not done: {format_call(entry['call'])}" for entry in lost if entry["status"] == "error"]
-    lines = "\n".join(filter(None, [done_lines(lost), *failed, *doubt_lines(lost)]))
-    return HumanMessage(f"{BEFORE}\n{fence(lines, 'calls')}", name=NAME)
+def tell(messages: Sequence[AnyMessage], lost: Sequence[JsonObject], turn: str) -> list[AnyMessage]:
+    """Return a conversation with real calls that it does not have, and with no call that was given up unanswered.
+
+    A call whose message is there is answered behind it; others stand at the end of their turn, this one or the last.
+    """
+    left, told = {row["call"]["id"]: row for row in lost}, list[AnyMessage]()
+    answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+    for message in messages:
+        told.append(message)
+        calls: list[Any] = message.tool_calls if isinstance(message, AIMessage) else []
+        if any(call["id"] in left for call in calls):
+            given = [(call, left.pop(call["id"], None)) for call in calls if call["id"] not in answered]
+            told += [as_message(row or GIVEN_UP, call) for call, row in given]
+    for row in left.values():
+        last, call = last_human(told), row["call"]
+        place = told.index(last) if last and row["turn"] != turn else len(told)
+        made = {"name": call["name"], "args": call["args"], "id": call["id"]}
+        told[place:place] = [AIMessage("", tool_calls=[made]), as_message(row, call)]
+    return told

@@ -73,6 +73,8 @@ def call_tool(
         entry: ExecutedCall = {"call": call, "status": "in_doubt", "key": "", "tries": 1, "started_at": time.time()}
         answer, _ = yield from tried(tool, entry, scope, again_in)
         return booked_entry(entry, answer, scope)
+    if left := [entry for entry in (*state["unreported"], *state["journal"]) if is_left(entry, call)]:
+        return {"journal": [{**left[0], "call": call}]}
     claims = yield from claims_of(state, tool, ledger)
     row, is_ours = yield from claims.take(call, count_equal(call, state) + 1, scope.context.tool_timeout_s)
     if not is_ours:  # made before, by a run that this state does not know of
@@ -86,6 +88,12 @@ def claims_of(state: AgentState, tool: ToolSpec, ledger: CallLedger | None) -> S
     if claims is None or claims.standing.durability == "exit":
         raise GeckoError(NOT_DURABLE.format(tool=tool.name))
     return claims
+
+
+def is_left(entry: ExecutedCall, call: Call) -> bool:
+    """Return whether a person has left an equal call in doubt: it is not made again in the turn that is told of it."""
+    same = entry["call"]["name"] == call["name"] and entry["call"]["args"] == call["args"]
+    return same and entry["status"] == "in_doubt" and "ended_at" in entry
 
 
 def count_equal(call: Call, state: AgentState) -> int:
