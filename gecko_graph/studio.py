@@ -19,7 +19,7 @@ import os
 from functools import cache, partial
 from typing import Any
 
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from .agent import create_gecko_agent
 from .channels import GeckoState
@@ -70,13 +70,17 @@ def create_studio_agent() -> Gecko:
         service.toolkit(), model=model, models=models, base_url=base_url, context=scenario.context()
     )
 
-    def fill(state: AgentState) -> dict[str, Any]:
+    first: Any = agent.builder.nodes["open_turn"]
+    opened = first.runnable
+
+    def open_turn(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
         if not state.get("turn"):
             service.reset()  # the recorded replies are of a task on the first books
-        return _fill(state, scenario, recorded=model is None)
+        filled = _fill(state, scenario, recorded=model is None)
+        given = {key: filled[key] for key in ("task_state", "checklist") if key in filled}
+        return {**opened.invoke(filled, config), **given}
 
-    rehearse: Any = agent.builder.nodes["rehearse"]
-    rehearse.runnable = RunnableLambda(fill) | rehearse.runnable
+    first.runnable = RunnableLambda(open_turn)
     return agent.builder.compile(name=agent.name)
 
 

@@ -134,7 +134,7 @@ def test_a_wrong_environment_is_a_mistake(created, environment, says):
     ("graph", "nodes"),
     [
         ("gecko", {"bootstrapper", "attempt:planner", "judge", "finish"}),
-        ("agent", {"rehearse:attempt:planner", "review", "begin_call", "call_tool", "sync", "answer"}),
+        ("agent", {"rehearse:attempt:planner", "review", "call_tool", "sync", "answer"}),
         ("toolgate", {"bootstrapper", "attempt:reasoner", "attempt:reranker", "attempt:accept", "conclude"}),
     ],
 )
@@ -152,9 +152,9 @@ def test_the_agent_is_drawn_with_where_it_goes_from_each_node(server):
     (assistant,) = ask(f"{server}/assistants/search", {"graph_id": "agent"})
     drawn = ask(f"{server}/assistants/{assistant['assistant_id']}/graph")
     edges = {(edge["source"], edge["target"]): edge.get("conditional") for edge in drawn["edges"]}
-    assert edges["review", "begin_call"]
+    assert edges["review", "call_tool"]
     assert edges["review", "rehearse"]
-    assert edges["sync", "begin_call"]
+    assert edges["sync", "call_tool"]
     assert ("rehearse", "call_tool") not in edges
     assert ("answer", "__end__") in edges
 
@@ -178,6 +178,7 @@ def test_the_agent_pauses_with_its_preview_and_goes_on_over_the_api(server, dura
     if durability == "exit":
         assert "durability" in run["__error__"]["message"]
         return
+    assert "execution" in run, run
     assert run["execution"]["status"] == "done"
     assert run["execution"]["calls"][4]["call"]["args"]["order_id"] == "A-1001"
     assert run["task_state"]["balance"] == 89.8
@@ -238,6 +239,7 @@ def test_each_thread_of_the_agent_begins_with_the_first_books(created):
         thread = {"configurable": {"thread_id": name}}
         agent.invoke({"messages": [("user", "go on")]}, thread)
         run = agent.invoke(Command(resume={"decisions": [{"type": "approve"}] * 3}), thread)
+        assert "execution" in run, run
         assert run["execution"]["status"] == "done"
         assert not any(call["drift"] for call in run["execution"]["calls"])
         with pytest.raises(GeckoError, match="at most 1 turn"):

@@ -37,9 +37,6 @@ OPEN, CLOSED, ANSWERS = "open:", "closed:", "answers:"
 
 RUNNING = set[str]()
 """Owners of the claims that this process is making a call for."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=RUNNING.clear)
-
 UNDER_WAY = (
     "{tool} is under way in another run of this thread, which began it {ago:.0f} s ago, or whose process has ended in "
     "it. It is not made twice: in {left:.0f} s at most it has a result or is a doubt, then go on by invoke(None)"
@@ -98,25 +95,33 @@ class Claims(NamedTuple):
             "v": VERSION, "rev": 1, "key": self.key_of(call, number), "call": call, "turn": self.turn, "tries": 1,
             "run": self.standing.run, "task": digest(self.task), "at": time.time(),
         } | _begun(timeout_s)  # fmt: skip
-        if (yield from use(self.ledger.claim, self.standing.thread_id, row["key"], self.scope, row)):
+        if (yield from self._own(row, self.ledger.claim, self.standing.thread_id, row["key"], self.scope, row)):
             return row, True
-        RUNNING.discard(row["owner"])
         known = yield from self.look(row["key"])
         if known["status"] == "paused":  # the tool has asked something by an interrupt of its own
             return (yield from self.retake(known, timeout_s, tries=0)), True
         return known, False
 
+    def _own(self, row: JsonObject, write: Any, *args: Any) -> Steps:
+        """Return whether a row was written that begins a call; if not, or nobody knows, none is under way here."""
+        is_ours = False
+        try:
+            is_ours = yield from use(write, *args)
+        finally:
+            if not is_ours:
+                RUNNING.discard(row["owner"])
+        return is_ours
+
     def look(self, key: str) -> Steps:
         """Return the row of a key. Raises StateError where its call is under way."""
-        (row,) = yield from use(self.ledger.read, self.standing.thread_id, key=key)
+        (row,) = yield from use(self._read, key=key)
         check_over(row)
         return row
 
     def retake(self, row: JsonObject, timeout_s: float, *, tries: int = 1) -> Steps:
         """Claim the call of a row once more. Raises StateError where another run has done so."""
         new = {**row, "rev": row["rev"] + 1, "tries": row["tries"] + tries} | _begun(timeout_s)
-        if not (yield from use(self.ledger.swap, self.standing.thread_id, row["key"], new)):
-            RUNNING.discard(new["owner"])
+        if not (yield from self._own(new, self.ledger.swap, self.standing.thread_id, row["key"], new)):
             yield from self.look(row["key"])
             raise StateError(UNDER_WAY.format(tool=row["call"]["name"], ago=0, left=timeout_s))
         return new
@@ -154,8 +159,11 @@ class Claims(NamedTuple):
         """Note that a turn's answer has told of its calls."""
         yield from use(self.ledger.move, self.standing.thread_id, keys, CLOSED + self.path)
 
-    def _read(self, scope: str) -> list[JsonObject]:
-        return self.ledger.read(self.standing.thread_id, scope=scope)
+    def _read(self, scope: str = "", key: str = "") -> list[JsonObject]:
+        before = {*RUNNING}  # what ends from here on was under way
+        rows = self.ledger.read(self.standing.thread_id, scope=scope, key=key)
+        under_way = before | RUNNING
+        return [{**row, "gone": row["owner"] not in under_way and is_left(row["owner"])} for row in rows]
 
 
 def find_claims(
@@ -201,13 +209,13 @@ def use(function: Any, *args: Any, **kwargs: Any) -> Steps:
 def check_over(row: JsonObject) -> None:
     """Raise StateError where a call is under way."""
     now = time.time()
-    if row["status"] == "claimed" and (row["owner"] in RUNNING or (now < row["until"] and not is_left(row["owner"]))):
+    if row["status"] == "claimed" and not row["gone"] and (now < row["until"] or row["owner"] in RUNNING):
         left, ago = max(row["until"] - now, 0), max(now - row["began"], 0)
         raise StateError(UNDER_WAY.format(tool=row["call"]["name"], ago=ago, left=left))
 
 
 def _begun(timeout_s: float) -> JsonObject:
-    now, owner = time.time(), f"{find_process(os.getpid())} {uuid4().hex}"
+    now, owner = time.time(), f"{OWN[0]} {uuid4().hex}"
     RUNNING.add(owner)  # before others can find the row
     return {"status": "claimed", "owner": owner, "began": now, "until": now + timeout_s + MARGIN_S}
 
@@ -225,9 +233,22 @@ def find_process(pid: int) -> str:
         return ""
 
 
+OWN = [find_process(os.getpid())]
+"""What tells this process from all others."""
+
+
+def _after_fork() -> None:
+    RUNNING.clear()
+    OWN[0] = find_process(os.getpid())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def is_left(owner: str) -> bool:
     """Return whether the process of a claim has left the call, as it is over or this one; False where it is unknown."""
-    known, own = owner.rpartition(" ")[0], find_process(os.getpid())
+    known, own = owner.rpartition(" ")[0], OWN[0]
     if not known or known.split(" ")[:2] != own.split(" ")[:2]:
         return False
     return known == own or find_process(int(known.split(" ")[2])) != known

@@ -76,9 +76,9 @@ def ask_person(
     """Return a decision on each call; interrupts the run, again while the answer cannot be used.
 
     An answer counts once, and only for a question that this task has raised in a saved checkpoint. It names the
-    question by its `id`, or by LangGraph's interrupt id; without one it counts for the turn's first question, if not
-    `needs_id`. What is wrong with an answer stands above the same question. The node must have done nothing before: a
-    resume runs it again.
+    question by its `id`, or by LangGraph's interrupt id; that is the task's, and not enough where the very same was
+    asked and answered before. Without either it counts for the turn's first question, if not `needs_id`. What is wrong
+    with an answer stands above the same question. The node must have done nothing before: a resume runs it again.
 
     Raises:
         GeckoError: There is no checkpointer, without which a run cannot pause; or the ledger cannot be read.
@@ -89,7 +89,8 @@ def ask_person(
     content = digest([thread_id, claims.path, claims.turn, [*calls], [*descriptions], [*allowed]])
     while True:
         answered = yield from use(claims.ledger.read, thread_id, scope=claims.answers)
-        own = digest([content, sum(row["content"] == content for row in answered)])[:KEY_CHARS]
+        before = sum(row["content"] == content for row in answered)
+        own = digest([content, before])[:KEY_CHARS]
         raised = yield from use(find_raised, claims.standing)
         is_raised = isinstance(raised, Mapping) and raised.get("id") == own
         answer, is_addressed = take_answer(config["configurable"]) if raised is not None else (None, False)
@@ -98,7 +99,7 @@ def ask_person(
             named = answer.get("id") if isinstance(answer, Mapping) else None
             if not is_raised or (named is not None and named != own):
                 problem = OTHER_ID
-            elif named is None and not is_addressed and (needs_id or answered):
+            elif named is None and (before or not is_addressed) and (needs_id or answered):
                 problem = NO_ID
             else:
                 decisions, problem = read_decisions(answer, calls, toolkit, allowed)
