@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,13 @@ def free_port() -> int:
         return server.getsockname()[1]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
+@contextmanager
+def serve(folder, config):
+    """Start LangGraph's development server in a folder; yield its address."""
     pytest.importorskip("langgraph_api", reason="langgraph-cli[inmem] is not installed")
-    folder = tmp_path_factory.mktemp("studio")
     port = free_port()
     command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
-    command += ["--config", str(ROOT / "langgraph.json")]
+    command += ["--config", str(config)]
     environment = os.environ | {
         "LANGSMITH_TRACING": "false",
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
@@ -60,6 +61,12 @@ def server(tmp_path_factory):
         process.terminate()
         process.wait(timeout=20)
         log.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with serve(tmp_path_factory.mktemp("studio"), ROOT / "langgraph.json") as url:
+        yield url
 
 
 def ask(url: str, body: dict | None = None) -> object:

@@ -1,0 +1,139 @@
+"""The agent on the development server: a run that is cancelled, queued, interrupted or rolled back pays once."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+
+from tests.test_studio import ask, serve
+
+pytestmark = pytest.mark.slow
+
+AGENT = '''
+import asyncio
+import pathlib
+from langgraph.graph import START, StateGraph
+from gecko_graph import RehearsalState, Toolkit, create_gecko_agent
+from gecko_graph.testing import recorded
+
+LOG = pathlib.Path(__file__).with_name("log")
+
+async def pay(to: str) -> dict:
+    """Pay."""
+    LOG.open("a").write(to + "\\n")
+    await asyncio.sleep(1.5)
+    return {"id": "P-1"}
+
+class Parent(RehearsalState):
+    checklist: list
+    execution: dict
+
+def simulate(state, to):
+    return {"id": "S-1"}
+
+plan = [{"call": "pay", "args": {"to": "ann"}}, {"say": "Paid."}]
+toolkit = Toolkit.from_tools([pay], effects={"pay": "write"}, simulate={"pay": simulate})
+agent = create_gecko_agent(toolkit, models={"planner": recorded(*[{"planner": [plan]}] * 9)})
+builder = StateGraph(Parent)
+builder.add_node("agent", agent)
+builder.add_edge(START, "agent")
+embedded = builder.compile()
+'''
+TASK = {
+    "messages": [{"role": "user", "content": "Pay ann", "id": "m1"}],
+    "task_state": {},
+    "checklist": [{"check": "calls"}],
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "pay_agent.py").write_text(AGENT)
+    graphs = {name: f"./pay_agent.py:{name}" for name in ("agent", "embedded")}
+    config = folder / "langgraph.json"
+    config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
+    with serve(folder, config) as url:
+        yield url, folder / "log"
+
+
+class Talk:
+    """One thread on the server, whose agent has asked for approval."""
+
+    def __init__(self, url: str, log: Path, graph: str) -> None:
+        self.thread, self.graph, self.log = f"{url}/threads/{ask(f'{url}/threads', {})['thread_id']}", graph, log
+        self.before = len(log.read_text().split()) if log.exists() else 0
+        (asked,) = self.wait(input=TASK)["__interrupt__"]
+        self.ok = {"resume": {"id": asked["value"]["id"], "decisions": [{"type": "approve"}]}}
+
+    def wait(self, **body: Any) -> Any:
+        return ask(f"{self.thread}/runs/wait", {"assistant_id": self.graph, **body})
+
+    def start(self, **body: Any) -> str:
+        return ask(f"{self.thread}/runs", {"assistant_id": self.graph, **body})["run_id"]
+
+    def paid(self) -> int:
+        return len(self.log.read_text().split()) - self.before if self.log.exists() else 0
+
+    def until_paying(self) -> None:
+        deadline = time.monotonic() + 20
+        while not self.paid():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def until_idle(self) -> Any:
+        deadline = time.monotonic() + 30
+        while (state := ask(self.thread))["status"] == "busy":
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        return state
+
+
+def words_of(run: Any) -> list[str]:
+    return run["__interrupt__"][0]["value"]["review_configs"][0]["allowed_decisions"]
+
+
+@pytest.fixture(params=["agent", "embedded"])
+def talk(server, request) -> Talk:
+    return Talk(*server, request.param)
+
+
+DOUBT = ["happened", "make_now", "skip"]
+
+
+@pytest.mark.parametrize("action", ["interrupt", "rollback"])
+def test_a_run_that_is_cancelled_in_the_call_pays_once(talk, action):
+    run = talk.start(command=talk.ok)
+    talk.until_paying()
+    ask(f"{talk.thread}/runs/{run}/cancel?wait=true&action={action}", {})
+    talk.until_idle()
+    again = talk.wait(input=None) if action == "interrupt" else talk.wait(input=TASK)
+    assert words_of(again) == DOUBT
+    assert words_of(talk.wait(command=talk.ok)) == DOUBT
+    assert talk.paid() == 1
+
+
+@pytest.mark.parametrize("strategy", ["enqueue", "interrupt", "rollback", "reject"])
+def test_an_approval_that_is_sent_again_while_the_call_is_under_way_pays_once(talk, strategy):
+    talk.start(command=talk.ok)
+    talk.until_paying()
+
+    def resend() -> None:
+        try:
+            talk.wait(command=talk.ok, multitask_strategy=strategy)
+        except HTTPError as refused:  # by `reject`
+            refused.close()
+
+    second = Thread(target=resend)
+    second.start()
+    second.join(30)
+    talk.until_idle()
+    last = talk.wait(input=TASK)
+    assert talk.paid() == 1
+    assert last.get("execution", {}).get("status") == "done" or words_of(last) == DOUBT, last
