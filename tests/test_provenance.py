@@ -9,9 +9,9 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from gecko_graph.leaves import scalars
 from gecko_graph.middleware import as_guidance
-from gecko_graph.middleware.messages import add_marks, marks_of
 from gecko_graph.provenance import Sources, trace
 from gecko_graph.spellings import forms_of
+from gecko_graph.world_tools import add_marks, marks_of
 from tests.any_schema import JSON
 
 PARAMETERS = {
