@@ -89,9 +89,10 @@ async def act(stage: Stage, player: Player) -> list[Acted]:
             inputs["checklist"] = player.checklist(number, state, seen)
         run, asked = await agent.ainvoke(inputs, config), 0
         while pauses := run.get("__interrupt__"):
-            decisions = [{"type": "approve"} for _ in pauses[0].value["action_requests"]]
+            question = pauses[0].value
+            decisions = [{"type": "approve"} for _ in question["action_requests"]]
             asked += len(decisions)
-            run = await agent.ainvoke(Command(resume={"decisions": decisions}), config)
+            run = await agent.ainvoke(Command(resume={"id": question["id"], "decisions": decisions}), config)
         played = Played(run["rehearsal"], state, state)
         played = replace(played, after=apply_patch(state, played.chosen["change"]))
         real = stage.layout(task.real.read(instances))
@@ -102,8 +103,11 @@ async def act(stage: Stage, player: Player) -> list[Acted]:
 
 
 def really(tool: ToolSpec, call: Callable[..., Json]) -> ToolSpec:
-    """Return the tool with its real function; with a contract, errors written as answers become errors."""
-    return replace(tool, real=call if tool.contract is None else partial(with_errors, call))
+    """Return the tool with its real function; with a contract, errors written as answers become errors.
+
+    The real classes answer an error where they have done nothing.
+    """
+    return replace(tool, real=call if tool.contract is None else partial(with_errors, call), refuses=True)
 
 
 def with_errors(call: Callable[..., Json], **args: Any) -> Any:
