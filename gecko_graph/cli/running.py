@@ -23,7 +23,7 @@ from ..errors import GeckoError
 from ..graph import Gecko
 from ..models.log import PromptLog
 from ..scenario import Recorder, Scenario, examples, play, shipped
-from ..scenario.identity import check_same, has_identity
+from ..scenario.identity import check_same
 from ..scenario.play import read_verdicts, unanswered
 from ..scenario.recorder import check_target as check_record_target
 from ..state import Role
@@ -197,9 +197,6 @@ def _check_saved(
         scenario = next_task(scenario, options, saved)
     check_same(scenario, saved)
     earlier = read_verdicts(gecko, thread)
-    if not has_identity(saved):
-        message = "this run was saved by an older version: whether tools and scenario are the same cannot be checked"
-        console.print(Text(f"warning      {message}", "yellow"))
     if "failed" in earlier:
         console.print(Text(f"warning      turn {earlier.index('failed') + 1} of this run failed before", "yellow"))
     return scenario, earlier

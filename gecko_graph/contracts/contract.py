@@ -300,8 +300,6 @@ class Invariant:
         LazyLets(self._lets, scope)
         return self._clause.error_text(scope) if self._clause.fails(scope) else None
 
-    broken = violation  # the old name
-
     def record(self, error: str) -> Violation:
         """Return the record of a call that violates it with this error."""
         return self._clause.violation(error)

@@ -226,8 +226,6 @@ class ContractRun:
         scope = self._begin(part_of(after, self._parts.at), result=result)
         return next((clause.error_text(scope) for clause in self._parts.ensures if clause.fails(scope)), None)
 
-    broken = violated_postcondition  # the old name
-
     def violations(self, result: Json, after: Json) -> list[Violation]:
         """Return all violated postconditions of `ensures` (ToolGate, section 3.2), after a call with a rung's result.
 
