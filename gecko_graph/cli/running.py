@@ -151,7 +151,6 @@ def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ())
 
 
 def _build_hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the user can do next, or nothing."""
     if reason := unanswered(outputs[-1], live_roles(options)):
         again = " with --resume" if options.save else "; --save FILE keeps finished work"
         return f"{reason}; {_suggest_cause(options)} To ask again: the same command{again}"

@@ -197,7 +197,6 @@ class Contract:
         return ContractRun(self._parts, scope).trust(untrusted).judge()
 
     def _names(self, state: Json, now: str | None, calls: Sequence[JsonObject]) -> JsonObject:
-        """Return the names that do not depend on the call, with their values."""
         no_clock = "now (the state has no clock: a text under `now` or `runtime_state.now`)"
         here = part_of(state, self._parts.at)
         known = {"before": here, "now": Missing(no_clock) if now is None else now, "state": here}

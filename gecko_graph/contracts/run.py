@@ -193,7 +193,6 @@ class ContractRun:
             return FAILED
 
     def _note(self, failure: EvaluationFailed) -> None:
-        """Add a failure to `unclear`, without document and tool."""
         if isinstance(failure, NotKnown):
             self.unknown = self.unknown or str(failure)
         else:
