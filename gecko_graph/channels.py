@@ -145,7 +145,7 @@ class SemanticRecord(TypedDict):
     args: JsonObject
     problems: list[dict[str, str]]
     failure: NotRequired[str]
-    key: NotRequired[str]
+    key: str
     """Digest of tool and arguments: a long attempt has thousands of records, and each call is looked up among them."""
 
 

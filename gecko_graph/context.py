@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import GeckoError, did_you_mean
 
@@ -93,14 +93,6 @@ class GeckoContext(BaseModel):
                 raise GeckoError("; ".join(_format_mistake(found, type(self)) for found in error.errors())) from None
 
         __init__.__pydantic_base_init__ = True  # `model_validate` goes past it, and raises pydantic's own error
-
-    @model_validator(mode="before")
-    @classmethod
-    def _renamed(cls, values: Any) -> Any:
-        """Accept the names that knobs had in version 0.1."""
-        if isinstance(values, Mapping) and "calls" in values and "parallel_calls" not in values:
-            return {"parallel_calls" if key == "calls" else key: value for key, value in values.items()}
-        return values
 
 
 def _format_mistake(found: Mapping[str, Any], kind: type[GeckoContext]) -> str:

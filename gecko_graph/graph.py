@@ -25,7 +25,6 @@ from typing import Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
-from langgraph.channels.named_barrier_value import NamedBarrierValue
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Send
@@ -56,9 +55,6 @@ from .world import check_setup
 
 Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 Model: TypeAlias = str | BaseChatModel
-
-OLD_JOIN = "join:bootstrapper+checklist:start_round"
-"""The channel that led to `start_round` before 0.2. Nothing writes it; threads that stopped there can resume."""
 
 NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
@@ -148,10 +144,7 @@ def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     builder.add_edge("judge", "decide")
     builder.add_conditional_edges("decide", Router(after_decide), {"retry": "start_round", "finish": "finish"})
     builder.add_edge("finish", END)
-    gecko = builder.compile(checkpointer=checkpointer, name="gecko")
-    gecko.channels[OLD_JOIN] = NamedBarrierValue(str, {"bootstrapper", "checklist"})
-    gecko.nodes["start_round"].triggers.append(OLD_JOIN)
-    return gecko.validate()
+    return builder.compile(checkpointer=checkpointer, name="gecko")
 
 
 def create_attempt(

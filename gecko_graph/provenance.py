@@ -113,13 +113,11 @@ def is_planned(step: Step) -> bool:
 
 
 def _parents(path: str) -> list[str]:
-    """Return a JSON Pointer and all that it leads through."""
     names = path.split("/")
     return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
 
 
 def _at(value: Json, path: str) -> Json:
-    """Return what stands at a JSON Pointer; None where nothing does."""
     with suppress(PatchConflict):
         return find(value, tokens(path))
     return None

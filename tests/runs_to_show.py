@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 from hypothesis import strategies as st
@@ -44,9 +45,10 @@ def attempt(number, steps, outcome, **more):
 def rehearsal(*attempts, chosen=None, usage=None):
     last = chosen or attempts[-1]
     plan = [each["call"] for each in last["steps"] if each.get("outcome", {}).get("status") == "ok"]
+    changes = [f"{each['op']} {each['path']} {json.dumps(each['value'])}" for each in last["change"]]
     return {
         "v": 1, "plan": plan, "verdict": last["verdict"], "answer": last["answer"], "attempts": list(attempts),
-        "chosen": last["number"], "usage": usage or {},
+        "chosen": last["number"], "usage": usage or {}, "changes": changes,
     }  # fmt: skip
 
 

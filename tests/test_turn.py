@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from gecko_graph import GeckoContext, GeckoError
+from gecko_graph import GeckoError
 from gecko_graph.errors import TaskError
 from gecko_graph.turn import earlier, human_turns, next_turn, read_checklist, task_of
 
@@ -42,13 +42,6 @@ def test_without_a_task_there_is_nothing_to_do(messages):
 def test_every_run_opens_a_turn():
     assert next_turn({}) == 1
     assert next_turn({"ledger": {"turn": 4, "usage": {}, "asked": {}}}) == 5
-
-
-def test_a_knob_that_was_renamed_is_still_taken_by_its_old_name():
-    assert GeckoContext(**{"calls": "strict"}).parallel_calls == "strict"
-    assert GeckoContext.model_validate({"calls": "snapshot", "max_retries": 1}).parallel_calls == "snapshot"
-    with pytest.raises(GeckoError, match="unknown knob 'calls'"):
-        GeckoContext(**{"calls": "strict", "parallel_calls": "serial"})
 
 
 def test_bare_texts_and_missing_ids_are_filled_in():

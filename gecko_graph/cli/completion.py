@@ -77,7 +77,6 @@ def _words(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[tuple[Sequence[str], bool, str]]:
-    """Yield each option's flags, whether it takes a value, and its help."""
     for action in parser._actions:
         if action.option_strings:
             yield action.option_strings, action.nargs != 0, action.help or ""

@@ -301,7 +301,6 @@ def _build_draft(values: JsonObject) -> Draft:
 
 
 def _build_agent_reader(saver: BaseCheckpointSaver[str]) -> Gecko:
-    """Return an agent that only reads checkpoints."""
     return create_gecko_agent(Toolkit([ToolSpec(name="none", real=dict)]), checkpointer=saver)
 
 

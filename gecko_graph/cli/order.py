@@ -47,7 +47,6 @@ def demo_order(scenario: Scenario, saver: InMemorySaver, console: Console, *, ap
 
 
 def _run(agent: Gecko, given: Any, config: RunnableConfig, console: Console) -> dict[str, Any]:
-    """Run to the next pause or the end, and show the events."""
     with progress(console) as view:
         reader = Reader(view.on_event)
         for part in agent.stream(given, config, **stream_options(agent)):
@@ -81,7 +80,6 @@ def _is_approved(console: Console) -> bool:
 
 
 def _compare(output: dict[str, Any], service: OrderService, console: Console) -> int:
-    """Show the answer, and whether the service has come to the state that was previewed."""
     execution: Execution = output["execution"]
     console.print(Text.assemble(("answer ", "bold"), prose(output["messages"][-1].text)))
     drifts = sum(len(entry.get("drift", [])) for entry in execution["calls"])

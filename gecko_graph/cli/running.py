@@ -23,7 +23,7 @@ from ..errors import GeckoError
 from ..graph import Gecko
 from ..models.log import PromptLog
 from ..scenario import Recorder, Scenario, examples, play, shipped
-from ..scenario.identity import check_same, has_identity
+from ..scenario.identity import check_same
 from ..scenario.play import read_verdicts, unanswered
 from ..scenario.recorder import check_target as check_record_target
 from ..state import Role
@@ -151,7 +151,6 @@ def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ())
 
 
 def _build_hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the user can do next, or nothing."""
     if reason := unanswered(outputs[-1], live_roles(options)):
         again = " with --resume" if options.save else "; --save FILE keeps finished work"
         return f"{reason}; {_suggest_cause(options)} To ask again: the same command{again}"
@@ -197,9 +196,6 @@ def _check_saved(
         scenario = next_task(scenario, options, saved)
     check_same(scenario, saved)
     earlier = read_verdicts(gecko, thread)
-    if not has_identity(saved):
-        message = "this run was saved by an older version: whether tools and scenario are the same cannot be checked"
-        console.print(Text(f"warning      {message}", "yellow"))
     if "failed" in earlier:
         console.print(Text(f"warning      turn {earlier.index('failed') + 1} of this run failed before", "yellow"))
     return scenario, earlier

@@ -197,7 +197,6 @@ class Contract:
         return ContractRun(self._parts, scope).trust(untrusted).judge()
 
     def _names(self, state: Json, now: str | None, calls: Sequence[JsonObject]) -> JsonObject:
-        """Return the names that do not depend on the call, with their values."""
         no_clock = "now (the state has no clock: a text under `now` or `runtime_state.now`)"
         here = part_of(state, self._parts.at)
         known = {"before": here, "now": Missing(no_clock) if now is None else now, "state": here}
@@ -299,8 +298,6 @@ class Invariant:
         scope = Scope({"state": part_of(after, self._at), "before": part_of(before, self._at)})
         LazyLets(self._lets, scope)
         return self._clause.error_text(scope) if self._clause.fails(scope) else None
-
-    broken = violation  # the old name
 
     def record(self, error: str) -> Violation:
         """Return the record of a call that violates it with this error."""

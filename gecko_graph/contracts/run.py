@@ -193,7 +193,6 @@ class ContractRun:
             return FAILED
 
     def _note(self, failure: EvaluationFailed) -> None:
-        """Add a failure to `unclear`, without document and tool."""
         if isinstance(failure, NotKnown):
             self.unknown = self.unknown or str(failure)
         else:
@@ -225,8 +224,6 @@ class ContractRun:
         """Return the first violated postcondition as text. Raises EvaluationFailed: they cannot be evaluated."""
         scope = self._begin(part_of(after, self._parts.at), result=result)
         return next((clause.error_text(scope) for clause in self._parts.ensures if clause.fails(scope)), None)
-
-    broken = violated_postcondition  # the old name
 
     def violations(self, result: Json, after: Json) -> list[Violation]:
         """Return all violated postconditions of `ensures` (ToolGate, section 3.2), after a call with a rung's result.

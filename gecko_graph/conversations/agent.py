@@ -101,7 +101,6 @@ def _count_silence(
 
 
 def _has_worked(state: ConversationState, log: Sequence[Step]) -> bool:
-    """Return whether a call since the user's last message has worked."""
     sent = (read_envelope(each) for each in reversed(state["messages"]))
     first = next((each["steps"] for each in sent if each["sender"] == "user"), None)
     return any(map(is_planned, log[first or 0 :]))

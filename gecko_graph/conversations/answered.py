@@ -56,7 +56,6 @@ def _find_whole(answer: str, results: Sequence[Json]) -> Iterator[Json]:
 
 
 def _is_telling(value: Json, answer: str) -> bool:
-    """Return whether a value is more than a word that an answer happens to use."""
     if not isinstance(value, str) or any(atom.is_specific for atom in atoms_of(value)):
         return True
     phrase = re.escape(" ".join(value.split()))
@@ -68,7 +67,6 @@ def _is_known(value: Json, known: Sequence[Json]) -> bool:
 
 
 def _write(atom: Atom) -> str:
-    """Return a part of a text as a value; empty where it cannot be written as one."""
     whole = atom.wholes[0]
     if date := _DATE.fullmatch(whole):
         year, month, day = date.groups()

@@ -177,7 +177,6 @@ class _Derivation:
         return dict.fromkeys(sorted(own), "paraphrase")
 
     def _is_quoted(self, value: str) -> bool:
-        """Return whether the user has written a text between quotation marks."""
         marks = ("''", '""', "``", "\u201c\u201d", "\u2018\u2019")
         return any(f"{mark[0]}{value}{mark[1]}" in " ".join(self._user_texts) for mark in marks)
 
@@ -241,20 +240,17 @@ class _Derivation:
         return {"message": {"seen": taken}} if taken else {}
 
     def _describe_call(self, number: int) -> JsonObject:
-        """Return a call as a milestone has it, without arguments that are drawn."""
         one, other = (rerun.steps[number - 1]["call"] for rerun in (self._same, self._drawn))
         args = {key: value for key, value in one["args"].items() if value == other["args"].get(key)}
         return {"name": one["name"], "args": args}
 
     def _find_results(self) -> Iterator[tuple[int, Json]]:
-        """Yield the results of reads, by the numbers of their steps, without what is drawn."""
         for number, (step, other) in enumerate(zip(self._same.steps, self._drawn.steps, strict=True), 1):
             if is_planned(step) and number not in self._changers and step["call"]["name"] != CLOCK:
                 drawn = {place for place, _, _ in find_differences(_result(step), _result(other))}
                 yield number, [value for place, value in scalars(_result(step)) if place not in drawn]
 
     def _describe_end(self, changes: Sequence[TableChange], free: set[str]) -> JsonObject:
-        """Return the milestone of the end: these rows, and nothing else."""
         state = []
         for change in changes:
             kind, rows = change.describe()

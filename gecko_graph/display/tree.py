@@ -181,7 +181,6 @@ def _row(word: str, text: str, *, style: str = "") -> Row:
 
 
 def _rows(rows: Iterable[Row]) -> list[RenderableType]:
-    """Return rows as a list of one grid, or an empty list."""
     listed = list(rows)
     return [_grid(listed)] if listed else []
 

@@ -210,9 +210,6 @@ def format_changes(rehearsal: Record) -> list[Mark]:
     """Format the changes of an accepted rehearsal, old → new, large losses first."""
     if rehearsal["verdict"]["word"] != "accepted":
         return []
-    if "changes" not in rehearsal:  # of version 0.1
-        chosen = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
-        return format_patch(chosen["change"])
     lines = [line for line in rehearsal["changes"] if " " in line]  # without changes it is one word
     lines.sort(key=lambda line: not line.startswith("shrink"))
     return _at_most([_change(*line.split(" ", 2)) for line in lines], OPERATIONS_SHOWN)

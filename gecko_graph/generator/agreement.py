@@ -96,7 +96,6 @@ def _is_small(value: Json) -> bool:
 
 
 def _forms(value: Json) -> Iterator[Json]:
-    """Yield the value, and the same identifier as text or number."""
     yield value
     if isinstance(value, int) and not isinstance(value, bool):
         yield str(value)

@@ -287,7 +287,6 @@ class Maker:
 
 
 def _all_required(flat: JsonObject) -> list[str]:
-    """Return the required members of an object, with those that they require in turn."""
     names = list(flat.get("required", []))
     beside = flat.get("dependentRequired", {})
     for name in names:
@@ -296,7 +295,6 @@ def _all_required(flat: JsonObject) -> list[str]:
 
 
 def _same_identity(item: Json, others: list[Json], owner: str) -> bool:
-    """Return whether one of the others has the same identifier."""
     if not isinstance(item, dict):
         return False
     own = [name for name in item if is_own_identifier(name, owner) and isinstance(item[name], str | int)]
@@ -304,7 +302,6 @@ def _same_identity(item: Json, others: list[Json], owner: str) -> bool:
 
 
 def _page_size(args: Mapping[str, Json]) -> int:
-    """Return the maximum number of items that the arguments ask for."""
     sizes = (value for name, value in args.items() if _PAGE_SIZES & set(words(name)) and isinstance(value, int))
     return min((size for size in sizes if size > 0), default=3)
 

@@ -85,7 +85,6 @@ def find_form(name: str, schema: JsonObject) -> str | None:
 
 
 def _text_form(last: set[str], schema: JsonObject, description: str) -> str | None:
-    """Return the format of the examples, of the description (`YYYY-MM-DD`), or by the name."""
     if not (last & (_DATES | _TIMES | {"on", "when"}) or {"date", "time"} & set(words(description))):
         return None
     for example in list_examples(schema):

@@ -31,7 +31,6 @@ def spell(pattern: Pattern, dice: Dice, *, least: int = 0, most: int | None = No
 
 
 def _lengthen(text: str, dice: Dice, least: int, pattern: Pattern) -> str:
-    """Return the text, lengthened where the pattern has an open end."""
     missing = least - len(text)
     if missing <= 0:
         return text

@@ -78,7 +78,6 @@ class Goal:
 
 
 def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> tuple[list[Reached], bool]:
-    """Match milestones, and compare those of the end with the last snapshot."""
     reached, exact = match([each for each in milestones if not each.last], trajectory)
     found = {each["id"]: each for each in reached}
     for each in milestones:

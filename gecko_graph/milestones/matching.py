@@ -149,7 +149,6 @@ class Similarities:
         return self._multiply(index, best)
 
     def _merge(self, index: int) -> list[int]:
-        """Return for each snapshot the first one that is the same to all constraints that refer to a milestone."""
         name = self._milestones[index].id
         using = [one for each in self._milestones for one in each.constraints if one.reference == name]
         tables = sorted({each.table for each in using} | {MESSAGE for each in using if each.fill is not None})

@@ -46,7 +46,6 @@ def compare_tables(
 
 
 def _cost(row: JsonObject, wanted: JsonObject, measures: Measures, tolerance: Tolerance, *, reference: bool) -> float:
-    """Return the mean of the columns' -ln(similarity)."""
     costs = []
     for column, target in wanted.items():
         measure = measures.get(column, "exact")

@@ -153,5 +153,4 @@ def replace_calls(message: AIMessage, calls: list[ToolCall]) -> AIMessage:
 
 
 def _bare_call(call: ToolCall) -> tuple[str | None, str, JsonObject]:
-    """Return a call without what providers add to it."""
     return call["id"], call["name"], call["args"]

@@ -48,7 +48,6 @@ class _Reply(BaseModel):
 
 @cache
 def _shape(reply: type[BaseModel]) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
-    """Return the required fields, and the words of those that are enums."""
     fields = reply.model_fields.items()
     words = {name: get_args(field.annotation) for name, field in fields if get_origin(field.annotation) is Literal}
     return frozenset(name for name, field in fields if field.is_required()), words
@@ -98,7 +97,6 @@ class SimulatedResponse(_Reply):
     @model_validator(mode="before")
     @classmethod
     def _bare(cls, value: Any) -> Any:
-        """Read an object that is the result alone, or an error alone."""
         if not isinstance(value, Mapping) or not value or {"status", "result", "patch"} & value.keys():
             return value
         error = [*value] == ["error"]

@@ -112,7 +112,6 @@ def names_of(reply: type[BaseModel]) -> frozenset[str]:
 
 
 def _unwrap(value: Json, reply: type[BaseModel]) -> Json:
-    """Return a reply as its class has it, if it stands in one wrapping more or less."""
     name = _only_list(reply)
     if isinstance(value, list) and name:
         return {name: value}
@@ -173,7 +172,6 @@ def _only_list(reply: type[BaseModel]) -> str | None:
 
 
 def _plain(schema: Json, definitions: JsonObject) -> Json:
-    """Return a copy without references, titles and defaults."""
     if isinstance(schema, list):
         return [_plain(item, definitions) for item in schema]
     if not isinstance(schema, dict):

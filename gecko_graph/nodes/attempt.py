@@ -226,14 +226,9 @@ def build_record(state: AttemptState) -> UnjudgedAttempt:
         "change": make_patch(seen, state["task_state"]),
         "usage": state.get("usage", {}),
         "stop_reason": state.get("stop_reason", ""),
-        "stop": state.get("stop") or read_old_stop(state),
+        "stop": state["stop"],
     }
     return record if seen is state["before"] else {**record, "observed": make_patch(state["before"], seen)}
-
-
-def read_old_stop(state: AttemptState) -> Stop:
-    """Return why an attempt ended that stopped under an older version, which kept the message alone."""
-    return {"code": "answered" if state.get("answer") else "planner_failed", "message": state.get("stop_reason", "")}
 
 
 def build_broken_record(given: AttemptState, seen: AttemptState, error: Exception) -> UnjudgedAttempt:

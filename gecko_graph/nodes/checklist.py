@@ -6,7 +6,6 @@ from collections.abc import Generator
 from typing import Any
 
 from ..channels import GeckoState
-from ..errors import StateError
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut, format_conversation, format_policy, text_of
@@ -28,15 +27,7 @@ def checklist(
     """Ask the model for a checklist, beside the first attempt. A missing one never counts as success.
 
     The model may write an empty one, for a task that asks for nothing: "thanks!".
-
-    Raises:
-        StateError: The thread was interrupted by a version in which this node ran before the first attempt.
     """
-    if "items" not in state or state["items"] is not None:
-        raise StateError(
-            "an earlier version of gecko_graph was interrupted at the beginning of this turn: start the turn again, "
-            "with its messages and its task_state"
-        )
     task = task_of(state["messages"])
     (reply,) = yield [build_ask(state, task, toolkit, budget=scope.context.view_chars)]
     items = read_items(reply.value) if isinstance(reply.value, Checklist) else []

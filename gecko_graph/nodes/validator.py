@@ -196,9 +196,8 @@ def semantic_key(tool: str, args: JsonObject) -> str:
 
 
 def _find_records(questions: Sequence[_Question], records: Sequence[SemanticRecord]) -> None:
-    """Find the record of each question's arguments; a record of an older version has no key."""
     for question in questions:
-        question.record = question.record or find(records, question.key, lambda record: record.get("key", ""))
+        question.record = question.record or find(records, question.key, lambda record: record["key"])
 
 
 def _build_ask(question: _Question, state: AttemptState, where: Where) -> Ask:

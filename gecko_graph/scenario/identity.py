@@ -22,11 +22,6 @@ def describe_identity(scenario: Scenario) -> dict[str, str]:
     return {TOOLS: _digest_tools(scenario.tools), START: digest(scenario.state), TURNS: turns}
 
 
-def has_identity(saved: StateSnapshot) -> bool:
-    """Return whether a run keeps digests; those of version 0.1 do not."""
-    return TURNS in (saved.metadata or {})
-
-
 def check_same(scenario: Scenario, saved: StateSnapshot) -> None:
     """Check that a scenario is what a saved run was made from.
 
@@ -47,9 +42,9 @@ def find_differences(scenario: Scenario, saved: StateSnapshot) -> Iterator[str]:
     `continues`.
     """
     before, now = saved.metadata or {}, describe_identity(scenario)
-    if before.get(TOOLS, now[TOOLS]) != now[TOOLS]:
+    if before.get(TOOLS) != now[TOOLS]:
         yield "the tools"
-    if not scenario.continues and before.get(START, now[START]) != now[START]:
+    if not scenario.continues and before.get(START) != now[START]:
         yield "the start state"
     tasks = [text_of(entry) for entry in saved.values.get("messages", []) if isinstance(entry, HumanMessage)]
     digests = str(before.get(TURNS, "")).split()

@@ -140,7 +140,6 @@ class Recorder:
         }
 
     def _made(self, turn: int) -> dict[int, Made]:
-        """Return the values that each attempt's results have made, by its number."""
         scenario = self.scenario
         schemas = [[tool.parameters, tool.result] for tool in scenario.tools]
         texts = [scenario.state, schemas, [[each.user, list(each.checklist)] for each in scenario.turns]]
@@ -200,7 +199,6 @@ def check_target(target: str | Path, *, force: bool) -> Path:
 
 
 def _planner_reply(message: AIMessage) -> JsonObject:
-    """Return a planner's message as a scenario has it; of one with calls the text is left out."""
     calls: list[JsonObject] = [{"call": call["name"], "args": call["args"]} for call in message.tool_calls]
     calls += [
         {"call": call.get("name") or "", "malformed": call.get("args") or " "} for call in message.invalid_tool_calls
@@ -209,7 +207,6 @@ def _planner_reply(message: AIMessage) -> JsonObject:
 
 
 def _helper_reply(reply: Reply, wrote: Any) -> Json:
-    """Return a reply as its class has it, or as text what could not be read as one."""
     if isinstance(reply.value, BaseModel):
         return reply.value.model_dump(exclude_unset=True)
     return NO_REPLY if isinstance(wrote, Exception) else raw_text(wrote)
@@ -225,7 +222,6 @@ def _at(replies: list[Any], index: int, kind: type) -> Any:
 
 
 def _checklist(turn: Turn) -> list[Json]:
-    """Return the items; the description alone of one that has nothing else."""
     plain = [{"id": f"item-{n}", "description": item["description"]} for n, item in enumerate(turn.checklist, 1)]
     return [
         item["description"] if item == bare else dict(item) for item, bare in zip(turn.checklist, plain, strict=True)
@@ -233,7 +229,6 @@ def _checklist(turn: Turn) -> list[Json]:
 
 
 def _tools(scenario: Scenario, folder: Path) -> Json:
-    """Return the path of the scenario's tools, or the tools themselves where no file holds just these."""
     if scenario.tools_file is not None:
         file = Path(scenario.tools_file)
         if file.is_file() and [tool.name for tool in read_toolkit(file)] == [tool.name for tool in scenario.tools]:

@@ -207,7 +207,6 @@ def _step(step: str | int) -> str:
 
 
 def _is_telling(value: Json) -> bool:
-    """Return True for a scalar that is hardly there twice by chance."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return False
     return len(value) > 2 if isinstance(value, str) else abs(value) > 99 or value != int(value)

@@ -62,7 +62,6 @@ def _check(
 
 @lru_cache(maxsize=4096)
 def _whole_part(key: Same) -> Any:
-    """Return the part of a schema that is checked whole; the schema itself where all of it is."""
     schema = key.schema
     if {"unevaluatedProperties", "unevaluatedItems"} & schema.keys():  # they read what the others have found
         return schema

@@ -35,7 +35,6 @@ def is_error_body(schema: JsonObject, value: Json) -> bool:
 
 
 def _resolve(schema: Any, root: Any) -> JsonObject:
-    """Resolve a reference; an empty schema where it is not an object."""
     if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
         schema = follow(root, schema["$ref"])
     return schema if isinstance(schema, dict) else {}

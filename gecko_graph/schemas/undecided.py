@@ -99,7 +99,6 @@ def _bounded(schemas: list[JsonObject]) -> bool:
 
 
 def _member_schemas(schema: JsonObject, token: str | int) -> Iterator[Any]:
-    """Yield the subschemas for one member or item."""
     if isinstance(token, int):
         prefix = schema.get("prefixItems", [])
         yield prefix[token] if token < len(prefix) else schema.get("items", True)

@@ -70,7 +70,6 @@ def _is_number(value: float, leaf: Json) -> bool:
 
 
 def _contains_words(whole: str, part: str) -> bool:
-    """Return whether a text contains another as whole words."""
     start = whole.find(part)
     while start >= 0:
         before, after = whole[:start][-1:], whole[start + len(part) :][:1]

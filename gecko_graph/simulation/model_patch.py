@@ -156,7 +156,6 @@ def _existing(path: str, state: JsonObject) -> str:
 
 
 def _matches(value: Json, text: str) -> Iterator[_Path]:
-    """Yield paths in a value whose tokens, each after a slash, are the text."""
     if not text:
         yield []
     elif isinstance(value, (dict, list)):

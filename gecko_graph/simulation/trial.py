@@ -107,7 +107,6 @@ def _place(line: str) -> str:
 
 
 def _find_common(runs: Sequence[Sequence[str]]) -> list[str]:
-    """Return a line for each part that failed in every run."""
     parts = [{_place(line): line for line in run} for run in runs]
     return [line for part, line in (parts[0] if parts else {}).items() if all(part in other for other in parts)]
 
@@ -139,7 +138,6 @@ def _make(tool: ToolSpec, seed: int) -> tuple[JsonObject, JsonObject] | None:
 
 
 def _rules(tool: ToolSpec) -> dict[str, Validator]:
-    """Return the rules of each argument."""
     rules = rules_of(tool.parameters)
     return {name: rules.evolve(schema=rule) for name, rule in tool.parameters.get("properties", {}).items()}
 

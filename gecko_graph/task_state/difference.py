@@ -112,7 +112,6 @@ def _common(a: list[Json], b: list[Json]) -> int:
 
 
 def _gaps(kept: list[tuple[int, int]], old: int, new: int) -> list[_Stretch]:
-    """Return the stretches between the items that were kept."""
     edges = [(-1, -1), *kept, (old, new)]
     gaps = [(a + 1, b, c + 1, d) for (a, c), (b, d) in pairwise(edges)]
     return [gap for gap in gaps if gap[0] < gap[1] or gap[2] < gap[3]]

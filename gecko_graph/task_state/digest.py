@@ -194,7 +194,6 @@ def _step(step: str | int) -> str:
 
 
 def _pack_int(value: object) -> ormsgpack.Ext:
-    """Return an integer beyond 64 bits, for msgpack."""
     if not isinstance(value, int):
         raise TypeError(f"{_name_type(value)} is not JSON")
     return ormsgpack.Ext(_BIG_INT, hex(value).encode())
@@ -205,5 +204,4 @@ def _unpack_int(tag: int, data: bytes) -> int:
 
 
 def _unsigned_zero(value: Json) -> Json:
-    """Return the same document with 0.0 for -0.0."""
     return map_scalars(value, lambda each: 0.0 if isinstance(each, float) and each == 0 else each)

@@ -266,7 +266,6 @@ def find(document: Json, path: list[str]) -> Json:
 
 
 def _key(container: Json, token: str) -> Any:
-    """Return the key or index of a child that is there."""
     if isinstance(container, dict):
         if token not in container:
             raise PatchConflict(f"there is no {_quote(token)}")
@@ -279,7 +278,6 @@ def _key(container: Json, token: str) -> Any:
 
 
 def _position(container: Json, token: str) -> int:
-    """Return where in a list an item can be added."""
     if not isinstance(container, list):
         raise PatchConflict(f"{_quote(token)} leads into {_name_type(container)}")
     if token == "-":
@@ -322,7 +320,6 @@ def _quote(text: str) -> str:
 
 
 def _describe_operation(operation: object) -> str:
-    """Return the operation's name and paths, as far as it has them."""
     if not isinstance(operation, Mapping):
         return ""
     fields = [operation.get(key) for key in ("op", "from", "path")]

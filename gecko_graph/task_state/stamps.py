@@ -119,7 +119,6 @@ class Stamps:
         return node
 
     def _node(self, path: Sequence[str]) -> _Node:
-        """Return the node at a path, as it would be put there."""
         node, value = self._root, self.document
         for token in path:
             if isinstance(value, list):

@@ -226,7 +226,6 @@ class Drawing:
 
 
 def _names_size(node: Node, limit: int) -> int:
-    """Return the most characters that the names in a container take in a mark."""
     if not limit or not isinstance(node.value, dict):
         return 0
     size = 0
@@ -247,7 +246,6 @@ def _line(node: Node, key: Any) -> int:
 
 
 def _entry(node: Node) -> int:
-    """Return the characters of a container's line in its parent."""
     return _line(node.parent, node.key) + 2 * node.depth + _GAP if node.parent else 0
 
 
@@ -261,7 +259,6 @@ def _join_parts(parts: list[str], value: Json, indent: int) -> str:
 
 
 def _pack_items(parts: list[str]) -> list[str]:
-    """Return short items of a list, several to a line."""
     lines: list[str] = []
     packing = False
     for part in parts:
@@ -288,7 +285,6 @@ def _gap(first: int, last: int, count: int) -> str:
 
 
 def _list_names(names: Iterable[str], limit: int) -> str:
-    """Return the first names, as many as the limit allows."""
     shown: list[str] = []
     for name in islice(names, limit // 3):
         text = cut(name, _NAME)

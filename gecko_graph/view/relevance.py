@@ -142,7 +142,6 @@ def _kind(place: Found) -> str:
 
 
 def _is_name(place: Found) -> bool:
-    """Return whether the word is a key or an identifying value."""
     return place.fit == 1 and (place.in_key or (isinstance(place.key, str) and bool(_NAMING.search(place.key))))
 
 
@@ -162,7 +161,6 @@ def _weigh_names(outline: Outline, words: Sequence[str]) -> None:
 
 
 def _upper(outline: Outline) -> list[Node]:
-    """Return the root and the first containers in it."""
     root = outline.nodes[0]
     return [root, *islice(root.kids.values(), _REFERENCES)]
 

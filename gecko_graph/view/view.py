@@ -275,5 +275,4 @@ def _first_keys(node: Node) -> Iterator[Any]:
 
 
 def _ends(keys: list[Any], count: int) -> list[Any]:
-    """Return the first and the last ones, `count` in all."""
     return keys if len(keys) <= count else keys[: count - count // 2] + keys[-(count // 2) :]

@@ -56,7 +56,6 @@ def focus_words(*parts: Json) -> list[str]:
 
 
 def _texts(part: Json) -> list[str]:
-    """Return the start of each of the part's first texts and numbers."""
     texts = (str(each) for each in scalars_of(part) if each is not None and not isinstance(each, bool))
     return [text[:_START] for text in islice(texts, _FIRST)]
 

@@ -8,7 +8,6 @@ import json
 import pytest
 import yaml
 
-from gecko_graph.scenario import play
 from tests.cli.command import SHOP_API, mistake
 from tests.pen_case import CHECK, OPENAPI, PUT, SAY, case
 
@@ -84,19 +83,6 @@ def test_what_has_not_begun_may_change(command, interrupt):
     code, out, _ = command("--resume", "--set", "seed=3", turns=new)
     assert code == 1
     assert "task Put the pen into the box." in out
-
-
-def test_a_run_of_an_older_version_is_resumed_with_a_warning(command, interrupt, monkeypatch):
-    with monkeypatch.context() as older:
-        older.setitem(play.__globals__, "describe_identity", lambda scenario: {})
-        interrupt(2)
-        assert command()[0] == 130
-    interrupt(0)
-    assert "task of turn 1" in mistake(command("--resume", turns=edited(0, user="Put the cap away.")))
-    code, out, _ = command("--resume", state={"box": ["cap"]})
-    assert code == 1
-    assert "older version" in out
-    assert "turn 1 of this run failed" in out
 
 
 FULL = (429, b'{"error": {"message": "You exceeded your current quota"}}')

@@ -376,6 +376,6 @@ def test_a_call_leaves_nothing_for_the_garbage_collector():
     gc.collect()
     run = opened(contract, name="b")
     assert run.refusal() is None
-    assert run.broken({}, apply_patch(STATE, run.answer().patch)) is None
+    assert run.violated_postcondition({}, apply_patch(STATE, run.answer().patch)) is None
     del run
     assert gc.collect() == 0

@@ -85,7 +85,10 @@ def test_a_finished_attempt_s_record(attempt, step):
     after["trays"]["bills"] = []
     boundary = Boundary(attempt())
     with boundary:
-        boundary.seen = attempt(steps=[step()], task_state=after, answer="a", stop_reason="answered", semantic=[1, 2])
+        stop = {"code": "answered", "message": "answered"}
+        boundary.seen = attempt(
+            steps=[step()], task_state=after, answer="a", stop_reason="answered", stop=stop, semantic=[1, 2]
+        )
     kept = boundary.attempt()
     assert (kept["end_digest"], kept["change"], kept["answer"]) == (digest(after), change, "a")
     assert build_update(attempt(semantic=[1]), kept, boundary.seen)["semantic"] == [2], "only what is new"

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph import GeckoContext, GeckoError
+from gecko_graph import GeckoContext
 from gecko_graph.models.ask import Reply
 from gecko_graph.nodes.checklist import checklist
 from gecko_graph.testing import drive
@@ -17,13 +17,6 @@ from tests import desk
 def write(state, *replies, **context):
     opened = {**state, "items": None}
     return drive(partial(checklist, toolkit=desk.toolkit()), opened, replies, context=GeckoContext(**context))
-
-
-@pytest.mark.parametrize("items", [{}, {"items": []}, {"items": desk.CHECKLIST}])
-def test_a_thread_that_stopped_where_this_node_ran_first_is_refused(turn, items):
-    state = {key: value for key, value in turn().items() if key != "items"}
-    with pytest.raises(GeckoError, match=r"an earlier version .* start the turn again"):
-        drive(partial(checklist, toolkit=desk.toolkit()), state | items)
 
 
 def test_the_model_writes_it(turn):

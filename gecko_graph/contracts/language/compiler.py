@@ -183,7 +183,6 @@ class _Compiler:
         raise SyntaxFault("only functions and text methods can be called")
 
     def _apply(self, name: str, function: Callable[..., Any], node: Any, *subject: nodes.Node) -> Run:
-        """Return the closure of a function's call, a filter or a test on its subject."""
         check_arguments(name, function, len(subject) + len(node.args), [keyword.key for keyword in node.kwargs])
         args, kwargs = self._arguments(node, *subject)
         return apply_function(function, args, kwargs, is_lenient=function in LENIENT)
@@ -193,7 +192,6 @@ class _Compiler:
         return [self.build(argument) for argument in (*subject, *node.args)], named
 
     def _quantifier(self, name: str, node: nodes.Call) -> Run:
-        """Return the closure of a call of a quantifier; its name for an item is none outside."""
         variable, items = read_items(name, node)
         source = self.build(items)
         outer, self.names = self.names, set()
@@ -315,7 +313,6 @@ class _Compiler:
 
 
 def _check_path(paths: Sequence[nodes.Node]) -> None:
-    """Raise SyntaxFault for a path of `at` that cannot be a list."""
     for path in paths:
         if isinstance(path, nodes.Const | nodes.Concat | nodes.Compare | nodes.Not):
             wrote = f" [{path.value!r}]" if isinstance(path, nodes.Const) else ""
@@ -323,7 +320,6 @@ def _check_path(paths: Sequence[nodes.Node]) -> None:
 
 
 def _rest(node: Any, used: int) -> Any:
-    """Return the arguments that remain for an inner filter or test."""
     return SimpleNamespace(args=node.args[used:], kwargs=node.kwargs)
 
 

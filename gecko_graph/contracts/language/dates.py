@@ -108,7 +108,6 @@ def _between(_: Scope, a: Any, b: Any, unit: Any = "seconds") -> int | float:
 
 
 def _months(first: datetime, last: datetime) -> int:
-    """Return the whole months from one time to another."""
     if last < first:
         return -_months(last, first)
     begun = (last.year - first.year) * 12 + last.month - first.month
@@ -153,7 +152,6 @@ def _shift(  # noqa: PLR0913 - one for each unit
 
 
 def _shift_months(moment: datetime, months: int) -> datetime:
-    """Return the same day of another month, or its last day."""
     year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
     day = date(year, month + 1, 1)
     return moment.replace(year=year, month=month + 1, day=min(moment.day, monthrange(day.year, day.month)[1]))

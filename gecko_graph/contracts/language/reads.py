@@ -86,7 +86,6 @@ def _owner(node: nodes.Node) -> nodes.Node | None:
 
 
 def _keys(node: Any) -> list[str | None]:
-    """Return the keys of one part, None for a computed one or an index."""
     if isinstance(node, nodes.Call):
         path = node.args[1] if len(node.args) > 1 else None
         return [_text(item) for item in path.items] if isinstance(path, nodes.List) else [None]

@@ -62,7 +62,6 @@ def parse_text(source: str) -> Sequence[str | nodes.Expr]:
 
 @contextmanager
 def _explained(hint: str = "") -> Iterator[None]:
-    """Raise SyntaxFault for whatever the parser raises."""
     try:
         yield
     except TemplateError as error:

@@ -236,7 +236,6 @@ def foresee(data: Json) -> list[Partial]:
 
 
 def _read(data: Any, path: Tokens, unknown: list[Tokens], partly: list[Tokens]) -> Json:
-    """Return the value at a path, for `Partial`."""
     kind: Json = None
     if isinstance(data, str) and is_template(data):
         kind = None if len(parse_text(data)) == 1 else ""
