@@ -65,7 +65,7 @@ def call_tool(
     word, reason = policy.word({**planned, "call": call}, tool, state["task_state"])
     if is_stricter(word, planned["review"]):
         departure = departure or {"code": "policy", "message": reason}
-    departure = departure or find_departure(call, state, scope, toolkit) or find_difference(planned, sent, results)
+    departure = departure or find_departure(call, state, scope, toolkit) or find_difference(planned, call, results)
     if departure:
         return {"journal": [unmade_entry(call, status="skipped", departure=departure)]}
     if tool.trusted:
