@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 from langgraph.errors import GraphInterrupt
@@ -15,7 +16,7 @@ from langgraph.errors import GraphInterrupt
 from ..errors import GeckoError
 from ..events import event
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
-from ..execution.claims import NOT_DURABLE, Claims, Steps, entry_of, find_claims, running
+from ..execution.claims import MARGIN_S, NOT_DURABLE, Claims, Steps, entry_of, find_claims, running
 from ..execution.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled_by
 from ..execution.holes import find_difference, resolve
 from ..execution.journal import unmade_entry
@@ -73,10 +74,12 @@ def call_tool(
         entry: ExecutedCall = {"call": call, "status": "in_doubt", "key": "", "tries": 1, "started_at": time.time()}
         answer, _ = yield from tried(tool, entry, scope, again_in)
         return booked_entry(entry, answer, scope)
-    if left := [entry for entry in (*state["unreported"], *state["journal"]) if is_left(entry, call)]:
-        return {"journal": [{**left[0], "call": call}]}
+    same = [each for each in (*state["unreported"], *state["journal"]) if is_equal(each["call"], call)]
+    if left := [each for each in same if each["status"] == "in_doubt" and "ended_at" in each]:
+        return {"journal": [{**left[0], "call": call}]}  # a person has left it so: it is not made again in this turn
     claims = yield from claims_of(state, tool, ledger)
-    row, is_ours = yield from claims.take(call, count_equal(call, state) + 1, scope.context.tool_timeout_s)
+    number = 1 + sum(is_equal(each["call"], call) for each in state["journal"] if each["key"])
+    row, is_ours = yield from claims.take(call, number, scope.context.tool_timeout_s)
     if not is_ours:  # made before, by a run that this state does not know of
         return {"journal": [{**entry_of(row), "call": call}]}
     return (yield from make_call(tool, row, scope, claims))
@@ -90,16 +93,9 @@ def claims_of(state: AgentState, tool: ToolSpec, ledger: CallLedger | None) -> S
     return claims
 
 
-def is_left(entry: ExecutedCall, call: Call) -> bool:
-    """Return whether a person has left an equal call in doubt: it is not made again in the turn that is told of it."""
-    same = entry["call"]["name"] == call["name"] and entry["call"]["args"] == call["args"]
-    return same and entry["status"] == "in_doubt" and "ended_at" in entry
-
-
-def count_equal(call: Call, state: AgentState) -> int:
-    """Return how many equal calls the plan was shown as made or refused, or has made itself."""
-    claimed = [entry["call"] for entry in state["journal"] if entry["key"]]
-    return sum(each["name"] == call["name"] and each["args"] == call["args"] for each in claimed)
+def is_equal(one: Call, other: Call) -> bool:
+    """Return whether two calls are the same, whatever their ids."""
+    return one["name"] == other["name"] and one["args"] == other["args"]
 
 
 def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bool:
@@ -128,7 +124,7 @@ def make_call(
 
     def wait_claimed(seconds: float) -> Steps:
         nonlocal row
-        row = yield from claims.renew(row, seconds + scope.context.tool_timeout_s)
+        row = yield from claims.settle(row, until=time.time() + seconds + scope.context.tool_timeout_s + MARGIN_S)
         yield from again_in(seconds)
 
     with running(row):
@@ -192,13 +188,9 @@ def resolve_doubt(
         return {"journal": [{**entry_of(row), "call": entry["call"]}]}
     if tool.idempotency and row["tries"] < MOST_TRIES:
         yield from again_in(BACKOFF_S * 2 ** (row["tries"] - 1))
-        return (yield from make_call(tool, (yield from claims.retake(row, limit)), scope, claims))
-    if row["status"] != "paused" or state.get("found"):
-        text = IN_DOUBT.format(tool=tool.name)
-        allowed, needs_id = DOUBT_DECISIONS, policy.needs_id
-        (decision,) = yield from ask_person(
-            [entry["call"]], [text], toolkit, claims, allowed=allowed, needs_id=needs_id
-        )
+    elif row["status"] != "paused" or state.get("found"):
+        ask = partial(ask_person, allowed=DOUBT_DECISIONS, needs_id=policy.needs_id)
+        (decision,) = yield from ask([entry["call"]], [IN_DOUBT.format(tool=tool.name)], toolkit, claims)
         if decision["type"] != "make_now":
             return {"journal": [entry_of((yield from claims.settle(row, **settled_by(decision))))]}
     return (yield from make_call(tool, (yield from claims.retake(row, limit)), scope, claims))
