@@ -81,20 +81,16 @@ class PlanResults:
     ) -> None:
         self._steps, self._toolkit = steps, toolkit
         self._places: dict[str, list[Source]] = {}
-        self._named: dict[str, int] = {}
         self._said = [_spaced("\n".join(map(text_of, messages)))]
         self._held, wanted = set[str](), set[str]()
-        for number, step in enumerate(steps, 1):
+        for step in steps:
             values = [each for _, each in scalars(step["call"]["args"]) if _key(each)]
             self._said.append(_spaced("\n".join(map(_key, values))))
-            for value in values:
-                wanted |= _keys(value)
-                for form in (*forms_of(value), *_keys(value)):
-                    self._named.setdefault(form, number)
+            wanted = wanted.union(*map(_keys, values))
         self._words = {word for text in self._said[1:] for word in text.split()}
         for number, step in enumerate(steps, 1):
             self._add(number, step)
-        self._spelt = {key: _spaced(key) for key in self._places}
+        self._spelt = {key: spaced for key in self._places if (spaced := _spaced(key)).strip()}
         for key in self._places:
             wanted |= _keys(key).union(*(atom.wholes for atom in atoms_of(key)))
         self._held |= _forms_in(messages) & wanted
@@ -149,24 +145,20 @@ class PlanResults:
         first = found[0]
         if not first.is_write:
             return [first]
-        return [
-            each
-            for each in found
-            if each.number == first.number or (each.is_write and not self._is_named(key, each.number))
-        ]
+        made = [each for each in found if each.is_write and not self._is_said(key, 1, each.number)]
+        return [each for each in found if each.number == first.number or each in made]
 
     def _is_given(self, key: str, number: int) -> bool:
         """Return whether conversation, state, a real result, or the arguments up to a call hold a value."""
-        spaced, atoms = _spaced(key), atoms_of(key)
-        if len(spaced) > 2 and any(spaced in text for text in self._said[: number + 1]):
-            return True
-        held = whole_form(key) in self._held
+        atoms, held = atoms_of(key), whole_form(key) in self._held or self._is_said(key, 0, number)
         if atoms and (len(atoms) == 1 or all(atom.is_specific for atom in atoms)):
             held = held or all(not self._held.isdisjoint(atom.wholes) for atom in atoms)
-        return held or self._is_named(key, number)
+        return held
 
-    def _is_named(self, key: str, number: int) -> bool:
-        return any(self._named.get(form, number + 1) <= number for form in _keys(key))
+    def _is_said(self, key: str, first: int, last: int) -> bool:
+        """Return whether the arguments of these calls hold a value; 0 is the conversation."""
+        spaced = _spaced(key)
+        return bool(spaced.strip()) and any(spaced in text for text in self._said[first : last + 1])
 
     def _read(self, found: Dependencies, argument: str, text: str, before: int) -> set[str]:
         """Write down which values of simulated results a text holds, and return them.
@@ -174,7 +166,7 @@ class PlanResults:
         An identifier that a write made is a part of its own. Of all else reality must be as predicted.
         """
         spelt, parts = _spaced(text), dict[str, list[int]]()
-        inside = [key for key, each in self._spelt.items() if each.strip() and each in spelt]
+        inside = [key for key, each in self._spelt.items() if each in spelt]
         sources = {key: places for key in inside if (places := self._sources(key, before))}
 
         def open_hole(match: re.Match[str]) -> str:
@@ -184,9 +176,7 @@ class PlanResults:
             parts.setdefault(match[0], []).append(match.start())
             return "\ue000"  # no letter of any word
 
-        made = sorted(
-            (key for key, places in sources.items() if places[0].is_write), key=lambda each: (-len(each), each)
-        )
+        made = sorted((key for key, places in sources.items() if places[0].is_write), key=len, reverse=True)
         rest = re.sub(_SPOT.format("|".join(map(re.escape, made))), open_hole, text) if made else text
         for part, starts in parts.items():
             _classify(found, argument, sources[part], fits=True, starts=starts)
@@ -232,13 +222,11 @@ def _classify(
     if reads := [source.call for source in sources if not source.is_write]:
         found.reads[argument] = [*dict.fromkeys([*found.reads.get(argument, ()), *reads])]
         return
-    bindings: list[Binding] = [
-        {"argument": argument, "call": each.call, "path": json_path(each.place, exact=True), "predicted": each.value}
+    where: Any = {"argument": argument} if starts is None else {"argument": argument, "starts": [*starts]}
+    bindings: list[Any] = [
+        {**where, "call": each.call, "path": json_path(each.place, exact=True), "predicted": each.value}
         for each in sources
     ]
-    if starts is not None:
-        for binding in bindings:
-            binding["starts"] = [*starts]
     if fits and len(sources) == 1 and not any(isinstance(token, int) for token in sources[0].place):
         found.bindings.append(bindings[0])
     elif sources and (fits or is_made_up):

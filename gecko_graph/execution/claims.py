@@ -75,14 +75,10 @@ class Claims(NamedTuple):
         """Scope of the turn's questions that were answered."""
         return f"{ANSWERS}{self.path}:{self.turn}"
 
-    def take(
-        self, call: Call, number: int, timeout_s: float
-    ) -> Generator[list[Work], list[Reply], tuple[JsonObject, bool]]:
+    def take(self, call: Call, number: int, timeout_s: float) -> Steps:
         """Claim a call, the `number`-th of equal ones in its turn; return its row, and whether it is to be made here.
 
-        Raises:
-            GeckoError: The ledger cannot be written.
-            StateError: Another run makes the call at this moment.
+        Raises StateError where another run makes it at this moment.
         """
         key = digest([self.standing.thread_id, self.path, self.turn, call["name"], call["args"], number])[:KEY_CHARS]
         row: JsonObject = {
@@ -121,8 +117,7 @@ class Claims(NamedTuple):
     def find_open(self) -> Steps:
         """Return the rows of turns without an answer, the oldest first.
 
-        Raises:
-            StateError: A call of them is under way; or this task was begun again after it had made real calls.
+        Raises StateError where one is under way, or this task was begun again after it had made real calls.
         """
         read, thread_id = self.ledger.read, self.standing.thread_id
         rows: list[JsonObject] = yield from use(read, thread_id, scope=OPEN + self.path)
@@ -140,15 +135,10 @@ class Claims(NamedTuple):
         yield from use(self.ledger.move, self.standing.thread_id, keys, CLOSED + self.path)
 
 
-def find_claims(
-    messages: Sequence[AnyMessage], given: CallLedger | None, *, room: str = ""
-) -> Generator[list[Work], list[Reply], Claims | None]:
+def find_claims(messages: Sequence[AnyMessage], given: CallLedger | None, *, room: str = "") -> Steps:
     """Return the claims of the turn of a conversation; None outside of a graph, and without a saver.
 
-    `room` keeps the calls of what shares a graph's place apart.
-
-    Raises:
-        GeckoError: The saver has no ledger, and none was given.
+    `room` keeps the calls of what shares a graph's place apart. Raises GeckoError where there is no ledger.
     """
     try:
         standing = Standing.of(get_config().get("configurable", {}))
@@ -195,7 +185,7 @@ def _begun(timeout_s: float) -> JsonObject:
 
 
 def find_process(pid: int) -> str:
-    """Return what tells a process from all others of this machine, where Linux says that; empty for one that is over.
+    """Return what tells a process from all others, where Linux says that; empty for one that is over.
 
     It is the machine's start, the space that its numbers are in, its number and its start.
     """

@@ -148,11 +148,7 @@ def check_ledger(given: object) -> None:
 
 
 def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
-    """Return the ledger of a saver, or the one that the user has given.
-
-    Raises:
-        GeckoError: The saver is of another kind, and none was given.
-    """
+    """Return the ledger of a saver, or the one that was given. Raises GeckoError where there is neither."""
     if given is not None:
         return given
     saver = getattr(saver, "inner", saver)  # as a LangGraph server wraps the saver that it was configured with

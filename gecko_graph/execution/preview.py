@@ -24,7 +24,6 @@ CHANGE_CHARS = 2_000
 RESULT_CHARS = 1_000
 REASON_CHARS = 300
 SHOWN = 120
-MOST_LINES = 20
 
 
 def make_preview(
@@ -173,7 +172,7 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
     for each in planned["ambiguous"]:
         sources = ", or ".join(map(place, each["sources"]))
         yield f"- {each['argument']}: not certain where it comes from: {sources}. Edit it to give its value."
-    for binding in (planned.get("expects") or ())[:MOST_LINES]:
+    for binding in planned.get("expects") or ():
         yield f"- {binding['argument']}: holds only if the real {place(binding)}, is the same."
     if planned["predicted"].get("stale"):
         yield "- what is predicted was read for real: it may not show the changes before."

@@ -7,7 +7,7 @@ cannot know whether it took effect: it is in doubt, and never simply made again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..execution.policy import ReviewPolicy, is_stricter
 from ..execution.preview import preview_digest
 from ..execution.records import Departure, ExecutedCall, Preview
 from ..execution.requests import build_request
-from ..models.ask import Reply, Work
+from ..models.ask import Work
 from ..models.node import NodeScope
 from ..schemas.complaints import find_complaints, find_faults
 from ..simulation.contract import gate
@@ -46,12 +46,10 @@ ODD_TRIES = 3
 
 def call_tool(
     state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+) -> Steps:
     """Make the plan's next call with its real arguments, once; or say why it is not made.
 
-    Raises:
-        GeckoError: It may change something, and there is nothing to claim it in.
-        StateError: Another run makes it at this moment.
+    Raises GeckoError where there is nothing to claim it in, or another run makes it at this moment.
     """
     preview = state["preview"]
     if preview is None or not is_approved(state, preview, policy):
@@ -103,7 +101,7 @@ def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bo
     approval, digest_now = state["approval"], preview_digest(preview["calls"], preview["start_digest"])
     if approval is None or approval["digest"] != digest_now:
         return False
-    return policy.is_fresh(approval, now=time.time()) and not has_moved(state)
+    return time.time() <= approval["at"] + policy.max_age and not has_moved(state)
 
 
 def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:
@@ -115,9 +113,7 @@ def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Too
     return {"code": "precondition", "message": str(refusal.result)} if refusal else None
 
 
-def make_call(
-    tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims) -> Steps:
     """Make a call that was claimed, write what became of it, and return its entry."""
     entry = entry_of(row)
     scope.emit(event("gecko.execute", attempt=0, call=entry["call"]))
@@ -145,9 +141,7 @@ def booked_entry(entry: ExecutedCall, answer: Answer, scope: NodeScope) -> dict[
     return {"journal": [{**made, "ended_at": time.time()}]}
 
 
-def tried(
-    tool: ToolSpec, entry: ExecutedCall, scope: NodeScope, again: Callable[[float], Steps]
-) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
+def tried(tool: ToolSpec, entry: ExecutedCall, scope: NodeScope, again: Callable[[float], Steps]) -> Steps:
     """Return the tool's answer, and whether it is open what came of the call.
 
     A read is tried again; so is what a service was too busy to do. With an idempotency key an answer that breaks its
@@ -173,7 +167,7 @@ def again_in(seconds: float) -> Steps:
 
 def resolve_doubt(
     state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+) -> Steps:
     """Resolve a call of which it is not known whether it took effect.
 
     With an idempotency key it is made again with the same key; else a person says what became of it: `happened`, with
