@@ -75,8 +75,6 @@ class ReviewPolicy:
             GeckoError: It is none of them, or a rule is wrong or matches no tool.
             ContractError: A condition cannot be parsed.
         """
-        if isinstance(given, ReviewPolicy):
-            return given
         more = given if isinstance(given, Mapping) else {"rules": given}
         check_keys(more, ("rules", "max_age", "needs_id"), "review")
         rules, max_age = more.get("rules", "writes"), more.get("max_age", MAX_AGE)
@@ -143,8 +141,3 @@ def find_doubt(planned: PlannedCall) -> str:
     if planned["made_up"]:
         return f"made up: {', '.join(each['argument'].removeprefix('$.') for each in planned['made_up'])}"
     return f"could not be checked: {planned['unclear'][0]}" if planned.get("unclear") else ""
-
-
-def is_stricter(word: ReviewWord, than: ReviewWord) -> bool:
-    """Return whether a word allows less than another."""
-    return WORDS.index(word) > WORDS.index(than)

@@ -140,9 +140,8 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
 def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
     """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data."""
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
-    names = {
-        each["call"]["id"]: f"step {numbers[each['call']['id']]} ({each['call']['name']})" for each in preview["calls"]
-    }
+    tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
+    names = {id_: f"step {number} ({tools[id_]})" for id_, number in numbers.items()}
     texts: dict[str, str] = {}
     for planned, before, after in with_states(left, state):
         call, predicted = planned["call"], planned["predicted"]

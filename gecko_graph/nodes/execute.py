@@ -21,7 +21,7 @@ from ..execution.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled
 from ..execution.holes import find_difference, resolve
 from ..execution.journal import unmade_entry
 from ..execution.ledger import CallLedger
-from ..execution.policy import ReviewPolicy, is_stricter
+from ..execution.policy import WORDS, ReviewPolicy
 from ..execution.preview import preview_digest
 from ..execution.records import Departure, ExecutedCall, Preview
 from ..execution.requests import build_request
@@ -62,7 +62,7 @@ def call_tool(
     sent, departure = resolve(planned, results)
     call, tool = sent["call"], toolkit[sent["call"]["name"]]
     word, reason = policy.word({**planned, "call": call}, tool, state["task_state"])
-    if is_stricter(word, planned["review"]):
+    if WORDS.index(word) > WORDS.index(planned["review"]):  # it allows less
         departure = departure or {"code": "policy", "message": reason}
     departure = departure or find_departure(call, state, scope, toolkit) or find_difference(planned, call, results)
     if departure:
