@@ -101,12 +101,11 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
     node = partial(as_node, models=bound, default=knobs, book=book_turn, adding=())
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
-    needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
     deciding: Any = {"toolkit": toolkit, "policy": policy, "ledger": ledger}
     nodes = {
-        "open_turn": node(partial(open_turn, needs_saver=policy.may_ask)),
+        "open_turn": node(open_turn),
         "recover": node(partial(recover, toolkit=toolkit)),
-        "rehearse": rehearse_node(gecko, preview, node(partial(find_missing, ledger=ledger, needed=needed))),
+        "rehearse": rehearse_node(gecko, preview, node(partial(find_missing, **deciding))),
         "review": node(partial(review_plan, answer_call=predict, **deciding)),
         "call_tool": node(partial(call_tool, **deciding)),
         "resolve_doubt": node(partial(resolve_doubt, **deciding)),

@@ -8,12 +8,14 @@ import random
 from typing import Any
 
 import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoError, RehearsalState, create_gecko_agent
-from gecko_graph.testing import recorded
 
 from .test_agent import PLAN, TASK, Shop, thread
 
@@ -60,9 +62,28 @@ def embedded(agent: Any, saver: Any) -> Any:
     return builder.compile(checkpointer=saver)
 
 
+class Going(BaseChatModel):
+    """Goes on with the plan behind the calls that it is shown with results."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "going"
+
+    def bind_tools(self, *args: Any, **kwargs: Any) -> Any:
+        return self
+
+    def _generate(self, messages: list, *args: Any, **kwargs: Any) -> ChatResult:
+        done = [each for each in messages if isinstance(each, ToolMessage) and each.status != "error"]
+        call = {"name": (step := PLAN[len(done)]).get("call"), "args": step.get("args"), "id": f"c{len(messages)}"}
+        if call["name"] == "cancel":
+            call["args"] = {"id": json.loads(done[0].text)["id"]}
+        message = AIMessage("", tool_calls=[call]) if call["name"] else AIMessage(step["say"])
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
 def start(service: Service, saver: Any, *, as_node: bool) -> Any:
     """A process: an agent of its own over the same service and saver."""
-    models = {"planner": recorded(planner=[PLAN])}
+    models = {"planner": Going()}
     agent = create_gecko_agent(service.toolkit(), models=models, review="none", checkpointer=None if as_node else saver)
     return embedded(agent, saver) if as_node else agent
 

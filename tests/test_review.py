@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,9 +13,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from gecko_graph import RehearsalState, create_gecko_agent
-from gecko_graph.execution import policy as policy_module
 from gecko_graph.execution.holes import resolve
 from gecko_graph.execution.preview import preview_digest
+from gecko_graph.nodes import review as review_module
 from gecko_graph.state import ChecklistItem
 from gecko_graph.testing import recorded
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, answer, shop, thread
@@ -204,8 +206,7 @@ def test_a_state_that_was_edited_in_the_meantime_is_rehearsed_afresh(shop):
 def test_an_approval_that_is_too_old_is_asked_for_again(shop, monkeypatch):
     agent = agent_of(shop, PLAN, review={"rules": "writes", "max_age": 60})
     ask(agent)
-    fresh = policy_module.ReviewPolicy.is_fresh
-    monkeypatch.setattr(policy_module.ReviewPolicy, "is_fresh", lambda *args, now: fresh(*args, now=now + 61))
+    monkeypatch.setattr(review_module, "time", SimpleNamespace(time=lambda: time.time() - 61))
     again = ask(agent, Command(resume={"decisions": [APPROVE] * 3}))
     assert len(again["action_requests"]) == 3
     assert not shop.calls

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from ..generator.naming import IDENTIFIERS, is_identifier, noun, singular, words
+from ..generator.naming import is_identifier, noun
 from ..leaves import Place, scalars
 from ..models.formatting import text_of
 from ..models.memory import recall_calls
-from ..provenance import MOST_VALUES, PROSE_WORDS, search_state
+from ..provenance import MOST_VALUES, search_state
 from ..schemas.findings import json_path, path_tokens, value_at
 from ..schemas.subschemas import walk
-from ..spellings import TEXT_CHARS, atoms_of, canonical, forms_of, whole_form
+from ..spellings import atoms_of, canonical, forms_of, whole_form
 from ..state import Call, Json, JsonObject, Origin, Origins, Step
 from ..toolkit import Toolkit
 from .records import Ambiguous, Binding
@@ -26,13 +26,10 @@ SHORTEST = 4
 SHOWN = 80
 
 _AMOUNT = re.compile(r"[-+]?(?:[A-Z]{3} |[$€£¥] ?)?[\d.,]+(?: ?[%€£¥$]| [A-Za-z]{1,3})?")
-_SHORT_IDENTIFIER = re.compile(r"[A-Za-z]+[-_#/:]\d+")
-_SPELT = re.compile(r"\d[.,:/]\d|\A[^A-Za-z]+\Z")
-"""What is in a value that may be spelt without any of its digit runs: times, dates, large and plain numbers."""
+_FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+")
 _WORD = re.compile(r"\d+|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]+|[^\W\d_]")
 """Digits or letters in a row; of scripts that put no spaces between words each letter."""
 _SPOT = r"(?<![^\W_])(?:{})(?![^\W_])"
-_DECIMAL_COMMA = str.maketrans(",.", ".,")
 
 
 class Dependencies(NamedTuple):
@@ -68,9 +65,8 @@ class Source(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """What an identifier here is one of: by its own key, the one around it, or a tool's name of several words."""
-        names = [*map(str, self.place[:-3:-1]), self.tool if len(words(self.tool)) > 1 else ""]
-        return next(filter(None, map(noun, names)), "")
+        """What an identifier here is one of: by its own key, the one around it, or the tool's name."""
+        return noun(" ".join(map(str, (self.tool, *self.place[-2:]))))
 
 
 class PlanResults:
@@ -85,28 +81,17 @@ class PlanResults:
     ) -> None:
         self._steps, self._toolkit = steps, toolkit
         self._places: dict[str, list[Source]] = {}
-        self._by_word: dict[str, dict[str, str]] = {}
-        self._by_form: dict[str, set[str]] = {}
-        self._named: dict[str, int] = {}
         self._said = [_spaced("\n".join(map(text_of, messages)))]
-        self._forms, self._held, wanted = set[str](), set[str](), set[str]()
-        for number, step in enumerate(steps, 1):
+        self._held, wanted = set[str](), set[str]()
+        for step in steps:
             values = [each for _, each in scalars(step["call"]["args"]) if _key(each)]
             self._said.append(_spaced("\n".join(map(_key, values))))
-            for value in values:
-                figures = _figures_in(_key(value))
-                self._forms |= figures
-                wanted |= figures | _keys(value)
-                for form in (*forms_of(value), *_keys(value)):
-                    self._named.setdefault(form, number)
+            wanted = wanted.union(*map(_keys, values))
         self._words = {word for text in self._said[1:] for word in text.split()}
         for number, step in enumerate(steps, 1):
             self._add(number, step)
+        self._spelt = {key: spaced for key in self._places if (spaced := _spaced(key)).strip()}
         for key in self._places:
-            for word in _spaced(key).split()[-1:]:
-                self._by_word.setdefault(word, {})[key] = _spaced(key)
-            for form in _figures_of(key):
-                self._by_form.setdefault(form, set()).add(key)
             wanted |= _keys(key).union(*(atom.wholes for atom in atoms_of(key)))
         self._held |= _forms_in(messages) & wanted
         self._held |= {form for form, _ in search_state(state, wanted, set())}
@@ -118,23 +103,15 @@ class PlanResults:
             return
         is_write = not self._toolkit[call["name"]].reads
         is_real = not outcome["simulated"] and not outcome.get("stale")
-        for place, key, value in _entries(outcome["result"]):
-            if not self._may_be_used(key):
+        for place, value in islice(scalars(outcome["result"]), MOST_VALUES):
+            key = _key(value)
+            if not key or not self._words.issuperset(_spaced(key).split()):
                 continue
             if is_real:
                 self._held |= _keys(key)
-                continue
-            found = self._places.setdefault(key, [])
-            if _key(value) == key or not found or found[-1].number < number:  # a member's name counts beside no value
-                found.append(Source(number, call["id"], call["name"], place, value, is_write))
-
-    def _may_be_used(self, key: str) -> bool:
-        """Return whether arguments have all words of a value, or may spell it otherwise."""
-        found = _spaced(key).split()
-        if not found or self._words.issuperset(found):
-            return bool(key)
-        is_near = any(each.isdigit() and each in self._words for each in found) or _SPELT.search(key)
-        return bool(is_near) and not self._forms.isdisjoint(_figures_of(key))
+            else:
+                source = Source(number, call["id"], call["name"], place, value, is_write)
+                self._places.setdefault(key, []).append(source)
 
     def find(self, call: Call, origins: Origins, made_up: set[str]) -> Dependencies:
         """Return what a call's arguments rest on."""
@@ -168,32 +145,28 @@ class PlanResults:
         first = found[0]
         if not first.is_write:
             return [first]
-        return [
-            each
-            for each in found
-            if each.number == first.number or (each.is_write and not self._is_named(key, each.number))
-        ]
+        made = [each for each in found if each.is_write and not self._is_said(key, 1, each.number)]
+        return [each for each in found if each.number == first.number or each in made]
 
     def _is_given(self, key: str, number: int) -> bool:
         """Return whether conversation, state, a real result, or the arguments up to a call hold a value."""
-        spaced, atoms = _spaced(key), atoms_of(key)
-        if len(spaced) > 2 and any(spaced in text for text in self._said[: number + 1]):
-            return True
-        held = whole_form(key) in self._held
+        atoms, held = atoms_of(key), whole_form(key) in self._held or self._is_said(key, 0, number)
         if atoms and (len(atoms) == 1 or all(atom.is_specific for atom in atoms)):
             held = held or all(not self._held.isdisjoint(atom.wholes) for atom in atoms)
-        return held or self._is_named(key, number)
+        return held
 
-    def _is_named(self, key: str, number: int) -> bool:
-        return any(self._named.get(form, number + 1) <= number for form in _keys(key))
+    def _is_said(self, key: str, first: int, last: int) -> bool:
+        """Return whether the arguments of these calls hold a value; 0 is the conversation."""
+        spaced = _spaced(key)
+        return bool(spaced.strip()) and any(spaced in text for text in self._said[first : last + 1])
 
     def _read(self, found: Dependencies, argument: str, text: str, before: int) -> set[str]:
         """Write down which values of simulated results a text holds, and return them.
 
-        An identifier that a write made is a part of its own. Of all else reality must be as predicted, however it is
-        spelt: `49 euros` of 49.0.
+        An identifier that a write made is a part of its own. Of all else reality must be as predicted.
         """
-        parts, inside = dict[str, list[int]](), self._within(_spaced(text))
+        spelt, parts = _spaced(text), dict[str, list[int]]()
+        inside = [key for key, each in self._spelt.items() if each in spelt]
         sources = {key: places for key in inside if (places := self._sources(key, before))}
 
         def open_hole(match: re.Match[str]) -> str:
@@ -203,25 +176,15 @@ class PlanResults:
             parts.setdefault(match[0], []).append(match.start())
             return "\ue000"  # no letter of any word
 
-        made = sorted(
-            (key for key, places in sources.items() if places[0].is_write), key=lambda each: (-len(each), each)
-        )
+        made = sorted((key for key, places in sources.items() if places[0].is_write), key=len, reverse=True)
         rest = re.sub(_SPOT.format("|".join(map(re.escape, made))), open_hole, text) if made else text
         for part, starts in parts.items():
             _classify(found, argument, sources[part], fits=True, starts=starts)
         left, covered = _spaced(rest), [*map(_spaced, parts)]
         others = {key for key in sources if _spaced(key) in left or not any(_spaced(key) in each for each in covered)}
-        for form in _figures_in(rest) - self._held:
-            keys = self._by_form.get(form, ())
-            others |= {key for key in keys if self._named.get(form, before) > self._places[key][0].number}
         for key in sorted(others):
-            _classify(found, argument, self._sources(key, before))
+            _classify(found, argument, sources[key])
         return others | set(parts)
-
-    def _within(self, text: str) -> set[str]:
-        """Return the values of results whose words stand in a text one after the other."""
-        near = [found.items() for word in {*text.split()} if (found := self._by_word.get(word))]
-        return {key for items in near for key, spaced in items if spaced in text}
 
     def _derived(self, origins: Sequence[Origin], key: str, before: int, *, is_text: bool) -> list[Source]:
         """Return the simulated results that a value was computed or spelt from, by provenance.
@@ -229,7 +192,8 @@ class PlanResults:
         The words of a text come from many places: what it holds of a result is found by value.
         """
         found: list[Source] = []
-        if is_text and any("attempt" in each or ("step" not in each and not _is_patch(each)) for each in origins):
+        patches = [each for each in origins if "rung" in each and each["path"].startswith("/")]  # repeat a result
+        if is_text and any("attempt" in each or ("step" not in each and each not in patches) for each in origins):
             return []
         for origin in origins:
             if "attempt" in origin or "step" not in origin or origin["step"] >= before:
@@ -258,13 +222,11 @@ def _classify(
     if reads := [source.call for source in sources if not source.is_write]:
         found.reads[argument] = [*dict.fromkeys([*found.reads.get(argument, ()), *reads])]
         return
-    bindings: list[Binding] = [
-        {"argument": argument, "call": each.call, "path": json_path(each.place, exact=True), "predicted": each.value}
+    where: Any = {"argument": argument} if starts is None else {"argument": argument, "starts": [*starts]}
+    bindings: list[Any] = [
+        {**where, "call": each.call, "path": json_path(each.place, exact=True), "predicted": each.value}
         for each in sources
     ]
-    if starts is not None:
-        for binding in bindings:
-            binding["starts"] = [*starts]
     if fits and len(sources) == 1 and not any(isinstance(token, int) for token in sources[0].place):
         found.bindings.append(bindings[0])
     elif sources and (fits or is_made_up):
@@ -280,25 +242,14 @@ def _is_identifier(text: str, source: Source, name: str | None = None, *, before
     """
     if isinstance(source.value, bool) or not isinstance(source.value, str | int) or str(source.value) != text:
         return False
-    own, other = is_identifier(source.name), name is not None and is_identifier(name)
+    own, is_long = is_identifier(source.name), len(text) >= SHORTEST
+    other = name is not None and is_identifier(name)  # of these signs a word needs two, a number that is all three
     if not _AMOUNT.fullmatch(text):
-        has_digits, is_long = any(atom.is_specific for atom in atoms_of(text)), len(text) >= SHORTEST
-        by_name = name is not None and ((own or other) if is_long else (own and other))
-        return by_name or (has_digits and (is_long or own or _SHORT_IDENTIFIER.fullmatch(text) is not None))
+        return any(atom.is_specific for atom in atoms_of(text)) or (name is not None and own + other + is_long > 1)
     if name is None:
-        return own and (len(text) >= SHORTEST or _is_announced(before, source.noun))
+        return own and (is_long or noun(before) == source.noun != "")
     agrees = not noun(name) or not source.noun or noun(name) == source.noun
-    return (own and other and (agrees or len(text) >= SHORTEST)) or (
-        len(text) >= SHORTEST and (own or other) and agrees
-    )
-
-
-def _is_announced(before: str, kind: str) -> bool:
-    """Return whether the words before a number say what it is: `order 7`, `order no. 7`, `/orders/7`."""
-    last = [singular(word) for word in _WORD.findall(before.casefold())[-2:]]
-    if last and last[-1] in {*IDENTIFIERS, "no", "nr"}:
-        last.pop()
-    return bool(kind) and last[-1:] == [kind]
+    return own + other + is_long + agrees > 2
 
 
 def _key(value: Json) -> str:
@@ -308,46 +259,10 @@ def _key(value: Json) -> str:
     return value if isinstance(value, str) else canonical(value)
 
 
-def _entries(result: Json) -> Iterator[tuple[Place, str, Json]]:
-    """Yield the values of a result with their keys; then the members whose names may be identifiers."""
-    for place, value in islice(scalars(result), MOST_VALUES):
-        if key := _key(value):
-            yield place, key, value
-    for place, name in islice(scalars(result, keys=True), MOST_VALUES):
-        if isinstance(name, str) and place[-1:] == (name,) and any(map(str.isdigit, name)):
-            yield place, name, value_at(result, json_path(place, exact=True))
-
-
-def _is_patch(origin: Origin) -> bool:
-    """Return whether an origin is a simulated call's change of the state, which repeats what its result has."""
-    return "rung" in origin and origin["path"].startswith("/")
-
-
 def _spaced(text: str) -> str:
     """Return the words of a text between single spaces, so that one text is searched for in another one by words."""
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
-
-
-def _figures_in(text: str) -> set[str]:
-    """Return the forms of the numbers, dates and identifiers in a text, and of what the numbers may be rounded from."""
-    forms: set[str] = set()
-    for start in range(0, len(text), TEXT_CHARS - SHOWN):
-        part = text[start : start + TEXT_CHARS]
-        for spelt in (part, part.translate(_DECIMAL_COMMA)) if "," in part else (part,):
-            forms.update(each for each in forms_of(spelt) if each[0] not in "=≈" and any(map(str.isdigit, each)))
-        forms.update(form for atom in atoms_of(part) for form in atom.near)
-    return forms
-
-
-def _figures_of(key: str) -> set[str]:
-    """Return the forms by which the numbers, dates and identifiers of a value are found however they are spelt."""
-    atoms = atoms_of(key)
-    telling = [each for each in atoms if each.is_specific and (len(each.wholes[0]) > 1 or len(atoms) < PROSE_WORDS)]
-    forms = {form for atom in telling for form in atom.wholes}
-    forms.update(part for atom in atoms for part in atom.digits if len(part) >= SHORTEST)
-    if _AMOUNT.fullmatch(key):
-        forms.update(form for form in forms_of(key) if form[0] == "≈")
-    return forms
+    plain = _FIGURE.sub(lambda match: canonical(match[0]), text.casefold())
+    return f" {' '.join(_WORD.findall(plain))} "
 
 
 def _keys(value: Json) -> set[str]:

@@ -13,6 +13,7 @@ from ..errors import PatchConflict
 from ..state import ChecklistItem, JsonObject, Rehearsal, Step
 from ..task_state.difference import json_equal
 from ..task_state.patch import booked_patch, fold_patches
+from ..trust import find_untrusted
 from ..turn import human_turns
 from .records import Approval, ExecutedCall, Execution, PlannedCall, Preview
 
@@ -122,6 +123,13 @@ def is_edited(state: AgentState) -> bool:
     except PatchConflict:
         return True
     return not json_equal(expected, state["task_state"])
+
+
+def still_supposed(state: AgentState) -> list[str]:
+    """Return where the task state still is what a model made up; an edited one is its editor's."""
+    if "start" not in state or is_edited(state):
+        return []
+    return find_untrusted(state["start"], state.get("supposed") or [], state["steps"])
 
 
 def booked_keys(state: AgentState) -> set[str]:

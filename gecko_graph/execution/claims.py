@@ -68,36 +68,23 @@ class Claims(NamedTuple):
     task: str
 
     @property
-    def scope(self) -> str:
-        """Scope of the calls of turns that have no answer yet."""
-        return OPEN + self.path
-
-    @property
     def answers(self) -> str:
         """Scope of the turn's questions that were answered."""
         return f"{ANSWERS}{self.path}:{self.turn}"
 
-    def key_of(self, call: Call, number: int) -> str:
-        """Return the key of a call, the `number`-th of equal ones in its turn."""
-        known = [self.standing.thread_id, self.path, self.turn, call["name"], call["args"], number]
-        return digest(known)[:KEY_CHARS]
+    def take(self, call: Call, number: int, timeout_s: float) -> Steps:
+        """Claim a call, the `number`-th of equal ones in its turn; return its row, and whether it is to be made here.
 
-    def take(
-        self, call: Call, number: int, timeout_s: float
-    ) -> Generator[list[Work], list[Reply], tuple[JsonObject, bool]]:
-        """Claim a call; return its row, and whether the call is to be made here.
-
-        Raises:
-            GeckoError: The ledger cannot be written.
-            StateError: Another run makes the call at this moment.
+        Raises StateError where another run makes it at this moment.
         """
+        key = digest([self.standing.thread_id, self.path, self.turn, call["name"], call["args"], number])[:KEY_CHARS]
         row: JsonObject = {
-            "v": VERSION, "rev": 1, "key": self.key_of(call, number), "call": call, "turn": self.turn, "tries": 1,
-            "run": self.standing.run, "task": digest(self.task), "at": time.time(),
+            "v": VERSION, "rev": 1, "key": key, "call": call, "turn": self.turn, "tries": 1,
+            "run": self.standing.run, "task": digest(self.task), "started_at": time.time(),
         } | _begun(timeout_s)  # fmt: skip
-        if (yield from self._own(row, self.ledger.claim, self.standing.thread_id, row["key"], self.scope, row)):
+        if (yield from self._own(row, self.ledger.claim, self.standing.thread_id, key, OPEN + self.path, row)):
             return row, True
-        known = yield from self.look(row["key"])
+        known = yield from self.look(key)
         if known["status"] == "paused":  # the tool has asked something by an interrupt of its own
             return (yield from self.retake(known, timeout_s, tries=0)), True
         return known, False
@@ -132,28 +119,20 @@ class Claims(NamedTuple):
         yield from use(self.ledger.swap, self.standing.thread_id, row["key"], new)
         return new
 
-    def renew(self, row: JsonObject, timeout_s: float) -> Steps:
-        """Keep a call under way for another try."""
-        return (yield from self.settle(row, until=time.time() + timeout_s + MARGIN_S))
-
     def find_open(self) -> Steps:
         """Return the rows of turns without an answer, the oldest first.
 
-        Raises:
-            StateError: A call of them is under way; or this task was begun again, under another message, after it had
-                made real calls.
+        Raises StateError where one is under way, or this task was begun again after it had made real calls.
         """
-        rows: list[JsonObject] = yield from use(self._read, self.scope)
+        rows: list[JsonObject] = yield from use(self._read, OPEN + self.path)
         if self.standing.is_repeated:
             ended = yield from use(self._read, CLOSED + self.path)
-            if any(
-                row["run"] == self.standing.run and row["turn"] != self.turn and row["task"] == digest(self.task)
-                for row in (*rows, *ended)
-            ):
+            own = [row for row in (*rows, *ended) if row["run"] == self.standing.run]
+            if any(row["turn"] != self.turn and row["task"] == digest(self.task) for row in own):
                 raise StateError(BEGUN_AGAIN)
         for row in rows:
             check_over(row)
-        return sorted(rows, key=lambda row: row["at"])
+        return sorted(rows, key=lambda row: row["started_at"])
 
     def close(self, keys: Sequence[str]) -> Steps:
         """Note that a turn's answer has told of its calls."""
@@ -166,27 +145,22 @@ class Claims(NamedTuple):
         return [{**row, "gone": row["owner"] not in under_way and is_left(row["owner"])} for row in rows]
 
 
-def find_claims(
-    messages: Sequence[AnyMessage], given: CallLedger | None, *, room: str = ""
-) -> Generator[list[Work], list[Reply], Claims | None]:
+def find_claims(messages: Sequence[AnyMessage], given: CallLedger | None, *, room: str = "") -> Steps:
     """Return the claims of the turn of a conversation; None outside of a graph, and without a saver.
 
-    `room` keeps the calls of what shares a graph's place apart.
-
-    Raises:
-        GeckoError: The saver has no ledger, and none was given.
+    `room` keeps the calls of what shares a graph's place apart. Raises GeckoError where there is no ledger.
     """
     try:
         standing = Standing.of(get_config().get("configurable", {}))
     except RuntimeError:
-        standing = None
+        return None
     if standing is None:
         return None
     known = standing.thread_id, standing.graph
     if standing.graph and known not in _paths:
+        if len(_paths) > 1_000:
+            _paths.clear()
         _paths[known] = yield from use(find_path, standing)
-        while len(_paths) > 1_000:
-            _paths.pop(next(iter(_paths)))
     last, path = last_human(messages), room + _paths.get(known, "")
     turn, task = (str(last.id or ""), str(last.text)) if last else ("", "")
     return Claims(find_ledger(standing.saver, given), standing, path, turn, task)
@@ -221,7 +195,7 @@ def _begun(timeout_s: float) -> JsonObject:
 
 
 def find_process(pid: int) -> str:
-    """Return what tells a process from all others of this machine, where Linux says that; empty for one that is over.
+    """Return what tells a process from all others, where Linux says that; empty for one that is over.
 
     It is the machine's start, the space that its numbers are in, its number and its start.
     """
@@ -265,15 +239,9 @@ def running(row: JsonObject) -> Iterator[None]:
 
 def entry_of(row: JsonObject) -> ExecutedCall:
     """Return the journal's entry of a call that was claimed: with its result, or in doubt."""
-    entry: Any = {
-        "call": row["call"],
-        "status": "in_doubt",
-        "key": row["key"],
-        "tries": row["tries"],
-        "started_at": row["at"],
-    }
+    kept = ["call", "key", "tries", "started_at"]
     if row["status"] in ("ok", "error"):
-        entry |= {"status": row["status"], "result": row.get("result"), "by": row["by"], "ended_at": row["ended_at"]}
+        kept += ["status", "result", "by", "ended_at"]
     if row["status"] == "left":
-        entry["ended_at"] = row["ended_at"]
-    return entry  # type: ignore[no-any-return]
+        kept += ["ended_at"]
+    return {"status": "in_doubt", **{key: row[key] for key in kept}}  # type: ignore[typeddict-item]

@@ -10,7 +10,6 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import NotRequired
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from typing_extensions import TypedDict
 
@@ -40,12 +39,6 @@ NO_ID = (
     '`id`, as {"id": ..., "decisions": [...]}'
 )
 OTHER_ID = "it was given to another question, or this one was answered before: decide again, with this question's `id`"
-
-
-def check_saver(config: RunnableConfig) -> None:
-    """Raise GeckoError where a run cannot pause."""
-    if config.get("configurable", {}).get("__pregel_checkpointer") is None:
-        raise GeckoError(NO_SAVER)
 
 
 class Action(TypedDict):
@@ -79,13 +72,11 @@ def ask_person(
     question by its `id`, or by LangGraph's interrupt id; that is the task's, and not enough where the very same was
     asked and answered before. Without either it counts for the turn's first question, if not `needs_id`. What is wrong
     with an answer stands above the same question. The node must have done nothing before: a resume runs it again.
-
-    Raises:
-        GeckoError: There is no checkpointer, without which a run cannot pause; or the ledger cannot be read.
+    Raises GeckoError where there is no checkpointer, without which a run cannot pause.
     """
-    check_saver(config := get_config())
-    assert claims is not None
-    thread_id, problem = claims.standing.thread_id, ""
+    if claims is None:
+        raise GeckoError(NO_SAVER)
+    thread_id, problem, config = claims.standing.thread_id, "", get_config()
     content = digest([thread_id, claims.path, claims.turn, [*calls], [*descriptions], [*allowed]])
     while True:
         answered = yield from use(claims.ledger.read, thread_id, scope=claims.answers)
@@ -189,8 +180,7 @@ def restore_kinds(args: JsonObject, old: JsonObject) -> JsonObject:
     restored: JsonObject = clone(args)
     for key, value in restored.items():
         if isinstance(value, str) and key in old and not isinstance(old[key], str):
-            parsed = read_words(value, kinds=(type(old[key]), int, float))
-            restored[key] = parsed
+            restored[key] = read_words(value, kinds=(type(old[key]), int, float))
     return restored
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..leaves import as_text
 from ..models.formatting import format_json
 from ..schemas.findings import path_tokens, value_at
-from ..state import Json, JsonObject
+from ..state import Call, Json, JsonObject
 from ..task_state.difference import equal, json_equal, same_value
 from .records import Binding, Departure, PlannedCall
 
@@ -57,9 +57,9 @@ def resolve(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedC
 
 def fill(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall, Departure | None]:
     """Return the call with the values of these results in its holes, which stay holes; or why one has no value."""
-    args, filled = planned["call"]["args"], list[Binding]()
+    args, filled = planned["call"]["args"], dict[tuple[str, str, str], Binding]()
     for argument, parts in template(planned):
-        text, starts = "", dict[str, list[int]]()
+        text: Any = ""
         for part in parts:
             if isinstance(part, str):
                 text += part
@@ -67,30 +67,20 @@ def fill(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall
             value = value_at(results.get(part["call"]), part["path"])
             if value in (None, "") or ("starts" in part and isinstance(value, bool | dict | list)):
                 return planned, _departure(part, results, "no value that can be used")
-            place = f"{part['call']} {part['path']}"
-            if place not in starts:
-                filled.append({**part, "predicted": value})
-            starts.setdefault(place, []).append(len(text))
+            new: Binding = {**part, "predicted": value}
             if "starts" in part:
-                filled[-1 - [*reversed(starts)].index(place)]["starts"] = starts[place]
-                text += as_text(value)
-            else:
-                text = value
+                new = filled.get((argument, part["call"], part["path"])) or {**new, "starts": []}
+                new["starts"].append(len(text))
+                value = text + as_text(value)
+            filled[argument, part["call"], part["path"]], text = new, value
         args = replaced(args, path_tokens(argument), text)
-    return {**planned, "call": {**planned["call"], "args": args}, "bindings": filled}, None
+    return {**planned, "call": {**planned["call"], "args": args}, "bindings": [*filled.values()]}, None
 
 
-def find_difference(planned: PlannedCall, sent: PlannedCall, results: Mapping[str, Json]) -> Departure | None:
+def find_difference(planned: PlannedCall, sent: Call, results: Mapping[str, Json]) -> Departure | None:
     """Return a departure where a call is not the planned one with the exact values of the results in its holes."""
-    args = sent["call"]["args"]
-    is_same = json_equal(with_holes(sent), with_holes(planned))
-    for each in sent["bindings"]:
-        value, held = value_at(results.get(each["call"]), each["path"]), value_at(args, each["argument"])
-        is_same = is_same and (
-            all(held.startswith(as_text(value), start) for start in each["starts"])
-            if "starts" in each
-            else json_equal(held, value)
-        )
+    approved, _ = fill(planned, results)
+    is_same = json_equal(sent, approved["call"])
     return None if is_same else {"code": "binding", "message": "it is not the call that was approved"}
 
 

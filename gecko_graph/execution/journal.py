@@ -21,8 +21,7 @@ UNKNOWN = "It is not known whether this call took effect. Do not make it again: 
 def unmade_entry(call: Call, **fields: Any) -> ExecutedCall:
     """Return the journal's entry for a call that is not made, by the person's decision or a rule's."""
     now = time.time()
-    entry: Any = {"call": call, "key": "", "tries": 0, "started_at": now, "ended_at": now, **fields}
-    return entry  # type: ignore[no-any-return]
+    return {"call": call, "key": "", "tries": 0, "started_at": now, "ended_at": now, **fields}  # type: ignore[typeddict-item]
 
 
 def as_step(entry: ExecutedCall) -> Step:
@@ -35,13 +34,14 @@ def as_step(entry: ExecutedCall) -> Step:
     return {"v": VERSION, "call": entry["call"], "outcome": outcome}
 
 
-def done_lines(calls: Sequence[ExecutedCall]) -> str:
+def done_lines(calls: Sequence[ExecutedCall]) -> list[str]:
     """Return what was done, by rule: a line for each call with its result."""
-    done = [entry for entry in calls if entry["status"] in MADE]
-    results = [cut(json.dumps(entry.get("result"), ensure_ascii=False), budget=LONGEST_RESULT) for entry in done]
-    words = ["Done" if entry["status"] == "ok" else "Answered by the user" for entry in done]
-    lines = zip(words, done, results, strict=True)
-    return "\n".join(f"{word}: {format_call(entry['call'])}: {text}" for word, entry, text in lines)
+    words, lines = {"ok": "Done", "answered": "Answered by the user"}, list[str]()
+    for entry in calls:
+        if word := words.get(entry["status"]):
+            result = cut(json.dumps(entry.get("result"), ensure_ascii=False), budget=LONGEST_RESULT)
+            lines.append(f"{word}: {format_call(entry['call'])}: {result}")
+    return lines
 
 
 def doubt_lines(calls: Sequence[ExecutedCall]) -> list[str]:

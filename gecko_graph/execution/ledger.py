@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import Lock
+from threading import RLock
 from typing import Any, Protocol, runtime_checkable
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -52,8 +52,8 @@ class CallLedger(Protocol):
 class MemoryLedger:
     """The ledger of an `InMemorySaver`: among its blobs, which copies of it share and `delete_thread` clears."""
 
-    NAMESPACE, VERSION = "gecko:claims", "1"
-    _lock = Lock()
+    NAMESPACE, VERSION, SCOPES = "gecko:claims", "1", "scopes"
+    _lock = RLock()
 
     def __init__(self, saver: InMemorySaver) -> None:
         self._saver = saver
@@ -63,37 +63,31 @@ class MemoryLedger:
         with self._lock:
             if self._get(thread_id, key) is not None:
                 return False
-            self._put(thread_id, scope, [*self._keys(thread_id, scope), key])
-            self._put(thread_id, key, {"scope": scope, "row": row})
+            self.move(thread_id, [key], scope)
+            self._put(thread_id, key, row)
             return True
 
     def swap(self, thread_id: str, key: str, row: JsonObject) -> bool:
         """Replace the row before it."""
         with self._lock:
             known = self._get(thread_id, key)
-            if known is None or known["row"]["rev"] != row["rev"] - 1:
+            if known is None or known["rev"] != row["rev"] - 1:
                 return False
-            self._put(thread_id, key, {**known, "row": row})
+            self._put(thread_id, key, row)
             return True
 
     def read(self, thread_id: str, *, scope: str = "", key: str = "") -> list[JsonObject]:
         """Return the rows of a scope, or of a key."""
         with self._lock:
-            found = [self._get(thread_id, each) for each in ([key] if key else self._keys(thread_id, scope))]
-        return [each["row"] for each in found if each]
+            scopes = self._get(thread_id, self.SCOPES) or {}
+            keys = [key] if key else [each for each in scopes if scopes[each] == scope]
+            return [row for each in keys if (row := self._get(thread_id, each))]
 
     def move(self, thread_id: str, keys: Sequence[str], scope: str) -> None:
         """Put rows into another scope."""
         with self._lock:
-            for key in keys:
-                if known := self._get(thread_id, key):
-                    left = [each for each in self._keys(thread_id, known["scope"]) if each != key]
-                    self._put(thread_id, known["scope"], left)
-                    self._put(thread_id, scope, [*self._keys(thread_id, scope), key])
-                    self._put(thread_id, key, {**known, "scope": scope})
-
-    def _keys(self, thread_id: str, scope: str) -> list[str]:
-        return self._get(thread_id, scope) or []
+            scopes = self._get(thread_id, self.SCOPES) or {}
+            self._put(thread_id, self.SCOPES, scopes | dict.fromkeys(keys, scope))
 
     def _get(self, thread_id: str, name: str) -> Any:
         known = self._saver.blobs.get((thread_id, self.NAMESPACE, name, self.VERSION))
@@ -136,23 +130,14 @@ class SqlLedger:
         try:
             return self._run(statement, parameters)
         except Exception as error:
-            if not _is_missing(error):
+            if TABLE not in str(error):  # it says that there is no such table yet
                 raise
         try:
             self._run(self._create, ())
         except Exception as error:
-            if not _is_duplicate(error):  # another process has made it at the same moment
+            if type(error).__name__ not in ("DuplicateTable", "UniqueViolation"):  # made by another at the same moment
                 raise
         return self._run(statement, parameters)
-
-
-def _is_missing(error: Exception) -> bool:
-    """Return whether a database has no such table yet."""
-    return type(error).__name__ == "UndefinedTable" or f"no such table: {TABLE}" in str(error)
-
-
-def _is_duplicate(error: Exception) -> bool:
-    return type(error).__name__ in ("DuplicateTable", "UniqueViolation")
 
 
 def check_ledger(given: object) -> None:
@@ -163,11 +148,7 @@ def check_ledger(given: object) -> None:
 
 
 def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
-    """Return the ledger of a saver, or the one that the user has given.
-
-    Raises:
-        GeckoError: The saver is of another kind, and none was given.
-    """
+    """Return the ledger of a saver, or the one that was given. Raises GeckoError where there is neither."""
     if given is not None:
         return given
     saver = getattr(saver, "inner", saver)  # as a LangGraph server wraps the saver that it was configured with
@@ -183,11 +164,10 @@ def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
 
 
 def _wait_for(run: Callable[..., Any], saver: Any, *given: Any) -> Any:
-    """Run a statement on the event loop that an async saver belongs to, from another thread."""
     return asyncio.run_coroutine_threadsafe(run(saver, *given), saver.loop).result()
 
 
-def _in_sqlite(saver: Any, statement: str, parameters: tuple[Any, ...]) -> tuple[list[tuple[Any, ...]], int]:
+def _in_sqlite(saver: Any, statement: str, parameters: tuple[Any, ...]) -> tuple[list[Any], int]:
     with saver.cursor() as cursor:
         cursor.execute(statement, parameters)
         return cursor.fetchall(), cursor.rowcount
@@ -201,22 +181,22 @@ async def _in_async_sqlite(saver: Any, statement: str, parameters: tuple[Any, ..
         return found
 
 
-def _in_postgres(saver: Any, statement: str, parameters: tuple[Any, ...]) -> tuple[list[tuple[Any, ...]], int]:
+def _in_postgres(saver: Any, statement: str, parameters: tuple[Any, ...]) -> tuple[list[Any], int]:
     with saver._cursor() as cursor:
         cursor.execute(statement.replace("?", "%s"), parameters)
-        rows = [tuple(row.values()) for row in cursor.fetchall()] if cursor.description else []
+        rows = cursor.fetchall() if cursor.description else []
         if not cursor.connection.autocommit:
             cursor.connection.commit()
-        return rows, cursor.rowcount
+        return [tuple(row.values()) for row in rows], cursor.rowcount
 
 
 async def _in_async_postgres(saver: Any, statement: str, parameters: tuple[Any, ...]) -> tuple[list[Any], int]:
     async with saver._cursor() as cursor:
         await cursor.execute(statement.replace("?", "%s"), parameters)
-        rows = [tuple(row.values()) for row in await cursor.fetchall()] if cursor.description else []
+        rows = await cursor.fetchall() if cursor.description else []
         if not cursor.connection.autocommit:
             await cursor.connection.commit()
-        return rows, cursor.rowcount
+        return [tuple(row.values()) for row in rows], cursor.rowcount
 
 
 DATABASES = {

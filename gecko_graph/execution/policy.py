@@ -12,7 +12,7 @@ from ..errors import EvaluationFailed, GeckoError, did_you_mean
 from ..state import JsonObject
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
-from .records import Approval, PlannedCall, ReviewWord
+from .records import PlannedCall, ReviewWord
 
 MODES = ("writes", "all", "none")
 WORDS: tuple[ReviewWord, ...] = ("allow", "ask", "refuse")
@@ -75,15 +75,10 @@ class ReviewPolicy:
             GeckoError: It is none of them, or a rule is wrong or matches no tool.
             ContractError: A condition cannot be parsed.
         """
-        if isinstance(given, ReviewPolicy):
-            return given
         more = given if isinstance(given, Mapping) else {"rules": given}
         check_keys(more, ("rules", "max_age", "needs_id"), "review")
-        rules, max_age, needs_id = (
-            more.get("rules", "writes"),
-            more.get("max_age", MAX_AGE),
-            more.get("needs_id", False),
-        )
+        rules, max_age = more.get("rules", "writes"), more.get("max_age", MAX_AGE)
+        needs_id = more.get("needs_id", False)
         if not isinstance(needs_id, bool):
             raise GeckoError(f"review: expected `needs_id` to be true or false, got {needs_id!r}")
         if isinstance(max_age, bool) or not isinstance(max_age, int | float) or not max_age > 0:
@@ -133,10 +128,6 @@ class ReviewPolicy:
         words = [each for each in found if each]
         return words[-1] if words else ("ask", "no rule applies to it")
 
-    def is_fresh(self, approval: Approval, *, now: float) -> bool:
-        """Return whether an approval is young enough."""
-        return now <= approval["at"] + self.max_age
-
 
 def check_keys(given: Mapping[Any, Any], keys: Sequence[str], where: str) -> None:
     """Raise GeckoError where a mapping has other keys."""
@@ -150,8 +141,3 @@ def find_doubt(planned: PlannedCall) -> str:
     if planned["made_up"]:
         return f"made up: {', '.join(each['argument'].removeprefix('$.') for each in planned['made_up'])}"
     return f"could not be checked: {planned['unclear'][0]}" if planned.get("unclear") else ""
-
-
-def is_stricter(word: ReviewWord, than: ReviewWord) -> bool:
-    """Return whether a word allows less than another."""
-    return WORDS.index(word) > WORDS.index(than)

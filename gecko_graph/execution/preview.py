@@ -24,7 +24,6 @@ CHANGE_CHARS = 2_000
 RESULT_CHARS = 1_000
 REASON_CHARS = 300
 SHOWN = 120
-MOST_LINES = 20
 
 
 def make_preview(
@@ -141,9 +140,8 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
 def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
     """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data."""
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
-    names = {
-        each["call"]["id"]: f"step {numbers[each['call']['id']]} ({each['call']['name']})" for each in preview["calls"]
-    }
+    tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
+    names = {id_: f"step {number} ({tools[id_]})" for id_, number in numbers.items()}
     texts: dict[str, str] = {}
     for planned, before, after in with_states(left, state):
         call, predicted = planned["call"], planned["predicted"]
@@ -173,7 +171,7 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
     for each in planned["ambiguous"]:
         sources = ", or ".join(map(place, each["sources"]))
         yield f"- {each['argument']}: not certain where it comes from: {sources}. Edit it to give its value."
-    for binding in (planned.get("expects") or ())[:MOST_LINES]:
+    for binding in planned.get("expects") or ():
         yield f"- {binding['argument']}: holds only if the real {place(binding)}, is the same."
     if planned["predicted"].get("stale"):
         yield "- what is predicted was read for real: it may not show the changes before."

@@ -8,11 +8,11 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage
 
 from ..execution.channels import AgentState, calls_left
-from ..execution.claims import find_claims
+from ..execution.claims import Steps, find_claims
 from ..execution.journal import LONGEST_RESULT, MADE, as_step, done_lines, doubt_lines, format_call
 from ..execution.ledger import CallLedger
 from ..execution.records import ExecutedCall, Execution, ExecutionWord
-from ..models.ask import PlannerAsk, Reply, Where, Work
+from ..models.ask import PlannerAsk, Reply, Where
 from ..models.conversation import build_call_messages, build_conversation, merge_neighbours
 from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
@@ -40,23 +40,21 @@ def answer(
     elif scope.has_model("planner"):
         (reply,) = yield [ask_answer(state, scope, prompts, facts)]
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
-    lines = [text or done_lines(execution["calls"]), *facts]
+    lines = [*([text] if text else done_lines(execution["calls"])), *facts]
     record: JsonObject = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
     before = [as_step(entry) for entry in state["unreported"]]
     record |= remember_calls([*before, *state["steps"]], budget=scope.context.view_chars)
     record["claims"] = claimed_keys(state)
-    message = AIMessage("\n".join(filter(None, lines)), name=NAME, response_metadata={NAME: record})
+    message = AIMessage("\n".join(lines), name=NAME, response_metadata={NAME: record})
     return {"execution": execution, "messages": [message], "again": ""}
 
 
 def claimed_keys(state: AgentState) -> list[str]:
     """Return the claims of the calls that the answer tells of."""
-    return [entry["key"] for entry in (*state["unreported"], *(state.get("journal") or ())) if entry["key"]]
+    return [entry["key"] for entry in (*state["unreported"], *state["journal"]) if entry["key"]]
 
 
-def close(
-    state: AgentState, scope: NodeScope, *, ledger: CallLedger | None
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+def close(state: AgentState, scope: NodeScope, *, ledger: CallLedger | None) -> Steps:
     """Note that the turn's calls were told of: a node of its own, behind the checkpoint that has the answer."""
     claims = yield from find_claims(state["messages"], ledger)
     if claims:
@@ -106,9 +104,9 @@ def report(execution: Execution, state: AgentState) -> list[str]:
     """Return a line for each thing that was not done or is in doubt; what an equal call did later is done."""
     done = [entry["call"] for entry in execution["calls"] if entry["status"] in MADE]
     made = [(call["name"], call["args"]) for call in done]
-    before = done_lines(state.get("unreported") or ())
-    lines = [f"Before, in a turn that was not finished:\n{before}"] if before else []
-    for entry in [*(state.get("unreported") or ()), *execution["calls"]]:
+    before = done_lines(state["unreported"])
+    lines = ["Before, in a turn that was not finished:", *before] if before else []
+    for entry in [*state["unreported"], *execution["calls"]]:
         if entry["status"] == "error" and (entry["call"]["name"], entry["call"]["args"]) in made:
             continue
         lines += doubt_lines([entry])

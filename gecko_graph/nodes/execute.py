@@ -7,7 +7,8 @@ cannot know whether it took effect: it is in doubt, and never simply made again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from langgraph.errors import GraphInterrupt
@@ -15,16 +16,16 @@ from langgraph.errors import GraphInterrupt
 from ..errors import GeckoError
 from ..events import event
 from ..execution.channels import AgentState, calls_left, has_moved, last_entry
-from ..execution.claims import NOT_DURABLE, Claims, Steps, entry_of, find_claims, running
+from ..execution.claims import MARGIN_S, NOT_DURABLE, Claims, Steps, entry_of, find_claims, running
 from ..execution.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled_by
 from ..execution.holes import find_difference, resolve
 from ..execution.journal import unmade_entry
 from ..execution.ledger import CallLedger
-from ..execution.policy import ReviewPolicy, is_stricter
+from ..execution.policy import WORDS, ReviewPolicy
 from ..execution.preview import preview_digest
 from ..execution.records import Departure, ExecutedCall, Preview
 from ..execution.requests import build_request
-from ..models.ask import Reply, Work
+from ..models.ask import Work
 from ..models.node import NodeScope
 from ..schemas.complaints import find_complaints, find_faults
 from ..simulation.contract import gate
@@ -45,12 +46,10 @@ ODD_TRIES = 3
 
 def call_tool(
     state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+) -> Steps:
     """Make the plan's next call with its real arguments, once; or say why it is not made.
 
-    Raises:
-        GeckoError: It may change something, and there is nothing to claim it in.
-        StateError: Another run makes it at this moment.
+    Raises GeckoError where there is nothing to claim it in, or another run makes it at this moment.
     """
     preview = state["preview"]
     if preview is None or not is_approved(state, preview, policy):
@@ -63,9 +62,9 @@ def call_tool(
     sent, departure = resolve(planned, results)
     call, tool = sent["call"], toolkit[sent["call"]["name"]]
     word, reason = policy.word({**planned, "call": call}, tool, state["task_state"])
-    if is_stricter(word, planned["review"]):
+    if WORDS.index(word) > WORDS.index(planned["review"]):  # it allows less
         departure = departure or {"code": "policy", "message": reason}
-    departure = departure or find_departure(call, state, scope, toolkit) or find_difference(planned, sent, results)
+    departure = departure or find_departure(call, state, scope, toolkit) or find_difference(planned, call, results)
     if departure:
         return {"journal": [unmade_entry(call, status="skipped", departure=departure)]}
     if tool.trusted:
@@ -73,10 +72,12 @@ def call_tool(
         entry: ExecutedCall = {"call": call, "status": "in_doubt", "key": "", "tries": 1, "started_at": time.time()}
         answer, _ = yield from tried(tool, entry, scope, again_in)
         return booked_entry(entry, answer, scope)
-    if left := [entry for entry in (*state["unreported"], *state["journal"]) if is_left(entry, call)]:
-        return {"journal": [{**left[0], "call": call}]}
+    same = [each for each in (*state["unreported"], *state["journal"]) if is_equal(each["call"], call)]
+    if left := [each for each in same if each["status"] == "in_doubt" and "ended_at" in each]:
+        return {"journal": [{**left[0], "call": call}]}  # a person has left it so: it is not made again in this turn
     claims = yield from claims_of(state, tool, ledger)
-    row, is_ours = yield from claims.take(call, count_equal(call, state) + 1, scope.context.tool_timeout_s)
+    number = 1 + sum(is_equal(each["call"], call) for each in state["journal"] if each["key"])
+    row, is_ours = yield from claims.take(call, number, scope.context.tool_timeout_s)
     if not is_ours:  # made before, by a run that this state does not know of
         return {"journal": [{**entry_of(row), "call": call}]}
     return (yield from make_call(tool, row, scope, claims))
@@ -90,16 +91,9 @@ def claims_of(state: AgentState, tool: ToolSpec, ledger: CallLedger | None) -> S
     return claims
 
 
-def is_left(entry: ExecutedCall, call: Call) -> bool:
-    """Return whether a person has left an equal call in doubt: it is not made again in the turn that is told of it."""
-    same = entry["call"]["name"] == call["name"] and entry["call"]["args"] == call["args"]
-    return same and entry["status"] == "in_doubt" and "ended_at" in entry
-
-
-def count_equal(call: Call, state: AgentState) -> int:
-    """Return how many equal calls the plan was shown as made or refused, or has made itself."""
-    claimed = [entry["call"] for entry in state["journal"] if entry["key"]]
-    return sum(each["name"] == call["name"] and each["args"] == call["args"] for each in claimed)
+def is_equal(one: Call, other: Call) -> bool:
+    """Return whether two calls are the same, whatever their ids."""
+    return one["name"] == other["name"] and one["args"] == other["args"]
 
 
 def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bool:
@@ -107,7 +101,7 @@ def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bo
     approval, digest_now = state["approval"], preview_digest(preview["calls"], preview["start_digest"])
     if approval is None or approval["digest"] != digest_now:
         return False
-    return policy.is_fresh(approval, now=time.time()) and not has_moved(state)
+    return time.time() <= approval["at"] + policy.max_age and not has_moved(state)
 
 
 def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:
@@ -119,16 +113,14 @@ def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Too
     return {"code": "precondition", "message": str(refusal.result)} if refusal else None
 
 
-def make_call(
-    tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims) -> Steps:
     """Make a call that was claimed, write what became of it, and return its entry."""
     entry = entry_of(row)
     scope.emit(event("gecko.execute", attempt=0, call=entry["call"]))
 
     def wait_claimed(seconds: float) -> Steps:
         nonlocal row
-        row = yield from claims.renew(row, seconds + scope.context.tool_timeout_s)
+        row = yield from claims.settle(row, until=time.time() + seconds + scope.context.tool_timeout_s + MARGIN_S)
         yield from again_in(seconds)
 
     with running(row):
@@ -149,9 +141,7 @@ def booked_entry(entry: ExecutedCall, answer: Answer, scope: NodeScope) -> dict[
     return {"journal": [{**made, "ended_at": time.time()}]}
 
 
-def tried(
-    tool: ToolSpec, entry: ExecutedCall, scope: NodeScope, again: Callable[[float], Steps]
-) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
+def tried(tool: ToolSpec, entry: ExecutedCall, scope: NodeScope, again: Callable[[float], Steps]) -> Steps:
     """Return the tool's answer, and whether it is open what came of the call.
 
     A read is tried again; so is what a service was too busy to do. With an idempotency key an answer that breaks its
@@ -177,7 +167,7 @@ def again_in(seconds: float) -> Steps:
 
 def resolve_doubt(
     state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+) -> Steps:
     """Resolve a call of which it is not known whether it took effect.
 
     With an idempotency key it is made again with the same key; else a person says what became of it: `happened`, with
@@ -192,13 +182,9 @@ def resolve_doubt(
         return {"journal": [{**entry_of(row), "call": entry["call"]}]}
     if tool.idempotency and row["tries"] < MOST_TRIES:
         yield from again_in(BACKOFF_S * 2 ** (row["tries"] - 1))
-        return (yield from make_call(tool, (yield from claims.retake(row, limit)), scope, claims))
-    if row["status"] != "paused" or state.get("found"):
-        text = IN_DOUBT.format(tool=tool.name)
-        allowed, needs_id = DOUBT_DECISIONS, policy.needs_id
-        (decision,) = yield from ask_person(
-            [entry["call"]], [text], toolkit, claims, allowed=allowed, needs_id=needs_id
-        )
+    elif row["status"] != "paused" or state.get("found"):
+        ask = partial(ask_person, allowed=DOUBT_DECISIONS, needs_id=policy.needs_id)
+        (decision,) = yield from ask([entry["call"]], [IN_DOUBT.format(tool=tool.name)], toolkit, claims)
         if decision["type"] != "make_now":
             return {"journal": [entry_of((yield from claims.settle(row, **settled_by(decision))))]}
     return (yield from make_call(tool, (yield from claims.retake(row, limit)), scope, claims))

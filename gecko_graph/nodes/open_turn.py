@@ -5,66 +5,51 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from langgraph.config import get_config
 from langgraph.types import Overwrite
 
-from ..execution.channels import AgentState, booked_keys, is_edited, last_entry
+from ..execution.channels import AgentState, booked_keys, is_edited, last_entry, still_supposed
 from ..execution.claims import entry_of, last_human
-from ..execution.decisions import check_saver
 from ..execution.journal import as_step
 from ..execution.records import ExecutedCall
 from ..models.node import NodeScope
 from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
-from ..trust import find_untrusted
 from ..turn import human_turns
 
 
-def open_turn(state: AgentState, scope: NodeScope, *, needs_saver: bool) -> dict[str, Any]:
+def open_turn(state: AgentState, scope: NodeScope) -> dict[str, Any]:
     """Open the turn, or go on with it where its message was sent again.
 
     A state that was given again as it was at the turn's start has none of its real calls: they are booked anew.
-
-    Raises:
-        GeckoError: There is no checkpointer, without which a run cannot ask.
     """
-    if needs_saver:
-        check_saver(get_config())
     messages = state.get("messages", [])
     last = last_human(messages)
     turn_id = str(last.id or "") if last else ""
     is_same = bool(turn_id) and state.get("turn_id") == turn_id
     is_anew = "start" in state and is_edited(state) and (is_same or json_equal(state["task_state"], state["start"]))
-    update = go_on(state) if is_same and not is_anew else begin(state, is_anew=is_anew)
+    known = booked_keys(state)
+    journal = [entry for entry in state.get("journal") or () if not entry["key"] or entry["key"] in known]
+    if is_same and not is_anew:
+        update: dict[str, Any] = {"again": "resumed", "journal": Overwrite(journal)}
+    else:
+        update = begin(state, None if is_anew else journal)
+    update |= {"lesson": None, "preview": None, "approval": None}
     return {**update, "turn": human_turns(messages), "turn_id": turn_id, "found": []}
 
 
-def go_on(state: AgentState) -> dict[str, Any]:
-    """Return the update that rehearses again what is left of a turn."""
-    booked = booked_keys(state)
-    journal = [entry for entry in state["journal"] if not entry["key"] or entry["key"] in booked]
-    return {"again": "resumed", "lesson": None, "preview": None, "approval": None, "journal": Overwrite(journal)}
-
-
-def begin(state: AgentState, *, is_anew: bool) -> dict[str, Any]:
+def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, Any]:
     """Return what a new turn clears and begins with; what was done before it without an answer is still to be told."""
-    supposed, unreported = list[str](), list[ExecutedCall]()
-    if "start" in state and not is_edited(state):
-        supposed = find_untrusted(state["start"], state.get("supposed") or [], state["steps"])
-    if not is_anew:
+    unreported: list[ExecutedCall] = []
+    if journal is not None:
         is_answered = (state.get("execution") or {"turn": 0})["turn"] == state.get("turn")
-        entries, known = [] if is_answered else state.get("journal") or [], booked_keys(state)
-        made = [entry for entry in entries if entry["tries"] and (not entry["key"] or entry["key"] in known)]
+        made = [entry for entry in journal if entry["tries"] and not is_answered]
         unreported = [*(state.get("unreported") or ()), *made]
     return {
         "unreported": unreported,
         "start": state.get("task_state") or {},
-        "supposed": supposed,
+        "supposed": still_supposed(state),
         "rehearsals": {},
         "again": "task",
-        "lesson": None,
-        "preview": None,
-        "approval": None,
         "journal": Overwrite([]),
         "steps": [],
         "ledger": {"turn": human_turns(state.get("messages", [])), "started_at": time.time(), "usage": {}, "asked": {}},
@@ -85,7 +70,7 @@ def recover(state: AgentState, scope: NodeScope, *, toolkit: Toolkit) -> dict[st
             update = {
                 "unreported": [*state["unreported"], entry],
                 "start": state["task_state"],
-                "supposed": find_untrusted(state["start"], state.get("supposed") or [], state["steps"]),
+                "supposed": still_supposed(state),
                 "steps": [],
             }
         else:
@@ -98,11 +83,8 @@ def recover(state: AgentState, scope: NodeScope, *, toolkit: Toolkit) -> dict[st
         update["unreported"] = [*update["unreported"], entry_of(found[0])]
         found = found[1:]
     if found:
-        journal.append(named(entry_of(found[0]), {each["call"]["id"] for each in journal}))
+        entry = entry_of(found[0])
+        if entry["call"]["id"] in {each["call"]["id"] for each in journal}:
+            entry["call"] = {**entry["call"], "id": f"{entry['call']['id']}-{entry['key'][:8]}"}
+        journal.append(entry)
     return {**update, "found": found, "journal": Overwrite(journal)}
-
-
-def named(entry: ExecutedCall, taken: set[str]) -> ExecutedCall:
-    """Return an entry whose call has an id of its own."""
-    call = entry["call"]
-    return {**entry, "call": {**call, "id": f"{call['id']}-{entry['key'][:8]}"}} if call["id"] in taken else entry

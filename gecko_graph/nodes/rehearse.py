@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -11,17 +11,19 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.graph.state import CompiledStateGraph
 
 from ..channels import Continued, GeckoInput, Ledger
-from ..execution.channels import AgentState, booked_keys, is_edited
-from ..execution.claims import find_claims, last_human
+from ..errors import GeckoError
+from ..execution.channels import AgentState, booked_keys, still_supposed
+from ..execution.claims import Steps, find_claims, last_human
+from ..execution.decisions import NO_SAVER
 from ..execution.journal import as_step, done_lines, doubt_lines
 from ..execution.ledger import CallLedger
+from ..execution.policy import ReviewPolicy
 from ..execution.records import ExecutedCall, Preview
-from ..models.ask import Reply, Work
 from ..models.memory import NAME, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope
 from ..state import VERSION, JsonObject, Rehearsal, Step
 from ..task_state.digest import digest
-from ..trust import find_untrusted
+from ..toolkit import Toolkit
 
 REMEMBERED_CHARS = 8_000
 """Characters of an interrupted turn's calls that the planner is shown."""
@@ -56,13 +58,16 @@ def rehearse_node(
 
 
 def find_missing(
-    state: AgentState, scope: NodeScope, *, ledger: CallLedger | None, needed: bool
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
+) -> Steps:
     """Return the real calls of turns without an answer that the state does not have; nothing where it has all.
 
-    It is not `needed` where no call can be claimed, and nobody is asked: then any saver will do.
+    Any saver will do where no call can be claimed, and nobody is asked; none where a person is raises GeckoError.
     """
+    needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
     claims = (yield from find_claims(state["messages"], ledger)) if needed else None
+    if claims is None and policy.may_ask:
+        raise GeckoError(NO_SAVER)
     rows: list[JsonObject] = (yield from claims.find_open()) if claims else []
     told = told_claims(state["messages"])
     if claims and (late := [row["key"] for row in rows if row["key"] in told]):
@@ -76,13 +81,9 @@ def opening(state: AgentState) -> AgentState:
     """Return what a rehearsal begins with: the task state as it is, where that was edited from outside."""
     if state["again"] != "stale":
         return {}
-    supposed = list[str]()
-    if not is_edited(state):
-        supposed = find_untrusted(state["start"], state.get("supposed") or [], state["steps"])
-    steps: list[Step] = [
-        {**step, "outcome": {**step["outcome"], "patch": [], "observed": []}} for step in state["steps"]
-    ]
-    return {"start": state["task_state"], "supposed": supposed, "steps": steps}
+    nothing: Any = {"patch": [], "observed": []}
+    steps: list[Step] = [{**step, "outcome": {**step["outcome"], **nothing}} for step in state["steps"]]
+    return {"start": state["task_state"], "supposed": still_supposed(state), "steps": steps}
 
 
 def input_of(state: AgentState) -> GeckoInput:
@@ -94,8 +95,8 @@ def input_of(state: AgentState) -> GeckoInput:
     if items is not None:
         given["checklist"] = items
     mark = state.get("real_digest")
-    is_real = state["again"] not in ("task", "stale") or bool(mark and mark == digest(state["start"]))
-    is_real = is_real or bool(state["unreported"])
+    is_real = state["again"] not in ("task", "stale") or bool(state["unreported"])
+    is_real = is_real or bool(mark and mark == digest(state["start"]))
     if last or is_real or state.get("supposed"):
         going_on: Continued = {
             "steps": state["steps"],
@@ -114,8 +115,8 @@ def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -
     record = {"v": VERSION, "verdict": "partial", "made_up": 0, "checklist": last_checklist(messages)}
     record |= remember_calls([as_step(entry) for entry in calls], budget=REMEMBERED_CHARS)
     record.pop("whole", None)
-    lines = ["(This turn was interrupted. What was really done in it stays done.)", done_lines(calls)]
-    text = "\n".join(filter(None, [*lines, *doubt_lines(calls)]))
+    first = "(This turn was interrupted. What was really done in it stays done.)"
+    text = "\n".join([first, *done_lines(calls), *doubt_lines(calls)])
     return [*messages[:place], AIMessage(text, name=NAME, response_metadata={NAME: record}), *messages[place:]]
 
 

@@ -15,12 +15,12 @@ from ..execution.journal import done_lines, doubt_lines, unmade_entry
 from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy
 from ..execution.preview import apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
-from ..execution.records import Ambiguous, Departure, Effect, PlannedCall, Preview
+from ..execution.records import Ambiguous, Effect, PlannedCall
 from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut, format_call, format_json, format_steps
 from ..models.node import NodeScope
 from ..schemas.findings import value_at
-from ..state import VERSION, Call, Json, Outcome, Step
+from ..state import VERSION, Call, Json, Step
 from ..task_state.difference import json_equal
 from ..toolkit import Toolkit
 
@@ -72,7 +72,10 @@ def review(
         return reject_by_person(state, decided, scope)
     new = [apply_decision(each, decided.get(each["call"]["id"]), toolkit) for each in left]
     if all(one["call"] == other["call"] for one, other in zip(new, left, strict=True)):
-        return approve({**preview, "calls": [*preview["calls"][: -len(new)], *new]})
+        calls_now = [*preview["calls"][: -len(new)], *new]
+        digest = preview_digest(calls_now, preview["start_digest"])
+        approval = {"digest": digest, "at": time.time()}
+        return {"preview": {**preview, "calls": calls_now, "digest": digest}, "approval": approval, "again": ""}
     renewed = yield from replay(new, state, scope, answer_call)
     again = finish_preview(renewed, state["task_state"], toolkit=toolkit, policy=policy)
     return {"preview": again, "approval": None, "again": "edited"}
@@ -81,14 +84,8 @@ def review(
 def done_before(state: AgentState) -> str:
     """Return what was really done already, in this turn or in earlier ones that have no answer, for the person."""
     calls = [*state["unreported"], *state["journal"]]
-    lines = [*filter(None, [done_lines(calls)]), *doubt_lines(calls)]
+    lines = [*done_lines(calls), *doubt_lines(calls)]
     return "Already, for real:\n{}\n\n".format(fence("\n".join(lines))) if lines else ""
-
-
-def approve(preview: Preview) -> dict[str, Any]:
-    """Return the update that lets a plan be carried out, with the calls that a person has answered."""
-    digest = preview_digest(preview["calls"], preview["start_digest"])
-    return {"preview": {**preview, "digest": digest}, "approval": {"digest": digest, "at": time.time()}, "again": ""}
 
 
 def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Toolkit) -> PlannedCall:
@@ -131,16 +128,10 @@ def replay(
         results[identifier] = planned.get("answered", planned["predicted"]["result"])
         if "answered" not in planned:
             before = apply_prediction(before, planned)
-            steps = [*steps, predicted_step(planned)]
+            outcome: Any = {"passed": [], "simulated": planned["predicted"]["rung"] != "real", **planned["predicted"]}
+            steps = [*steps, {"v": VERSION, "call": planned["call"], "outcome": outcome}]
         renewed.append(planned)
     return renewed
-
-
-def predicted_step(planned: PlannedCall) -> Step:
-    """Return a planned call as the step that it is in a rehearsal."""
-    predicted = planned["predicted"]
-    outcome = {"passed": [], "simulated": predicted["rung"] != "real", **predicted}
-    return {"v": VERSION, "call": planned["call"], "outcome": cast("Outcome", outcome)}
 
 
 def renew(
@@ -182,9 +173,8 @@ def reject(
     """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times."""
     rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
     if is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS:
-        why: list[Departure] = [{"code": "policy", "message": reasons[call["id"]]} for call in rejected]
-        pairs = zip(rejected, why, strict=True)
-        journal = [unmade_entry(call, status="refused", departure=each) for call, each in pairs]
+        why = {id_: {"code": "policy", "message": reason} for id_, reason in reasons.items()}
+        journal = [unmade_entry(call, status="refused", departure=why[call["id"]]) for call in rejected]
         return {"approval": None, "again": "", "journal": journal}
     lines = [f"{format_call(call)}: {reasons[call['id']]}" for call in rejected]
     feedback = (

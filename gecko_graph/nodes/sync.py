@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from ..channels import AttemptState
-from ..errors import EvaluationFailed, PatchConflict
+from ..errors import EvaluationFailed
 from ..events import event
 from ..execution.channels import AgentState, last_entry
 from ..execution.drift import find_drift, real_values, state_drift, with_real_values
@@ -45,7 +45,9 @@ def sync(
     """
     entry = last_entry(state)
     assert entry is not None
-    planned = planned_call(state, entry) if not state.get("found") else None
+    preview = None if state.get("found") else state.get("preview")
+    calls = preview["calls"] if preview else []
+    planned = next((each for each in calls if each["call"]["id"] == entry["call"]["id"]), None)
     if entry["status"] == "answered":
         return answered(state, entry, planned)
     if entry["status"] not in ("ok", "error"):
@@ -58,7 +60,7 @@ def sync(
     update: dict[str, Any] = {
         "task_state": after,
         "steps": [*state["steps"], step],
-        "fidelity": {request.tool.name: tally(entry)},
+        "fidelity": {request.tool.name: {"calls": 1, "drifted": int(bool(entry["drift"]))}},
     }
     if "violations" in outcome or state.get("real_digest"):
         update["real_digest"] = digest(after)
@@ -90,13 +92,6 @@ def answered(state: AgentState, entry: ExecutedCall, planned: PlannedCall | None
     if planned and planned["rehearse_after"]:
         departure = {"code": "result", "message": "the user has answered it, and later arguments rest on its result"}
     return {"steps": steps, **departed({**state, "steps": steps}, entry, departure)}
-
-
-def planned_call(state: AgentState, entry: ExecutedCall) -> PlannedCall | None:
-    """Return the plan's call behind a real one."""
-    preview = state.get("preview")
-    calls = preview["calls"] if preview else []
-    return next((each for each in calls if each["call"]["id"] == entry["call"]["id"]), None)
 
 
 def booked(
@@ -131,8 +126,8 @@ def booked(
         outcome = note_observed(request, outcome)
         entry["drift"] += changed(request, [], outcome.get("observed", []))
     done = commit(request, outcome)
-    if "refused" in done.outcome:
-        outcome["patch"] = applicable(request, outcome["patch"] or [])
+    if "refused" in done.outcome and apply_fitting(request.state, outcome["patch"] or []) is request.state:
+        outcome["patch"] = []  # it conflicts; else it is booked, whatever condition it breaks: it really happened
     after = apply_patch(request.state, booked_patch(outcome))
     broken = StateRules.of(toolkit).violations(request.state, after)
     if broken:
@@ -161,15 +156,6 @@ def note_observed(request: RungRequest, outcome: Outcome) -> Outcome:
         why = f"what it shows cannot be evaluated: {failure}"
         return {**outcome, "unclear": [*outcome.get("unclear", []), why]}
     return {**outcome, "observed": found} if found else outcome
-
-
-def applicable(request: RungRequest, patch: Patch) -> Patch:
-    """Return the change of a call that really happened, whatever condition it breaks; none if it conflicts."""
-    try:
-        apply_patch(request.state, patch)
-    except PatchConflict:
-        return []
-    return patch
 
 
 def departure_of(
@@ -205,8 +191,3 @@ def departed(state: AgentState, entry: ExecutedCall, departure: Departure | None
         "only what is left."
     )
     return {**update, "again": "departed", "lesson": {"number": 0, "attempt_log": "", "feedback": feedback}}
-
-
-def tally(entry: ExecutedCall) -> dict[str, int]:
-    """Return one call's count for its tool: made, and drifted."""
-    return {"calls": 1, "drifted": int(bool(entry.get("drift")))}

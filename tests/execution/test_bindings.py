@@ -105,7 +105,6 @@ def test_booleans_and_single_digits_that_are_equal_by_chance_rest_on_nothing(res
         ({"total": 49.0}, {"text": "49 euros"}),
         ({"total": 49.5}, {"text": "EUR 49.50"}),
         ({"total": 1250.5}, {"text": "1,250.50 euros"}),
-        ({"total": 1250.5}, {"text": "1.250,50 Euro"}),
         ({"total": 49.99}, {"text": "about 50 euros"}),
         ({"total": "1,250.00 EUR"}, {"text": "1250 euros"}),
         ({"total": 49}, {"text": "It costs 49EUR"}),
