@@ -1,10 +1,8 @@
-"""A run with live models becomes a scenario that plays to the same end, also under other seeds."""
+"""A run with live models becomes a scenario that plays to the same end."""
 
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import replace
 
 import pytest
 import yaml
@@ -24,22 +22,8 @@ def result_of(outputs):
     return json.loads(json.dumps(told))
 
 
-def without_ids(outputs):
-    """The same, with one name for each kind of made-up identifier."""
-    text = json.dumps(result_of(outputs))
-    text = re.sub(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", re.sub(r"loan-\w{12}", "LOAN", text))
-    return re.sub(r"\b[1-9]\d{5,}\b", "NUMBER", text)
-
-
-def play(file, seed=0, **limits):
-    scenario = Scenario.load(file)
-    return run_scenario(replace(scenario, limits=scenario.limits.model_copy(update={"seed": seed, **limits})))
-
-
-def check_plays(file, outputs, seeds=(1, 2)):
-    assert result_of(play(file)) == result_of(outputs)
-    for seed in seeds:
-        assert without_ids(play(file, seed)) == without_ids(outputs), seed
+def check_plays(file, outputs):
+    assert result_of(run_scenario(file)) == result_of(outputs)
 
 
 def live_record(live, case, out, **options):
@@ -57,7 +41,7 @@ def find_and_note(results):
 
 @pytest.mark.parametrize("method", ["json_schema", "function_calling", "text"])
 @pytest.mark.parametrize("ladder", [["contract", "model"], ["contract", "schema"]])
-def test_a_recorded_run_plays_to_the_same_end_under_any_seed(tmp_path, method, ladder):
+def test_a_recorded_run_plays_to_the_same_end(tmp_path, method, ladder):
     case, out = write_case(tmp_path, ["Lend me Dune. I am Ann."], limits={"ladder": ladder}), tmp_path / "out.yaml"
     with Live(find_and_note, method) as live:
         outputs = live_record(live, case, out)
@@ -66,16 +50,10 @@ def test_a_recorded_run_plays_to_the_same_end_under_any_seed(tmp_path, method, l
     assert "{{ 7 * 7 }}" in turn["rehearsal"]["answer"]
     document = yaml.safe_load(out.read_text(encoding="utf-8"))
     assert document["tools"] == "library.yaml"
-    assert document["references"] is True
-    (attempt,) = document["turns"][0]["replies"]["planner"]
-    assert attempt[2]["args"]["loan"] == attempt[3]["args"]["loan"] == "{{ calls[0].result.loan }}"
-    assert attempt[2]["args"]["member_id"] == (MEMBER if "model" in ladder else "{{ calls[1].result.member_id }}")
-    assert document["turns"][0]["replies"]["judge"][0]["feedback"] == "{{ calls[0].result.loan }}: fine"
-    assert "loan-" not in out.read_text(encoding="utf-8")
-    check_plays(out, outputs, seeds=range(1, 21) if method == "text" else (1, 2))
+    check_plays(out, outputs)
 
 
-def test_a_later_turn_refers_to_an_earlier_one(tmp_path):
+def test_a_later_turn_uses_an_earlier_ones_result(tmp_path):
     case, out = write_case(tmp_path, ["Lend me Dune.", "Extend that."]), tmp_path / "out.yaml"
     known = []
 
@@ -87,8 +65,6 @@ def test_a_later_turn_refers_to_an_earlier_one(tmp_path):
 
     with Live(planner) as live:
         outputs = live_record(live, case, out)
-    later = yaml.safe_load(out.read_text(encoding="utf-8"))["turns"][1]["replies"]["planner"]
-    assert later[0][0]["args"] == {"loan": "{{ turns[0].calls[0].result.loan }}"}
     assert outputs[1]["rehearsal"]["verdict"]["word"] == "accepted"
     check_plays(out, outputs)
 
@@ -173,7 +149,7 @@ def check_replies_are_data(tmp_path, text, suffix):
     judgement = {"items": [{"id": "item-2", "reason": reason, "status": "success"}], "feedback": "so"}
     model = recorded(planner=[[lent, hurt, {"say": f"x{text}x"}]], judge=[judgement], bootstrapper=[{"domain": {}}])
     (live,) = record(case, out, model=model)
-    (played,) = play(out)
+    (played,) = run_scenario(out)
     assert result_of([live]) == result_of([played])
     assert live["rehearsal"]["attempts"][0]["steps"] == played["rehearsal"]["attempts"][0]["steps"]
 
@@ -217,16 +193,3 @@ def test_a_reference_that_leads_nowhere_names_reply_and_place(tmp_path):
             Scenario.load(write_case(tmp_path, [], turns=[turn], references=True))
         (output,) = run_scenario(write_case(tmp_path, [], turns=[turn]))
         assert output["rehearsal"]["attempts"][0]["steps"][0]["call"]["args"] == {"loan": broken}
-
-
-def test_what_a_user_has_changed_after_recording_still_plays(tmp_path):
-    """The simulated result has another shape of identifier: the reply that uses it follows."""
-    case, out = write_case(tmp_path, ["Lend me Dune."]), tmp_path / "out.yaml"
-    with Live() as live:
-        live_record(live, case, out)
-    tools = (tmp_path / "library.yaml").read_text().replace("new_id(''loan-'')", "new_id(''L/'')")
-    assert "L/" in tools
-    (tmp_path / "library.yaml").write_text(tools)
-    (output,) = play(out)
-    assert output["rehearsal"]["verdict"]["word"] == "accepted"
-    assert "your loan is L/" in output["rehearsal"]["answer"]

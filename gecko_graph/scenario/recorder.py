@@ -15,19 +15,17 @@ from pydantic import BaseModel
 from ..documents import format_document, parse_document
 from ..errors import ScenarioError, ToolkitError
 from ..graph import Model
-from ..leaves import map_texts, scalars
+from ..leaves import map_texts
 from ..masking import mask
 from ..models.ask import Dialogue, ModelAsk, Reply
 from ..models.conversation import replace_calls
 from ..models.formatting import text_of
-from ..models.node import NODE_STATE
 from ..models.recorded import call_prefix, planner_message
 from ..models.structured import raw_text
 from ..state import ROLES, Json, JsonObject, Role
 from .case import Scenario, Turn
 from .format import VERSION
 from .play import OnEvent, play, unanswered
-from .references import Made, join_texts, known_calls, made_values, refer
 from .tools import read_toolkit
 
 NO_REPLY = "(no reply)"
@@ -45,8 +43,8 @@ class Recorder:
     """
 
     scenario: Scenario
-    _heard: dict[tuple[int, Role, int, int], tuple[Json, Mapping[str, Any]]] = field(default_factory=dict)
-    """By turn, role, attempt and question: a reply, and the part of the node's state that it may refer to."""
+    _heard: dict[tuple[int, Role, int, int], Json] = field(default_factory=dict)
+    """Replies by turn, role, attempt and question."""
 
     def listen(self, ask: ModelAsk, dialogue: Dialogue) -> Dialogue:
         """Lead a dialogue to its end and keep its reply. After a repair that is the repaired one."""
@@ -59,12 +57,11 @@ class Recorder:
         except StopIteration as done:
             reply: Reply = done.value
         place = (ask.where.turn, ask.role, ask.where.attempt, ask.where.question)
-        state = {key: each for key, each in NODE_STATE.get().items() if key in _SOURCES}
         if ask.role != "planner":
-            self._heard[place] = (_helper_reply(reply, wrote), state)
+            self._heard[place] = _helper_reply(reply, wrote)
         elif isinstance(reply.value, AIMessage):
             entry = _planner_reply(reply.value)
-            self._heard[place] = (entry, state)
+            self._heard[place] = entry
             made = planner_message(entry, prefix=call_prefix(place[0], place[2], place[3]))
             calls = {"invalid_tool_calls": made.invalid_tool_calls}
             return Reply(replace_calls(reply.value, made.tool_calls).model_copy(update=calls), None, reply.usage)
@@ -100,7 +97,6 @@ class Recorder:
         """Return the scenario as its file holds it; its tools by their path from `folder`, or else inline."""
         scenario = self.scenario
         replies = [self._replies(turn) for turn in range(turns)]
-        has_references = any("{{" in str(each) for _, each in scalars(replies, keys=True))
         shown = [
             {"user": turn.user, "checklist": _checklist(turn), "replies": each}
             for turn, each in zip(scenario.turns, replies, strict=False)
@@ -114,20 +110,17 @@ class Recorder:
             "version": VERSION,
             "name": scenario.name,
             "tools": _tools(scenario, folder),
-            **({"references": True} if has_references else {}),
             **map_texts(case, lambda text: mask(text.encode("utf-8", "replace").decode()), keys=True),
             **({"limits": limits} if limits else {}),
         }
 
     def _replies(self, turn: int) -> JsonObject:
         """Return a turn's replies by role, each at its place: what was never asked in between can never be asked."""
-        made = self._made(turn)
         roles: dict[str, list[Any]] = {}
         for number, role, attempt, question in sorted(self._heard):
             if number != turn:
                 continue
-            reply, state = self._heard[number, role, attempt, question]
-            reply = refer(reply, made.get(attempt, {}), known_calls(state, attempt))
+            reply = self._heard[number, role, attempt, question]
             replies = roles.setdefault(role, [])
             if role == "planner":
                 _at(replies, attempt - 1, list).append(reply)
@@ -138,21 +131,6 @@ class Recorder:
         return {
             role: roles[role] if role == "planner" else [*map(_entry, roles[role])] for role in ROLES if role in roles
         }
-
-    def _made(self, turn: int) -> dict[int, Made]:
-        scenario = self.scenario
-        schemas = [[tool.parameters, tool.result] for tool in scenario.tools]
-        texts = [scenario.state, schemas, [[each.user, list(each.checklist)] for each in scenario.turns]]
-        texts += [reply for (_, role, _, _), (reply, _) in self._heard.items() if role == "bootstrapper"]
-        longest: dict[int, JsonObject] = {}
-        for (number, _, attempt, _), (_, state) in self._heard.items():
-            known = known_calls(state, attempt) if number == turn else {"calls": (), "turns": ()}
-            if number == turn and len(known["calls"]) >= len(longest.get(attempt, {}).get("calls", ())):
-                longest[attempt] = known
-        return {attempt: made_values(known, [join_texts(texts)]) for attempt, known in longest.items()}
-
-
-_SOURCES = frozenset({"steps", "unjudged", "conversation", "messages"})
 
 
 def record(
