@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple
-from weakref import ref
 
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -37,17 +36,8 @@ class Live(NamedTuple):
     closed: set[str | None]
     """Ids of its calls that are answered."""
     line: WaitingLine
-    made: dict[tuple[str, str | None], tuple[ref[Any], Any]]
-    """By task and call: the runtime of the run that has made it, and what came of it."""
-
-    def find_made(self, request: Any) -> Any:
-        """Return what came of a call that another run of the same task has made; None where this run is to make it."""
-        runtime, came = self.made.get(_key_of(request), (None, None))
-        return None if runtime and runtime() is request.runtime else came
-
-    def keep(self, request: Any, came: Any) -> None:
-        """Keep what came of a call."""
-        self.made[_key_of(request)] = ref(request.runtime), came
+    made: dict[str, Any]
+    """What came of its calls, by task: an answer that is sent twice begins the same task in two runs."""
 
     async def wait_for(self, earlier: set[str | None], known: Mapping[str, Any], driver: Driver) -> bool:
         """Wait while calls before this one are under way; return whether all of them have an answer.
@@ -75,10 +65,6 @@ class Live(NamedTuple):
 def config_of(request: Any) -> dict[str, Any]:
     """Return what LangGraph has configured for a call's task."""
     return (request.runtime.config or {}).get("configurable", {})  # type: ignore[no-any-return]
-
-
-def _key_of(request: Any) -> tuple[str, str | None]:
-    return str(config_of(request).get("checkpoint_ns", "")), request.tool_call["id"]
 
 
 class LiveWorlds:
