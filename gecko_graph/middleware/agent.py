@@ -286,10 +286,11 @@ class GeckoMiddleware(AgentMiddleware):
             return await self._make(request, handler, live, driver)
         if not await live.wait_for(self._find_earlier(request), config_of(request), driver):
             return refuse(request.tool_call, {"error": OPEN.format(name=request.tool_call["name"])})
-        async with live.turn(request.runtime.tool_call_id, driver):
+        async with driver.turn(live.line):
             task = str(config_of(request).get("checkpoint_ns"))
             if task not in live.made:
                 live.made[task] = await self._make(request, handler, live, driver)
+            live.closed.add(request.runtime.tool_call_id)
             return live.made[task]
 
     async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:
@@ -299,9 +300,9 @@ class GeckoMiddleware(AgentMiddleware):
         call, here = self._call_of(request), live.world.records(live.first)
         run = partial(driver.do, handler, handler, request)
         result, key = await self._claimed.make(request.state, call, here, run, driver)
-        entry = await driver.do(
-            live.world.record, live.world.arecord, call, read_result(result), self._predicted(request)
-        )
+        step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
+        came = read_result(result), predict(step) if step else None
+        entry = await driver.do(live.world.record, live.world.arecord, call, *came)
         entry["key"] = key
         return self._booked(request, result, entry, live)
 
@@ -356,11 +357,6 @@ class GeckoMiddleware(AgentMiddleware):
         """Return whether a call waits for others of its message: its precondition is about what they leave."""
         tool = self._toolkit.get(name)
         return self._mode in GATED and tool is not None and not tool.reads
-
-    def _predicted(self, request: Any) -> Any:
-        """Return what was simulated of a real call, in `shadow`."""
-        step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
-        return predict(step) if step else None
 
     def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: Live) -> Any:
         """Return the real result with its marks, and the update that books it."""

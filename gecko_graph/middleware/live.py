@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
 from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ..errors import GeckoError
 from ..models.work import Done, Work, aperform, perform
-from ..state import JsonObject
 from ..waiting import Driver, WaitingLine
 from ..world import World
 
@@ -54,13 +52,6 @@ class Live(NamedTuple):
             await driver.do(time.sleep, asyncio.sleep, POLL_S)
         return True
 
-    @asynccontextmanager
-    async def turn(self, own: str | None, driver: Driver) -> Any:
-        """Hold the turn for a call; it is closed at the end, unless that raises."""
-        async with driver.turn(self.line):
-            yield
-            self.closed.add(own)
-
 
 def config_of(request: Any) -> dict[str, Any]:
     """Return what LangGraph has configured for a call's task."""
@@ -91,12 +82,11 @@ class LiveWorlds:
         live = self._known.get(key)
         if live is None:
             writes = await read_writes(known, driver)
+            made = [record for name, value in writes if name == "gecko_done" for record in (value or {}).values()]
+            first, world = len(request.state["gecko"]["log"]), fork()
+            world.replay(sorted(made, key=lambda record: int(record["at"])))
             with self._mutex:
-                live = self._known.get(key)
-                if live is None:
-                    first = len(request.state["gecko"]["log"])
-                    live = self._known[key] = Live(fork(), first, find_answered(writes), WaitingLine(), {})
-                    live.world.replay(read_made(writes))
+                live = self._known.setdefault(key, Live(world, first, find_answered(writes), WaitingLine(), {}))
                 while len(self._known) > MOST_LIVE:
                     self._known.popitem(last=False)
         return live
@@ -118,12 +108,6 @@ async def read_writes(known: Mapping[str, Any], driver: Driver) -> list[tuple[st
     if done.failure:
         raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")
     return [(key, value) for _, key, value in (done.value.pending_writes if done.value else None) or ()]
-
-
-def read_made(writes: Sequence[tuple[str, Any]]) -> list[JsonObject]:
-    """Return the records of the calls that were made, in their order."""
-    made = [record for key, value in writes if key == "gecko_done" for record in (value or {}).values()]
-    return sorted(made, key=lambda record: int(record["at"]))
 
 
 def find_answered(writes: Sequence[tuple[str, Any]]) -> set[str | None]:
