@@ -1,48 +1,21 @@
 """The keys of a conversation's graph, with their owners, and its result."""
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from ..channels import count_asked, delta, gather_facts
+from ..channels import count_asked, delta
 from ..milestones.goal import Score
 from ..models.usage import add_usage
-from ..points import NOTES
+from ..points import fold_snapshot
 from ..state import JsonObject, Usage
-from ..task_state.patch import booked_patch, fold_patches
 
 SNAPSHOT_EVERY = 50
 
 End = Literal["", "ended", "max_messages", "failures", "agent_failed", "user_failed", "tools_failed"]
-
-
-def fold_world(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
-    """Return a world's snapshot after writes: whole snapshots, or `{"records", "usage"}` to go on by (reducer)."""
-    for write in writes:
-        old = write if "v" in write else _go_on(old, write)
-    return old
-
-
-def _go_on(old: JsonObject, write: JsonObject) -> JsonObject:
-    """Add records as `World.records` returns them."""
-    steps, notes = ([record[key] for record in write["records"]] for key in ("step", "note"))
-    patches = [booked_patch(step["outcome"]) for step in steps if "outcome" in step]
-    news = [note["facts"] for note in notes if note.get("facts")]
-    return {
-        **old,
-        "state": fold_patches(old["state"], patches),
-        "log": [*old["log"], *steps],
-        "notes": [*old["notes"], *notes],
-        "facts": gather_facts(old["facts"], news) if news else old["facts"],
-        "usage": write["usage"],
-    }
-
-
-assert "facts" in NOTES
 
 
 class Leak(TypedDict):
@@ -100,7 +73,7 @@ class ConversationState(TypedDict, total=False):
     """Caller, `user`, `agent`, `tools`; each with an envelope (`messages.py`)."""
     task_state: JsonObject
     """Caller: the state at the start; the scenario's where left out."""
-    world: Annotated[JsonObject, delta(fold_world, dict, SNAPSHOT_EVERY)]
+    world: Annotated[JsonObject, delta(fold_snapshot, dict, SNAPSHOT_EVERY)]
     """`open_world`: the snapshot of a `World`; `user` (the clock), `agent`, `tools`: the calls since."""
     next_line: int
     """`user`: which line of a scripted user comes next."""
