@@ -99,7 +99,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     rungs = tuple(rungs)
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
-    node = partial(as_node, models=bound, default=knobs, book=book_turn, adding=())
+    node = partial(as_node, models=bound, default=knobs, book=book_turn)
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     deciding: Any = {"toolkit": toolkit, "policy": policy, "ledger": ledger}
     nodes = {

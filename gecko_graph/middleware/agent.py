@@ -48,7 +48,6 @@ from .live import Live, LiveWorlds, config_of
 from .messages import (
     answer_as_decided,
     as_edited,
-    check_names,
     find_calls,
     find_place,
     find_rehearsed,
@@ -57,7 +56,7 @@ from .messages import (
     reject,
 )
 from .pending import build_preview, set_id
-from .replay import answer_as_sent, choose_known, correct_messages, number
+from .replay import answer_as_sent, correct_messages, number
 
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard", "off"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
@@ -134,7 +133,8 @@ class GeckoMiddleware(AgentMiddleware):
             raise GeckoError(f"mode: expected one of {', '.join(get_args(Mode))}, got {mode!r}")
         if mode == "guard" and (model is not None or models):
             raise GeckoError("mode 'guard' asks no model: leave out model and models, or use mode='shadow'")
-        check_names(untouched)
+        if isinstance(untouched, str):
+            raise GeckoError(f"untouched: expected a list of tool names, got {untouched!r}")
         check_ledger(ledger)
         knobs = check_setup(toolkit, context)
         if mode == "hybrid":
@@ -194,17 +194,16 @@ class GeckoMiddleware(AgentMiddleware):
     """Book what no model call has followed."""
 
     async def _book(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
-        done, batch = state.get("gecko_done"), state.get("gecko_batch") or {"answers": (), "usage": {}}
-        if not done:
+        if not (done := state.get("gecko_done")):
             return None
         world, first = self._template.resume(state["gecko"], own=True), len(state["gecko"]["log"])
         notes = sorted(done.values(), key=lambda note: note["at"])
-        costs: list[Usage] = [batch["usage"], *(note["usage"] for note in notes)]
+        costs: list[Usage] = [(state.get("gecko_batch") or {}).get("usage", {}), *(note["usage"] for note in notes)]
         world.replay([] if self._mode in SIMULATED else notes, reduce(add_usage, costs))
         said: list[ToolMessage] = []
         if self._mode in SIMULATED:
-            sent, known = [note["call"] for note in notes], choose_known(notes, batch["answers"])
-            records, kept = await answer_as_sent(world, sent, known, first, self._is_serial_world, driver)
+            sent = [note["call"] for note in notes]
+            records, kept = await answer_as_sent(world, sent, state, driver, is_serial=self._is_serial_world)
             said = correct_messages(state["messages"], notes[kept:], records[kept:])
             for record in records[kept:]:
                 _stream(runtime, record["step"])
@@ -287,12 +286,12 @@ class GeckoMiddleware(AgentMiddleware):
             return await self._make(request, handler, live, driver)
         if not await live.wait_for(self._find_earlier(request), config_of(request), driver):
             return refuse(request.tool_call, {"error": OPEN.format(name=request.tool_call["name"])})
-        async with live.turn(request.runtime.tool_call_id, driver):
-            if (known := live.find_made(request)) is not None:
-                return known
-            made = await self._make(request, handler, live, driver)
-            live.keep(request, made)
-            return made
+        async with driver.turn(live.line):
+            task = str(config_of(request).get("checkpoint_ns"))
+            if task not in live.made:
+                live.made[task] = await self._make(request, handler, live, driver)
+            live.closed.add(request.runtime.tool_call_id)
+            return live.made[task]
 
     async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:
         """Make a real call and book it; return why not where its precondition is broken."""
@@ -301,9 +300,9 @@ class GeckoMiddleware(AgentMiddleware):
         call, here = self._call_of(request), live.world.records(live.first)
         run = partial(driver.do, handler, handler, request)
         result, key = await self._claimed.make(request.state, call, here, run, driver)
-        entry = await driver.do(
-            live.world.record, live.world.arecord, call, read_result(result), self._predicted(request)
-        )
+        step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
+        came = read_result(result), predict(step) if step else None
+        entry = await driver.do(live.world.record, live.world.arecord, call, *came)
         entry["key"] = key
         return self._booked(request, result, entry, live)
 
@@ -320,16 +319,13 @@ class GeckoMiddleware(AgentMiddleware):
         """Answer a call behind those before it in its message, as they are now; booked is what these really became."""
         state, world = request.state, self._fork(request.state)
         calls, own = [call for call in find_calls(state) if call["name"] not in self._untouched], request.tool_call
-        place = find_place(calls, own, request.runtime.tool_call_id)
-        sent, first = [*calls[:place], own], len(state["gecko"]["log"])
-        known = (state.get("gecko_batch") or {"answers": ()})["answers"]
-        records, kept = await answer_as_sent(world, sent, known, first, self._is_serial_world, driver)
-        _stream(request.runtime, records[-1]["step"])
-        message = build_message(own, records[-1]["step"]).model_copy(update={"id": uuid4().hex})
-        note = {"call": dict(own), "message": message.id, "record": records[-1], "at": first + place}
-        # where others were answered anew only for this call, nobody has seen what it was answered behind
-        note |= {"behind": place if kept >= place else None, "usage": world.usage}
-        return Command(update={"messages": [message], "gecko_done": {str(first + place): note}})
+        sent = [*calls[: find_place(calls, own, request.runtime.tool_call_id)], own]
+        records, _ = await answer_as_sent(world, sent, state, driver, is_serial=self._is_serial_world)
+        record = records[-1]
+        _stream(request.runtime, record["step"])
+        message = build_message(own, record["step"]).model_copy(update={"id": uuid4().hex})
+        note = {"call": dict(own), "message": message.id, "record": record, "at": record["at"], "usage": world.usage}
+        return Command(update={"messages": [message], "gecko_done": {str(record["at"]): note}})
 
     def _admit(self, request: Any) -> tuple[Any, ToolMessage | None]:
         """Return the request as it was approved, or why it may not be made at all: the same on every re-entry."""
@@ -361,11 +357,6 @@ class GeckoMiddleware(AgentMiddleware):
         """Return whether a call waits for others of its message: its precondition is about what they leave."""
         tool = self._toolkit.get(name)
         return self._mode in GATED and tool is not None and not tool.reads
-
-    def _predicted(self, request: Any) -> Any:
-        """Return what was simulated of a real call, in `shadow`."""
-        step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
-        return predict(step) if step else None
 
     def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: Live) -> Any:
         """Return the real result with its marks, and the update that books it."""

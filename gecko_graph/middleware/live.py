@@ -6,18 +6,15 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
 from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple
-from weakref import ref
 
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ..errors import GeckoError
 from ..models.work import Done, Work, aperform, perform
-from ..state import JsonObject
 from ..waiting import Driver, WaitingLine
 from ..world import World
 
@@ -37,17 +34,8 @@ class Live(NamedTuple):
     closed: set[str | None]
     """Ids of its calls that are answered."""
     line: WaitingLine
-    made: dict[tuple[str, str | None], tuple[ref[Any], Any]]
-    """By task and call: the runtime of the run that has made it, and what came of it."""
-
-    def find_made(self, request: Any) -> Any:
-        """Return what came of a call that another run of the same task has made; None where this run is to make it."""
-        runtime, came = self.made.get(_key_of(request), (None, None))
-        return None if runtime and runtime() is request.runtime else came
-
-    def keep(self, request: Any, came: Any) -> None:
-        """Keep what came of a call."""
-        self.made[_key_of(request)] = ref(request.runtime), came
+    made: dict[str, Any]
+    """What came of its calls, by task: an answer that is sent twice begins the same task in two runs."""
 
     async def wait_for(self, earlier: set[str | None], known: Mapping[str, Any], driver: Driver) -> bool:
         """Wait while calls before this one are under way; return whether all of them have an answer.
@@ -64,21 +52,10 @@ class Live(NamedTuple):
             await driver.do(time.sleep, asyncio.sleep, POLL_S)
         return True
 
-    @asynccontextmanager
-    async def turn(self, own: str | None, driver: Driver) -> Any:
-        """Hold the turn for a call; it is closed at the end, unless that raises."""
-        async with driver.turn(self.line):
-            yield
-            self.closed.add(own)
-
 
 def config_of(request: Any) -> dict[str, Any]:
     """Return what LangGraph has configured for a call's task."""
     return (request.runtime.config or {}).get("configurable", {})  # type: ignore[no-any-return]
-
-
-def _key_of(request: Any) -> tuple[str, str | None]:
-    return str(config_of(request).get("checkpoint_ns", "")), request.tool_call["id"]
 
 
 class LiveWorlds:
@@ -105,12 +82,11 @@ class LiveWorlds:
         live = self._known.get(key)
         if live is None:
             writes = await read_writes(known, driver)
+            made = [record for name, value in writes if name == "gecko_done" for record in (value or {}).values()]
+            first, world = len(request.state["gecko"]["log"]), fork()
+            world.replay(sorted(made, key=lambda record: int(record["at"])))
             with self._mutex:
-                live = self._known.get(key)
-                if live is None:
-                    first = len(request.state["gecko"]["log"])
-                    live = self._known[key] = Live(fork(), first, find_answered(writes), WaitingLine(), {})
-                    live.world.replay(read_made(writes))
+                live = self._known.setdefault(key, Live(world, first, find_answered(writes), WaitingLine(), {}))
                 while len(self._known) > MOST_LIVE:
                     self._known.popitem(last=False)
         return live
@@ -132,12 +108,6 @@ async def read_writes(known: Mapping[str, Any], driver: Driver) -> list[tuple[st
     if done.failure:
         raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")
     return [(key, value) for _, key, value in (done.value.pending_writes if done.value else None) or ()]
-
-
-def read_made(writes: Sequence[tuple[str, Any]]) -> list[JsonObject]:
-    """Return the records of the calls that were made, in their order."""
-    made = [record for key, value in writes if key == "gecko_done" for record in (value or {}).values()]
-    return sorted(made, key=lambda record: int(record["at"]))
 
 
 def find_answered(writes: Sequence[tuple[str, Any]]) -> set[str | None]:

@@ -9,7 +9,6 @@ from typing import Any
 from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.types import Command
 
-from ..errors import GeckoError
 from ..execution.decisions import Decision
 from ..leaves import as_text
 from ..models.conversation import build_complaint_message
@@ -20,12 +19,6 @@ from ..world_tools import add_marks, find_pending, is_same, name_call
 
 NOT_APPROVED = "{name} was not carried out: this call was not approved as it is now."
 REJECTED = "{name} was not carried out: the user rejected it{reason}. Do not make the same call again."
-
-
-def check_names(untouched: object) -> None:
-    """Raise GeckoError where a list of tool names is a text."""
-    if isinstance(untouched, str):
-        raise GeckoError(f"untouched: expected a list of tool names, got {untouched!r}")
 
 
 def read_result(result: ToolMessage | Command[Any]) -> Answer:

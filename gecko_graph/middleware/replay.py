@@ -20,13 +20,13 @@ def number(records: Sequence[JsonObject], first: int) -> list[JsonObject]:
 
 
 async def answer_as_sent(
-    world: World, calls: Sequence[Any], known: Sequence[JsonObject], first: int, is_serial: bool, driver: Driver
+    world: World, calls: Sequence[Any], state: Any, driver: Driver, *, is_serial: bool
 ) -> tuple[list[JsonObject], int]:
-    """Have the world answer a message's calls, and return their records and how many of them were known before.
+    """Have a world at the state's snapshot answer calls; return their records, and how many keep their answers.
 
-    Those before the first that differs from what is known keep their answers: no model is asked about them again.
-    `known` are `{"call", "record"}` that were simulated one behind the other; `first` is the length of the world's log.
+    Those before the first that differs from what was simulated do: no model is asked about them again.
     """
+    first, known = len(state["gecko"]["log"]), (state.get("gecko_batch") or {"answers": ()})["answers"]
     pairs = takewhile(lambda pair: is_same(pair[0], pair[1]["call"]), zip(calls, known, strict=False))
     kept = [answer["record"] for _, answer in pairs]
     if not is_serial and len(kept) < len(calls):
@@ -34,16 +34,6 @@ async def answer_as_sent(
     world.replay(kept)
     await driver.do(world.call_all, world.acall_all, world.read_calls(calls[len(kept) :]))
     return number(world.records(first), first), len(kept)
-
-
-def choose_known(sent: Sequence[JsonObject], simulated: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return what is known of the calls that were sent: as simulated together, and the first that was changed.
-
-    The latter was answered behind the others where its `behind` says so.
-    """
-    pairs = takewhile(lambda pair: is_same(pair[0]["call"], pair[1]["call"]), zip(sent, simulated, strict=False))
-    known = [answer for _, answer in pairs]
-    return [*known, *(note for note in sent[len(known) : len(known) + 1] if note["behind"] == len(known))]
 
 
 def correct_messages(

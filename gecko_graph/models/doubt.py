@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
+from urllib.error import URLError
 
 from ..errors import InDoubt, NotMade, Refused
 
@@ -22,16 +23,12 @@ _NO_REFUSALS = frozenset((408, 409, 425))  # too late, in conflict with what may
 _MCP_CALL = ("mcp.client.session", "call_tool")
 _UNANSWERED = frozenset(("TransportError", "Timeout", "ConnectionError"))
 _STATUS = {
-    **dict.fromkeys(("httpx.HTTPStatusError", "httpx2.HTTPStatusError", "requests.HTTPError"), "response.status_code"),
-    **dict.fromkeys(("openai.APIStatusError", "anthropic.APIStatusError"), "status_code"),
-    **{"urllib.error.HTTPError": "code", "aiohttp.ClientResponseError": "status"},
-}
+    "httpx.HTTPStatusError": "response.status_code", "requests.HTTPError": "response.status_code",
+    "openai.APIStatusError": "status_code", "urllib.error.HTTPError": "code",
+}  # fmt: skip
 """Errors of HTTP clients that have an answer, and where its status is."""
 _HTTPX = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "InvalidURL")
-_UNOPENED = (
-    *(f"{module}.{name}" for module in ("httpx", "httpx2") for name in _HTTPX),
-    *("requests.ConnectTimeout", "aiohttp.ClientConnectorError", "urllib3.exceptions.NewConnectionError"),
-)
+_UNOPENED = ("requests.ConnectTimeout", *(f"httpx.{name}" for name in _HTTPX))
 """Errors of HTTP clients whose connection was never opened."""
 
 
@@ -46,9 +43,8 @@ def is_in_doubt(error: BaseException) -> bool:
     frames = _frames(error)
     if _MCP_CALL in frames:
         return getattr(getattr(error, "error", None), "code", None) not in MCP_REFUSALS
-    reason = getattr(error, "reason", None)
-    if isinstance(reason, BaseException) and _find_kind(error, ["urllib.error.URLError"]):
-        return is_in_doubt(reason)
+    if isinstance(error, URLError) and isinstance(error.reason, BaseException):
+        return is_in_doubt(error.reason)
     said = isinstance(error, Refused | NotMade | ConnectionRefusedError | socket.gaierror)
     return not (said or _find_kind(error, _UNOPENED) or refuses(status_of_error(error)) or _is_unbegun(frames))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import GeneratorType, MappingProxyType
@@ -59,9 +59,6 @@ class Accounts:
 
 Update: TypeAlias = dict[str, Any]
 
-ADD_UP = frozenset(("steps", "trace", "semantic", "facts", "usage", "asked"))
-"""Keys whose reducers add writes up: an empty one changes nothing. (`task_state` is whole in the outer graph.)"""
-
 NodeFunction: TypeAlias = Callable[[Any, NodeScope], Any]
 """`fn(state, scope)` returns the update, or is a generator: `replies = yield [Ask(...), ...]`, then returns it."""
 
@@ -85,18 +82,18 @@ def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> U
     return {**update, "ledger": {**opened, "usage": accounts.usage, "asked": asked}}
 
 
+ADD_UP: Mapping[Book, frozenset[str]] = {
+    book_attempt: frozenset(("steps", "trace", "semantic", "facts", "usage", "asked")),
+    book_turn: frozenset(("semantic", "facts")),
+}
+"""Keys whose reducers add writes up, in an attempt and outside: an empty write changes nothing."""
+
 NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", default=MappingProxyType({}))
 """State of the node that asks: what a recorded reply may refer to. A live model never sees it."""
 
 
 def as_node(
-    fn: NodeFunction,
-    *,
-    models: Models,
-    default: GeckoContext,
-    book: Book = book_attempt,
-    opens_turn: bool = False,
-    adding: Collection[str] = ADD_UP,
+    fn: NodeFunction, *, models: Models, default: GeckoContext, book: Book = book_attempt, opens_turn: bool = False
 ) -> Runnable[Any, Any]:
     """Return a graph's node for a node function.
 
@@ -106,12 +103,11 @@ def as_node(
         default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
         book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
         opens_turn: True for the node that opens the turn.
-        adding: Keys of which an empty update is left out.
 
     Returns:
         A runnable for `StateGraph.add_node`; serves `invoke` and `ainvoke`.
     """
-    return _Node(fn, models, default, book, opens_turn=opens_turn, adding=adding)
+    return _Node(fn, models, default, book, opens_turn=opens_turn)
 
 
 def run_node(
@@ -202,17 +198,9 @@ class _Node(Runnable[Any, Any]):
     """A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already."""
 
     def __init__(
-        self,
-        fn: NodeFunction,
-        models: Models,
-        default: GeckoContext,
-        book: Book,
-        *,
-        opens_turn: bool,
-        adding: Collection[str],
+        self, fn: NodeFunction, models: Models, default: GeckoContext, book: Book, *, opens_turn: bool
     ) -> None:
         self.fn, self.models, self.default, self.book, self.opens_turn = fn, models, default, book, opens_turn
-        self.adding = adding
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         scope = self._scope(config)
@@ -225,7 +213,8 @@ class _Node(Runnable[Any, Any]):
 
     def _drop_empty(self, update: Any) -> Any:
         """Drop empty values of the keys that add up: each write is a channel's update."""
-        return {key: value for key, value in update.items() if value or key not in self.adding} if update else update
+        adding = ADD_UP.get(self.book, ())
+        return {key: value for key, value in update.items() if value or key not in adding} if update else update
 
     def _scope(self, config: RunnableConfig | None) -> NodeScope:
         try:

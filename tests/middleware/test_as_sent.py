@@ -157,5 +157,6 @@ def test_only_what_follows_an_edited_call_is_asked_again(run):
     out = run(agent, Command(resume=given), THREAD)
     lefts = [step["outcome"]["result"]["left"] for step in out["gecko"]["log"]]
     assert lefts[0] == 0
-    assert out["gecko"]["usage"]["simulator"]["calls"] == 5, "three at first, the edited one, and the one behind it"
+    twice = "three at first; the edited one, as it is sent and as it is booked; the one behind it"
+    assert out["gecko"]["usage"]["simulator"]["calls"] == 6, twice
     assert [message.content.rpartition('"left": ')[2] for message in answers(out)] == [f"{each}}}" for each in lefts]
