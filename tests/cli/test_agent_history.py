@@ -9,7 +9,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from gecko_graph import RehearsalState
+from gecko_graph import Refused, RehearsalState
 from gecko_graph.agent import create_gecko_agent
 from gecko_graph.display.words import format_execution
 from gecko_graph.testing import recorded
@@ -59,7 +59,7 @@ def test_a_paused_turn_shows_what_it_asks_and_a_finished_one_what_was_done(run, 
 
 def test_a_turn_that_was_rehearsed_again_shows_all_its_attempts_and_the_thread_its_drift(run, tmp_path, opened):
     shop = Shop()
-    shop.failing = [ValueError("no pens")]
+    shop.failing = [Refused("no pens")]
     page = tmp_path / "page.html"
     with opened(shop, [PLAN, AGAIN], [[{"say": "You are welcome."}]], review="none") as agent:
         agent.invoke(TASK, THREAD)
@@ -67,7 +67,7 @@ def test_a_turn_that_was_rehearsed_again_shows_all_its_attempts_and_the_thread_i
     told = shown(run, tmp_path, "t", "--html", page)
     assert "[1] verdict" in told
     assert "[2] verdict" in told
-    assert "error        ValueError: no pens" in told
+    assert "error        no pens" in told
     assert "drift        status $: predicted → real" in told
     assert "; 2 rehearsals" in told
     assert told.count("Turn ") == 2
