@@ -63,6 +63,20 @@ def own_time(folder: Path, *, calls: int, turns: int = _TURNS) -> JsonObject:
     return {**ratios, "ratio": median(ratios["here"]) / median(ratios["there"])}
 
 
+def real_call(folder: Path, *, turns: int = _TURNS) -> JsonObject:
+    """Return the milliseconds of a further real call on SQLite, here and in the other checkout, in turn."""
+    times: dict[str, list[float]] = {"here": [], "there": []}
+    for _ in range(turns):
+        for name, checkout in (("here", HERE), ("there", folder)):
+            line = [sys.executable, str(HERE / "evals/costing/real_calls.py"), str(_PAIRS_A_TURN)]
+            environment = {**os.environ, "PYTHONPATH": str(checkout)}
+            done = subprocess.run(line, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise EvalError(f"{checkout}: a real call failed: {done.stderr.strip()[-300:]}")
+            times[name] += json.loads(done.stdout.splitlines()[-1])
+    return {**times, "ratio": median(times["here"]) / median(times["there"])}
+
+
 def prompt_tokens(folder: Path, kilobytes: int, way: str) -> JsonObject:
     """Return prompt tokens of the case here and there; tools, schemas and response formats count."""
     expression = f"calls_and_tokens({kilobytes}, {way!r})"
@@ -72,7 +86,7 @@ def prompt_tokens(folder: Path, kilobytes: int, way: str) -> JsonObject:
 
 def tables(records: Sequence[Record]) -> Iterator[Figure]:
     """Yield tables of what was measured in both, and its ratio."""
-    times = Table("Own time beside empty nodes, and the same in the other checkout", ["", "here", "there", "ratio"])
+    times = Table("Own time (of a real call: ms), and in the other checkout", ["", "here", "there", "ratio"])
     tokens = Table("Prompt tokens of the case, and in the other checkout", ["", "here", "there", "ratio"])
     for record in records:
         name, values = record.id.partition(": ")[2], record.values

@@ -141,6 +141,7 @@ def compared(folder: Path, *, calls: int, quick: bool) -> Iterator[Case]:
     """Yield the cases that measure another checkout as well."""
     turns = {"turns": 1} if quick else {}
     yield _case("against", "own time", partial(against.own_time, folder, calls=calls, **turns), {"size": calls})
+    yield _case("against", "a further real call", partial(against.real_call, folder, **turns), {"size": calls})
     for size in scaling.SIZES_KB[:2]:
         for way in OUTPUT_METHODS:
             measure = partial(against.prompt_tokens, folder, size, way)

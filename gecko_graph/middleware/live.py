@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from ..errors import GeckoError
+from ..errors import GeckoError, StateError
 from ..models.work import Done, Work, aperform, perform
 from ..waiting import Driver, WaitingLine
 from ..world import World
@@ -120,11 +120,17 @@ def look_at_siblings(known: Mapping[str, Any]) -> tuple[set[str | None], bool] |
     """Return the calls whose tasks are under way in this superstep, and whether one has ended without an answer.
 
     None where LangGraph's runner does not say, or not yet: a task that has ended is for a moment in no list.
+
+    Raises:
+        StateError: Another run makes the message's calls: an answer of this one would stand beside that one's result.
     """
     try:
         tasks = known["__pregel_call"].keywords["futures"]()
         open_ = [task for future, task in list(tasks.items()) if task is not None and future not in tasks.done]
-        has_failed = any(future.cancelled() or future.exception() for future in list(tasks.done))
+        errors = [future.exception() for future in list(tasks.done) if not future.cancelled()]
+        if refused := [str(error) for error in errors if isinstance(error, StateError)]:
+            raise StateError(refused[0])
+        has_failed = any(future.cancelled() for future in list(tasks.done)) or any(errors)
         running = {call["id"] for task in open_ if isinstance(task.input, list) for call in task.input}
         return (running, has_failed) if len(open_) == tasks.counter else None
     except (AttributeError, LookupError, TypeError):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
+from threading import Event
 from typing import Any
 
 import pytest
@@ -19,7 +22,9 @@ from langgraph.types import Command
 
 from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoError
+from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware
+from gecko_graph.middleware.live import look_at_siblings
 from tests.middleware.bank import STATE, Bank, calls, chat, pay
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -157,3 +162,51 @@ def test_without_a_checkpointer_nothing_is_claimed():
     out = start(bank, None, calls(pay("a", 30)), mode="guard").invoke(TASK)
     assert bank.calls == [PAID]
     assert out["gecko_journal"][0]["key"] == ""
+
+
+def test_a_run_that_comes_second_writes_no_refusals_beside_the_results_of_the_first():
+    """Its first call is under way elsewhere; were the others answered with a refusal, that would hide their results."""
+    bank, saver = Bank(), InMemorySaver()
+    begun, goes_on, transfer = Event(), Event(), bank.transfer
+
+    def slow(to: str, amount: int) -> dict:
+        """Transfer money."""
+        begun.set()
+        goes_on.wait(20)
+        return transfer(to, amount)
+
+    slow.__name__, bank.transfer = "transfer", slow
+    said = calls(pay("a", 10), pay("b", 10), pay("c", 20))
+    start(bank, saver, said).invoke(TASK, THREAD)
+    approve = Command(resume={"decisions": [{"type": "approve"}] * 3})
+    paused = start(bank, saver, said).get_state(THREAD).config
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(start(bank, saver).invoke, approve, THREAD)
+        begun.wait(20)
+        (tools,) = [each for each in start(bank, saver).get_state_history(THREAD) if each.next[:1] == ("tools",)]
+        assert tools.config != paused
+        with pytest.raises(GeckoError, match="under way"):
+            start(bank, saver).invoke(None, THREAD)
+        goes_on.set()
+        out = first.result()
+    assert [call[2] for call in bank.calls] == [10, 10, 20]
+    assert [each.status for each in out["messages"] if isinstance(each, ToolMessage)] == ["success"] * 3
+    assert start(bank, saver).get_state(THREAD).values["gecko"]["state"]["balance"] == 60
+
+
+def test_a_sibling_that_another_run_has_stopped_stops_the_call_too():
+    class Tasks(dict):
+        done: set
+        counter = 0
+
+    ended: Future = Future()
+    tasks, stopped = Tasks({ended: object()}), StateError("pay is under way in another run")
+    tasks.done = {ended}
+    known = {"__pregel_call": partial(print, futures=lambda: tasks)}
+    ended.set_result(None)
+    assert look_at_siblings(known) == (set(), False)
+    tasks.done = {failed := Future()}
+    failed.set_exception(stopped)
+    tasks[failed] = tasks.pop(ended)
+    with pytest.raises(StateError, match="another run"):
+        look_at_siblings(known)
