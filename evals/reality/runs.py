@@ -62,7 +62,7 @@ class Run:
             message = not resent and (is_due or (self.draw.message != "none" and self.count["stopped"] > 0))
             resent = resent or message
             over = None if message or answer is not None else over
-            if self.refused > 2 * MOST_REFUSED:
+            if self.refused > 4 * MOST_REFUSED:  # well beyond the time limit of a call
                 break
             message = message or self.refused == MOST_REFUSED
             time.sleep(WAIT_S if self.refused else 0)

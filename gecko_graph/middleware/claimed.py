@@ -39,12 +39,13 @@ GIVEN_UP: JsonObject = {"status": "error", "result": "It was not carried out: th
 async def drive(steps: Any, driver: Driver) -> Any:
     """Do what a generator asks, in a hook, and return what it comes to."""
     replies: Any = None
-    while True:
-        try:
-            asks = steps.send(replies)
-        except StopIteration as returned:
-            return returned.value
-        replies = await driver.do(answer, aanswer, asks, NO_MODELS)
+    try:
+        while True:
+            replies = await driver.do(answer, aanswer, steps.send(replies), NO_MODELS)
+    except StopIteration as returned:
+        return returned.value
+    finally:
+        steps.close()  # what a run that is stopped here has claimed is not under way any more
 
 
 class Claimed(NamedTuple):
