@@ -102,7 +102,7 @@ PUT = call("put", "same", tray="bills", paper="invoice")
 @pytest.mark.parametrize("calls", ["serial", "snapshot", "strict"])
 def test_fifty_calls_in_one_message(calls):
     many = [call("put", "same", tray="letters", paper=str(number)) for number in range(50)]
-    attempt = rehearse(AIMessage("", tool_calls=many), AIMessage("Done."), calls=calls, max_steps=20)
+    attempt = rehearse(AIMessage("", tool_calls=many), AIMessage("Done."), parallel_calls=calls, max_steps=20)
     assert len(attempt["steps"]) == 20
     assert len({step["call"]["id"] for step in attempt["steps"]}) == 20
     assert attempt["stop_reason"] == "max_steps: 20 calls were made, 30 more of one message were not"
