@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+from jsonschema.protocols import Validator
+
 from ..errors import RunFailure
 from ..schemas.complaints import find_faults
 from ..schemas.rules import accepts, canonical, rules_of
@@ -23,7 +25,6 @@ MAX_ECHOED = 2_000
 """Characters of an argument that may be repeated."""
 MAX_ROUNDS = 2
 """How often a recursive reference is followed."""
-
 TRIES = 3
 
 _BAD = vocabulary(
@@ -55,12 +56,12 @@ def make_value(
     Raises:
         Impossible: No fitting value was found.
     """
-    reason = "it allows nothing"
+    reason, rules = "it allows nothing", rules_of(schema)
     # at last without the arguments: an echoed number may be larger than a result may hold
     for turn, (tight, args) in enumerate(((False, hints), (True, hints), (True, None))):
-        maker = Maker(schema, key=f"{seed}\0{key}\0{turn}", args=args or {})
+        maker = Maker(rules, key=f"{seed}\0{key}\0{turn}", args=args or {})
         try:
-            value = maker.make(Position(owner=noun(subject), tight=tight))
+            value = maker.make(rules.schema, Position(owner=noun(subject), tight=tight))
         except (Impossible, TooLarge) as failure:
             reason = str(failure)
             continue
@@ -102,20 +103,11 @@ class Maker:
     `key` is the seed of the dice; the call's arguments are repeated where they fit.
     """
 
-    def __init__(self, schema: JsonObject, *, key: str, args: Mapping[str, Json]) -> None:
-        self._rules = rules_of(schema)
+    def __init__(self, rules: Validator, *, key: str, args: Mapping[str, Json]) -> None:
+        self._rules = rules
         self._key = key
         self._args = {words(name): value for name, value in args.items() if len(json.dumps(value)) <= MAX_ECHOED}
         self._left = MAX_VALUES
-
-    def make(self, position: Position) -> Json:
-        """Make the value.
-
-        Raises:
-            Impossible: No fitting value was found.
-            TooLarge: The value would have too many parts.
-        """
-        return self._value(self._rules.schema, position)
 
     def _dice(self, position: Position, what: str) -> Dice:
         return Dice("\0".join([self._key, what, *map(str, position.trail)]))
@@ -128,7 +120,13 @@ class Maker:
         if self._left < 0:
             raise TooLarge(f"more than {MAX_VALUES} parts")
 
-    def _value(self, schema: Any, position: Position) -> Json:
+    def make(self, schema: Any, position: Position) -> Json:
+        """Make a value for the schema or one of its parts.
+
+        Raises:
+            Impossible: No fitting value was found.
+            TooLarge: The whole would have too many parts.
+        """
         self._spend(1)
         if len(position.trail) > MAX_DEPTH:
             raise Impossible(f"more than {MAX_DEPTH} levels deep")
@@ -204,7 +202,7 @@ class Maker:
         item: Json = None
         seen = set(map(canonical, value)) if unique else ()
         for salt in range(2 * TRIES):
-            item = self._value(rule, replace(position, trail=(*position.trail, len(value), f"try {salt}"), listed=True))
+            item = self.make(rule, replace(position, trail=(*position.trail, len(value), f"try {salt}"), listed=True))
             if (not unique or canonical(item) not in seen) and not _same_identity(item, value, position.name):
                 return item
         if unique or not needed:
@@ -222,7 +220,7 @@ class Maker:
             if not wanted and (room <= 0 or position.tight or _is_left_out(name, rule, flat)):
                 continue
             try:
-                value[name] = self._value(rule, position.member(name))
+                value[name] = self.make(rule, position.member(name))
             except Impossible:
                 if wanted:
                     raise
@@ -237,14 +235,12 @@ class Maker:
         self._spend(least)
         is_map = not flat.get("properties") and bool(flat.get("additionalProperties") or flat.get("patternProperties"))
         wanted = max(least, len(value) + (dice.between(1, 2) if is_map and not position.tight else 0))
-        if len(value) >= wanted:
-            return
         listed = [name for name, rule in flat.get("properties", {}).items() if name not in value and rule is not False]
         for name in chain(listed, make_names(flat, dice, position.name or position.owner)):
             if len(value) >= min(wanted, flat.get("maxProperties", wanted)):
                 return
             if name not in value and (name in listed or self._fits(flat.get("propertyNames", True), name)):
-                value[name] = self._value(find_member_schema(flat, name), position.member(name))
+                value[name] = self.make(find_member_schema(flat, name), position.member(name))
 
 
 def _scalars(kind: str, flat: JsonObject, position: Position, dice: Dice) -> Iterator[Json]:
