@@ -167,7 +167,7 @@ class Maker:
         if kind == "array":
             return self._array(flat, position, dice)
         for candidate in _scalars(kind, flat, position, dice):
-            if self._fits(flat, candidate):
+            if (candidate is not None or kind == "null") and self._fits(flat, candidate):
                 return candidate
         raise Impossible(f"no {kind} fits")
 

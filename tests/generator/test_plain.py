@@ -104,3 +104,7 @@ def test_examples_and_defaults_are_used():
 
 def test_other_texts_say_that_they_are_examples():
     assert result("get_post", obj(postTitle=TEXT), {})["postTitle"].startswith("example post title ")
+
+
+def test_a_text_that_was_not_found_is_not_null():
+    assert result("get_post", {"pattern": "^a(?=b)c$"}, {}) is not None
