@@ -149,9 +149,10 @@ class Maker:
         if "const" in flat:
             return flat["const"]
         asked, dice = words(position.name), self._dice(position, f"field {turn}")
-        own = position.listed and is_own_identifier(position.name, position.owner)
-        if asked in self._args and not own and self._fits(flat, self._args[asked]):
-            return self._args[asked]
+        own = is_own_identifier(position.name, position.owner)
+        for name in () if own and position.listed else (asked, (*words(position.owner), *asked) if own else ()):
+            if name in self._args and self._fits(flat, self._args[name]):
+                return self._args[name]
         if "enum" in flat:
             return self._listed(flat, dice)
         for kind in list_types(flat):

@@ -49,6 +49,11 @@ def test_in_every_process():
     assert json.loads(other.stdout) == make_value(rows, seed=7, key="k", subject="rows")
 
 
+def test_what_is_asked_for_by_its_identifier_has_that_identifier():
+    assert result("get_user", obj(id=TEXT), {"user_id": "u1"}) == {"id": "u1"}
+    assert result("list_users", listed(id=TEXT), {"user_id": "u1"})[0] != {"id": "u1"}
+
+
 def test_different_entities_have_different_identifiers():
     schema = obj(order_id=TEXT, invoice_number=WHOLE, uuid={"type": "string", "format": "uuid"})
     orders = [result("open_order", schema, {"customer": name}) for name in ("a", "b", "c", "d")]
