@@ -18,7 +18,7 @@ _OTHERS = "-_.@/:+#, éßøñçλжя中あ١"
 
 
 def spell(pattern: Pattern, dice: Dice, *, least: int = 0, most: int | None = None) -> str | None:
-    """Return a text of `least` to `most` characters that the pattern accepts; None where none is found in a few tries."""
+    """Return a text of `least` to `most` characters that the pattern accepts; None where no try finds one."""
     try:  # Python's parser knows no Unicode properties: some of their characters take their place
         tree = _parser.parse(regex.sub(r"\\[pP](?:\{[\w=]+\}|\w)", _list_liked, pattern.translated))
     except (error, RecursionError):
