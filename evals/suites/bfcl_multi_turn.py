@@ -16,7 +16,7 @@ from ..bfcl import ALL_MULTI_TURN, LONG_CONTEXT, MULTI_TURN, acting, agreement, 
 from ..bfcl.arms import by_model, by_record, by_record_first, by_truth, spoilt
 from ..bfcl.replay import UNEXPLAINED
 from ..bfcl.sabotage import KINDS
-from ..bfcl.simulated import LADDERS, Stage
+from ..bfcl.simulated import APART, LADDERS, Stage
 from ..bfcl.single_results import folder_name
 from ..bfcl.tasks import FILE, Task, read_tasks, task_of
 from ..harness import datasets
@@ -76,6 +76,8 @@ class MultiTurn(Suite):
         ladders += "contract), model, schema (made up); agent: the agent rehearses on contract and copies, then acts; "
         ladders += "agent-apart: on copies that draw otherwise"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {ladders} (real)")
+        alone = "each turn alone, with state and conversation as the truth of the turns before made them"
+        add("--alone", action="store_true", help=f"{alone}; recorded calls on simulated tools always are")
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
         add("--unchecked", action="store_true", help="recorded calls: any tool of the classes, any arguments")
         add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
@@ -93,6 +95,8 @@ class MultiTurn(Suite):
             raise EvalError("--unchecked and --recorded-model are for recorded calls: --planner recorded:FILE")
         if options.own.tools != "real" and (options.own.sabotage or options.own.unchecked):
             raise EvalError("--sabotage and --unchecked are for the real classes: leave out --tools")
+        if options.own.alone and (options.own.tools not in APART or options.own.then):
+            raise EvalError(f"--alone is for --tools {', '.join(APART)}, without --then")
         _check_models(options)
 
     def cases(self) -> Iterator[Case]:
@@ -128,7 +132,7 @@ class MultiTurn(Suite):
     async def run_case(self, case: Case) -> JsonObject:
         """Play a task."""
         task: Task = case.data[0]
-        stage = Stage(task, self.options.own.tools)
+        stage = Stage(task, self.options.own.tools, alone=self._alone)
         match self.options.planner.kind:
             case "recorded" if self.options.own.then:
                 return await by_record_first(stage, self.options, row=case.data[1])
@@ -175,6 +179,11 @@ class MultiTurn(Suite):
 
     def _ruled(self) -> list[str]:
         return [] if "judge" in self.options.model_names() else [JUDGED_BY_RULE]
+
+    @property
+    def _alone(self) -> bool:
+        own = self.options.own
+        return own.alone or (self.options.planner.kind == "recorded" and own.tools in APART and not own.then)
 
     @property
     def _whose(self) -> Tools:
