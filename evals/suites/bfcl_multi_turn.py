@@ -18,7 +18,7 @@ from ..bfcl.replay import UNEXPLAINED
 from ..bfcl.sabotage import KINDS
 from ..bfcl.simulated import APART, LADDERS, Stage
 from ..bfcl.single_results import folder_name
-from ..bfcl.tasks import FILE, Task, read_tasks, task_of
+from ..bfcl.tasks import FILE, read_tasks, task_of
 from ..harness import datasets
 from ..harness.figures import Measured, Table, mean, rate, rungs_of, share
 from ..harness.options import Options
@@ -42,8 +42,9 @@ class MultiTurn(Suite):
     contract, model or schema the planner works on simulated tools, as in the paper: by the contracts of all eight
     classes (`evals/bfcl/contracts`), each below its name in one state; all by a model; all by made-up values. With
     hybrid, reads run on the real classes, as the plans of the turns before have left them, and writes are as with
-    contract. Either way the plan that comes out runs on the real classes and is scored officially, and beside the score
-    stands whether the verdict agrees with it, by rung and by class, and where it does not, why.
+    contract. Either way the plan that comes out runs on the real classes and is scored officially. Each turn is judged
+    alone on the truth of the turns before: whether its plan is right, which marks the verdict bears, and the first
+    difference that matters. Recorded turns are rehearsed there too, others with --alone.
 
     The planner is the ground truth, its first attempts spoilt with --sabotage, a file of recorded trajectories, or a
     model. Plans are left in the official result format as `result/*_result.json` in the run's folder. With --then MODEL
@@ -131,16 +132,17 @@ class MultiTurn(Suite):
 
     async def run_case(self, case: Case) -> JsonObject:
         """Play a task."""
-        task: Task = case.data[0]
-        stage = Stage(task, self.options.own.tools, alone=self._alone)
+        task, own = case.data[0], self.options.own
+        is_recorded = self.options.planner.kind == "recorded" and not own.then
+        stage = Stage(task, own.tools, alone=own.alone or (is_recorded and own.tools in APART))
         match self.options.planner.kind:
-            case "recorded" if self.options.own.then:
+            case "recorded" if own.then:
                 return await by_record_first(stage, self.options, row=case.data[1])
             case "recorded":
-                return await by_record(stage, self.options, row=case.data[1], unchecked=self.options.own.unchecked)
+                return await by_record(stage, self.options, row=case.data[1], unchecked=own.unchecked)
             case "model":
                 return await by_model(stage, self.options)
-        if self.options.own.sabotage:
+        if own.sabotage:
             return await spoilt(task, self.options, first=case.data[1])
         return await by_truth(stage, self.options)
 
@@ -179,11 +181,6 @@ class MultiTurn(Suite):
 
     def _ruled(self) -> list[str]:
         return [] if "judge" in self.options.model_names() else [JUDGED_BY_RULE]
-
-    @property
-    def _alone(self) -> bool:
-        own = self.options.own
-        return own.alone or (self.options.planner.kind == "recorded" and own.tools in APART and not own.then)
 
     @property
     def _whose(self) -> Tools:
@@ -258,8 +255,9 @@ def sabotage_summary(records: Sequence[Record]) -> Summary:
     )
     for name, some in groups(records):
         ended.add(name, valid(some), rate(some, _all_accepted))
-    wrong = [f"{turn['task']}, turn {turn['turn']} ({turn['kind']})" for turn in _turns(records) if _misjudged(turn)]
-    return Summary([table, ended], expectations, [f"misjudged: {each}" for each in wrong])
+    wrong = [turn for turn in _turns(records) if turn["done"] != turn["accepted"]]
+    notes = [f"misjudged: {turn['task']}, turn {turn['turn']} ({turn['kind']})" for turn in wrong]
+    return Summary([table, ended], expectations, notes)
 
 
 def recorded_summary(records: Sequence[Record], *, unchecked: bool) -> Summary:
@@ -383,10 +381,6 @@ def write_results(records: Iterable[Record], folder: Path) -> None:
 
 def _turns(records: Iterable[Record]) -> list[JsonObject]:
     return [{**turn, "task": record.id} for record in records if record.done for turn in record.values["turns"]]
-
-
-def _misjudged(turn: Mapping[str, Any]) -> bool:
-    return bool(turn["done"] != turn["accepted"])
 
 
 def _all_accepted(record: Record) -> bool:
