@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple, TypeAlias
 
 from gecko_graph.state import Json, JsonObject, Operation, Step
@@ -94,8 +95,7 @@ def cause_of(task: Task, played: Played, *, right: bool, is_real: bool) -> Cause
     state = task.real.initial_state
     ends = [public(some[-1].after if some else state) for some in (truth, made)]
     for seen in (public, _attributes) if ends[0] != ends[1] else ():  # _attributes: the current folder as well
-        wanted, found = ([each for each in some if each.effect(seen)] for some in (truth, made))
-        if cause := _of_writes(wanted, found, seen):
+        if cause := _of_writes(truth, made, seen):
             return cause
     got = [as_json(each.answer) for each in made]
     lacking = (each for each in truth if not any(json_equal(as_json(each.answer), one) for one in got))
@@ -103,16 +103,30 @@ def cause_of(task: Task, played: Played, *, right: bool, is_real: bool) -> Cause
 
 
 def _of_writes(truth: Sequence[Made], made: Sequence[Made], seen: _Layout) -> Cause | None:
-    wanted, found = (Counter(each.call["call"] for each in some) for some in (truth, made))
-    for some, more, what in ((truth, wanted - found, MISSING_WRITE), (made, found - wanted, EXTRA_WRITE)):
+    (wanted, idle), (found, vain) = _parted(truth, seen), _parted(made, seen)
+    tools, others = (Counter(each.call["call"] for each in some) for some in (wanted, found))
+    for some, more, beside, what in (
+        (wanted, tools - others, vain, MISSING_WRITE),
+        (found, others - tools, idle, EXTRA_WRITE),
+    ):
         if more:
-            return Cause(what, next(each.text for each in some if each.call["call"] in more))
-    waiting = [*truth]
-    for each in made:
+            each = next(each for each in some if each.call["call"] in more)
+            same = [one for one in beside if one.call["call"] == each.call["call"] and one.call != each.call]
+            if same:  # both make it, and with the arguments of one it changes nothing
+                return Cause(WRITE_ARGUMENTS, (same[0] if what == MISSING_WRITE else each).text)
+            return Cause(what, each.text)
+    waiting = [*wanted]
+    for each in found:
         right = waiting.pop([one.call["call"] for one in waiting].index(each.call["call"]))
         if right.call != each.call and right.effect(seen) != each.effect(seen):
             return Cause(WRITE_ARGUMENTS, each.text)
     return None
+
+
+def _parted(calls: Sequence[Made], seen: _Layout) -> tuple[list[Made], list[Made]]:
+    """Return the calls that change something, and those that do not."""
+    changing = [bool(each.effect(seen)) for each in calls]
+    return [*compress(calls, changing)], [each for each, does in zip(calls, changing, strict=True) if not does]
 
 
 def _of_rehearsal(task: Task, played: Played, *, is_real: bool) -> Cause:

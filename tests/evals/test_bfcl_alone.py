@@ -44,6 +44,7 @@ def turns_of(official, shared_data):
         ("miss_param_88 m", 2, cause.MISSING_WRITE, "lockDoors("),  # one is, and is right
         ("miss_func_173 S", 2, cause.EXTRA_WRITE, "set_budget_limit("),  # the truth of this turn is empty
         ("base_184 m", 4, cause.WRITE_ARGUMENTS, "send_message("),
+        ("miss_param_173 S", 3, cause.WRITE_ARGUMENTS, "set_budget_limit("),  # the truth's changes nothing
         ("miss_func_42 m", 4, cause.MISSING_RESULT, "wc("),
         ("miss_param_33 m", 1, cause.UNDOCUMENTED, "ls("),
         ("base_121 S", 4, cause.LEFT_OUT, "make_transaction("),
