@@ -26,11 +26,12 @@ from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, Unjudg
 from .task_state.patch import apply_patch
 from .task_state.stamps import Untrusted
 from .toolkit import Toolkit
+from .toolkit.brief import pick_tools
 from .toolkit.check import LONGEST_ID, LONGEST_NAME
 from .toolkit.names import valid_name
 from .trust import find_untrusted
 
-ITEM_KEYS = ("id", "description", "check")
+ITEM_KEYS = ("id", "description", "check", "by")
 
 
 def task_of(messages: Sequence[AnyMessage]) -> str:
@@ -133,6 +134,8 @@ def read_item(raw: Any, number: int) -> ChecklistItem:
         "id": str(entry.get("id") or f"item-{number}"),
         "description": str(entry.get("description") or entry["check"]),
     }
+    if entry.get("by") == "model":
+        item["by"] = "model"
     if check := entry.get("check"):
         if not isinstance(check, str):
             raise TaskError(f"checklist item {item['id']}: expected an expression as check, got {type(check).__name__}")
@@ -156,7 +159,9 @@ def untrusted_of(state: AttemptState) -> Untrusted:
 def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
     """Return the ladder's request for one call, with the state that it is answered in."""
     tool = toolkit[call["name"]]
-    is_real = runs_for_real(tool, scope.context)
+    is_real, shown = runs_for_real(tool, scope.context), state.get("shown")
+    asked = not tool.reads and not tool.contract and scope.has_model("simulator")
+    others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
     return RungRequest(
         tool=tool,
         call=call,
@@ -167,6 +172,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         steps=state.get("steps", ()),
         untrusted=untrusted_of(state),
         has_simulator=scope.has_model("simulator"),
+        writes=[each.name for each in others if not each.reads],
         reality=reality_of(state["before"], state.get("steps", []), lambda name: toolkit[name].reads)
         if is_real
         else None,

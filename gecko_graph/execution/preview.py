@@ -49,9 +49,10 @@ def make_preview(
         rests = results.find(call, origins, {each["argument"] for each in made_up})
         reads.update(*rests.reads.values())
         planned = plan_call(steps[call["id"]], toolkit)
+        rules = [each["rule"] for each in rehearsal["verdict"].get("may_refuse", []) if each["call"] == call["id"]]
         planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
         left = [each for each in made_up if each["argument"] not in rests.arguments or not each["origin"]["path"]]
-        calls.append({**planned, "made_up": left})
+        calls.append({**planned, "made_up": left, "may_refuse": rules})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
@@ -177,8 +178,9 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
         yield "- what is predicted was read for real: it may not show the changes before."
     for made_up in planned["made_up"]:
         yield f"- {made_up['argument']}: made up; nothing real supports it."
-    for condition in planned.get("unclear") or ():
-        yield f"- could not be checked: {cut(one_line(condition), budget=REASON_CHARS)}"
+    open_points = [("may be refused", each) for each in planned.get("may_refuse", ())]
+    for word, text in [*open_points, *(("could not be checked", each) for each in planned.get("unclear", ()))]:
+        yield f"- {word}: {cut(one_line(text), budget=REASON_CHARS)}"
 
 
 def describe_parts(parts: Sequence[str | Binding], place: Callable[[Binding], str]) -> str:

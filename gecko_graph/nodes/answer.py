@@ -44,7 +44,7 @@ def answer(
     record: JsonObject = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
     before = [as_step(entry) for entry in state["unreported"]]
     record |= remember_calls([*before, *state["steps"]], budget=scope.context.view_chars)
-    record["claims"] = claimed_keys(state)
+    record["claims"], record["may_refuse"] = claimed_keys(state), rehearsal["verdict"].get("may_refuse", [])
     message = AIMessage("\n".join(lines), name=NAME, response_metadata={NAME: record})
     return {"execution": execution, "messages": [message], "again": ""}
 

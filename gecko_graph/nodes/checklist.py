@@ -8,7 +8,7 @@ from typing import Any
 from ..channels import GeckoState
 from ..events import event
 from ..models.ask import Ask, Reply, Where
-from ..models.formatting import cut, format_conversation, format_policy, text_of
+from ..models.formatting import cut, format_conversation, format_policy, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import Checklist
 from ..state import ChecklistItem
@@ -40,6 +40,8 @@ def checklist(
 def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
     """Build the question what must hold at the end."""
     messages = state["messages"]
+    made = [*(state.get("replayed") or ()), *(step for each in state.get("unjudged") or () for step in each["steps"])]
+    real = [step for step in made if "outcome" in step and not step["outcome"]["simulated"]]
     focus = focus_words(task, *(text_of(each) for each in earlier(messages)[-2:]))
     return Ask(
         role="checklist",
@@ -48,6 +50,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
             "conversation": format_conversation(earlier(messages), budget=budget // 2),
             "policy": format_policy(messages, budget=budget // 2),
             "tools": format_tools(pick_tools(toolkit, state.get("shown")), focus=focus),
+            "real": format_steps(real, budget=budget // 2) if real else "",
         },
         reply=Checklist,
         where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),
@@ -57,4 +60,5 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
 def read_items(reply: Checklist) -> list[ChecklistItem]:
     """Return the model's items, at most `MOST_ITEMS`, with ids."""
     texts = [cut(item.description.strip(), budget=ITEM_CHARS) for item in reply.items if item.description.strip()]
-    return [{"id": f"item-{number}", "description": text} for number, text in enumerate(texts[:MOST_ITEMS], 1)]
+    items = enumerate(texts[:MOST_ITEMS], 1)
+    return [{"id": f"item-{number}", "description": text, "by": "model"} for number, text in items]

@@ -147,8 +147,8 @@ def renew(
     bindings = [each for each in planned["bindings"] if each["call"] in left]
     ambiguous = [*planned["ambiguous"], *lost]
     renewed: PlannedCall = {**planned, "bindings": bindings, "expects": holds, "ambiguous": ambiguous}
-    unclear = step["outcome"].get("unclear", []) if "outcome" in step else renewed["unclear"]
-    return {**renewed, "predicted": predict(step), "unclear": unclear}
+    marks: Any = {key: step.get("outcome", renewed).get(key, []) for key in ("unclear", "may_refuse")}
+    return {**renewed, "predicted": predict(step), **marks}
 
 
 def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:
