@@ -57,6 +57,14 @@ class _SharedDelta(DeltaChannel[Any]):
         return new
 
 
+class _Given(_SharedDelta):
+    """One whose value is None until something is written: `{}` that was given is not what is missing."""
+
+    def __init__(self, reducer: Any, typ: Any = None, *, snapshot_frequency: int = SNAPSHOT_EVERY_TURNS) -> None:
+        super().__init__(reducer, typ, snapshot_frequency=snapshot_frequency)
+        self.typ = type(None)
+
+
 def delta(
     reducer: Callable[[Any, Sequence[Any]], Any], kind: type, every: int = SNAPSHOT_EVERY_CALLS
 ) -> DeltaChannel[Any]:
@@ -184,6 +192,10 @@ def book(old: Ledger, new: Ledger) -> Ledger:
     return booked | {"started_at": min(starts)} if starts else booked
 
 
+GIVEN_STATE = _Given(replace)
+"""The channel of a task state that a caller gives, or leaves out."""
+
+
 class Continued(TypedDict):
     """What a rehearsal goes on from: a part of the task that was really carried out."""
 
@@ -193,6 +205,8 @@ class Continued(TypedDict):
     """What the first attempt's planner learns from it."""
     attempts: int
     """How many attempts the turn has had: theirs are numbered on from there."""
+    checklist: NotRequired[list[ChecklistItem]]
+    """What a model wrote for an earlier rehearsal of the turn."""
     supposed: NotRequired[list[str]]
     """JSON Pointers to what is only supposed of the given task state."""
     real: NotRequired[bool]
@@ -228,7 +242,7 @@ class GeckoState(TypedDict, total=False):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """Caller; `finish` adds the answer."""
-    task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
+    task_state: Annotated[JsonObject, GIVEN_STATE]
     """Caller, `bootstrapper`; `finish` writes the state of an accepted attempt."""
     supposed: list[str]
     """`bootstrapper`, `finish`: JSON Pointers into `task_state` of what a model made up."""
@@ -242,8 +256,14 @@ class GeckoState(TypedDict, total=False):
     """`bootstrapper`: the steps that every attempt begins with."""
     numbered_from: int
     """`bootstrapper`: attempts of the turn before this rehearsal."""
+    real: bool
+    """`bootstrapper`: True where every tool that reads runs for real: nothing is supposed of the task state, and what
+    only reads is not judged."""
+    written: list[ChecklistItem] | None
+    """`bootstrapper`: what a model wrote for an earlier rehearsal of the turn."""
     items: list[ChecklistItem] | None
-    """`bootstrapper`: the caller's checklist, or None; then `checklist`: the model's, empty where there is none."""
+    """`bootstrapper`: the caller's checklist, or None; then `checklist`: the model's, empty where there is none, still
+    None where nothing is to be judged by it."""
     items_failure: str
     """`bootstrapper`, `checklist`: why there is no checklist."""
     checklist_digest: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -22,12 +22,13 @@ from .models.usage import total
 from .simulation.observed import reality_of
 from .simulation.real import runs_for_real
 from .simulation.rung import RungRequest
-from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt
+from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt, VerdictWord
 from .task_state.patch import apply_patch
 from .task_state.stamps import Untrusted
 from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, LONGEST_NAME
 from .toolkit.names import valid_name
+from .toolkit.spec import ToolSpec
 from .trust import find_untrusted
 
 ITEM_KEYS = ("id", "description", "check")
@@ -83,6 +84,31 @@ def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject,
     """Return the state that an attempt began from, as its real reads have shown it, and the one that it came to."""
     seen = apply_patch(before, attempt.get("observed", []))
     return seen, apply_patch(seen, attempt["change"])
+
+
+def reads_for_real(toolkit: Iterable[ToolSpec], context: GeckoContext) -> bool:
+    """Return whether every tool that reads, and at least one does, runs for real."""
+    reads = [tool for tool in toolkit if tool.reads]
+    return bool(reads) and all(runs_for_real(tool, context) for tool in reads)
+
+
+def settle(attempt: UnjudgedAttempt, done: Sequence[Step], reads: Collection[str]) -> VerdictWord | None:
+    """Return the verdict on an attempt whose reads were real where a rule gives it, else None.
+
+    Where nothing was to be written the planner's answer stands; a question that leaves all as it was is the user's, and
+    so is what is left where the last real write (`done`: what the turn has really done) was refused. Only an attempt
+    that has put a write in its place is judged.
+    """
+    if attempt.get("stop", {}).get("code") != "answered" or not attempt["answer"]:
+        return None
+    asks = "?" in attempt["answer"].splitlines()[-1]
+    writes = [step for step in attempt["steps"] if step["call"]["name"] not in reads]
+    failed = [step.get("outcome", {}).get("status") != "ok" for step in writes]
+    if not writes:
+        return "needs_user" if asks else "accepted"
+    made = sum(step["call"]["name"] not in reads for step in done)
+    is_refused = bool(made) and made == len(writes) and failed[-1]
+    return "needs_user" if is_refused or (asks and all(failed)) else None
 
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:

@@ -38,13 +38,14 @@ from ..state import (
 )
 from ..toolkit.brief import format_tools, pick_tools
 from ..toolkit.spec import ToolSpec
-from ..turn import earlier, human_turns, states_of, task_of
+from ..turn import earlier, human_turns, settle, states_of, task_of
 from ..view.view import focus_words, view
 
 STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_for")
 NOT_EVALUATED = (False, "")
 ANSWER_ALONE = "by the answer alone: no call was made"
 NOTHING_TO_CHECK = "there was nothing to check"
+NOT_JUDGED = "nothing was written: the answer is the planner's own, and was not judged"
 NO_ITEM_LEFT = "no item is left to judge by: calls and changes were not judged"
 STALE = "run for real: what the attempt has changed before may be missing in its result"
 MOST_NAMED = 20
@@ -69,6 +70,7 @@ class Evidence:
         ruled: Item id to whether its check holds, with the reason where it does not.
         unasked: Changes that no check reads.
         unclear: Conditions that could not be evaluated, and writes whose change nothing knows, each with its call.
+        settled: The verdict, where nothing was to be judged.
     """
 
     attempt: UnjudgedAttempt
@@ -80,6 +82,7 @@ class Evidence:
     ruled: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
     unasked: Sequence[str] = ()
     unclear: Sequence[str] = ()
+    settled: VerdictWord | None = None
 
     def stopped(self, *codes: StopCode) -> bool:
         """Return whether the attempt ended for one of these reasons."""
@@ -143,6 +146,7 @@ def collect_evidence(
         ruled=judge_by_rule(items, before=before, after=after, steps=steps, answer=attempt["answer"]),
         unasked=unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
         unclear=find_unclear(steps, reads),
+        settled=settle(attempt, state.get("replayed") or [], reads) if state["items"] is None else None,
     )
 
 
@@ -322,6 +326,8 @@ def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement 
     statuses = [item["status"] for item in items if item["status"] != "not_asked_for"]
     if evidence.stopped("broken", "planner_failed"):
         return "failed", 0.0
+    if evidence.settled:
+        return evidence.settled, 1.0
     if not items and not evidence.items_failure:
         idle = bool(evidence.attempt["answer"]) and not evidence.calls and not evidence.attempt["change"]
         return ("accepted", 1.0) if idle else ("failed", 0.0)
@@ -346,6 +352,8 @@ def format_feedback(
     Of an accepted attempt only the judge's own feedback. Nothing is repeated.
     """
     feedback = judgement.feedback.strip() if judgement is not None else ""
+    if evidence.settled:
+        return NOT_JUDGED
     if word == "accepted":
         return cut(feedback, budget=FEEDBACK_CHARS) if items else NOTHING_TO_CHECK
     goals = {item["id"]: goal_of(item) for item in evidence.items}

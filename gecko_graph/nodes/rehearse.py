@@ -18,6 +18,7 @@ from ..execution.decisions import NO_SAVER
 from ..execution.journal import as_step, done_lines, doubt_lines
 from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy
+from ..execution.preview import apply_fitting
 from ..execution.records import ExecutedCall, Preview
 from ..models.memory import NAME, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope
@@ -89,10 +90,12 @@ def opening(state: AgentState) -> AgentState:
 def input_of(state: AgentState) -> GeckoInput:
     """Return the rehearsal's input: the conversation, the state at the turn's start, and what was done since."""
     told = tell_before(state["messages"], state["unreported"])
-    given: GeckoInput = {"messages": told, "task_state": state["start"]}
+    given: GeckoInput = {"messages": told}
+    if state["start"] or state.get("task_state") is not None:
+        given["task_state"] = state["start"]
     last = state.get("rehearsal") if state["rehearsals"] else None
     items = last["checklist"] if last else state.get("checklist")
-    if items is not None:
+    if items is not None and (not last or state["is_given"]):
         given["checklist"] = items
     mark = state.get("real_digest")
     is_real = state["again"] not in ("task", "stale") or bool(state["unreported"])
@@ -103,6 +106,8 @@ def input_of(state: AgentState) -> GeckoInput:
             "lesson": state["lesson"],
             "attempts": max(attempt["number"] for attempt in last["attempts"]) if last else 0,
         }
+        if items and "checklist" not in given:
+            going_on["checklist"] = items
         given["continued"] = {**going_on, "real": is_real, "supposed": state.get("supposed") or []}
     return given
 
@@ -120,6 +125,28 @@ def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -
     return [*messages[:place], AIMessage(text, name=NAME, response_metadata={NAME: record}), *messages[place:]]
 
 
+def settled_steps(rehearsal: Rehearsal, before: Sequence[Step]) -> list[Step]:
+    """Return the reads that the chosen attempt has made for real: they are done, and their results are facts.
+
+    Not those that may lack what the attempt itself has changed: in reality that is still to come.
+    """
+    attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
+    known = {step["call"]["id"] for step in before}
+    new = [step for step in attempt["steps"] if "outcome" in step and step["call"]["id"] not in known]
+    return [step for step in new if not (step["outcome"]["simulated"] or step["outcome"].get("stale"))]
+
+
+def book_reads(state: JsonObject, reads: Sequence[Step]) -> tuple[JsonObject, list[Step]]:
+    """Return the task state with what real reads have shown of it, and the reads; what does not fit it is left out."""
+    booked: list[Step] = []
+    for step in reads:
+        after = apply_fitting(state, step["outcome"].get("observed", []))
+        fits = after is not state or not step["outcome"].get("observed")
+        booked.append(step if fits else {**step, "outcome": {**step["outcome"], "observed": []}})
+        state = after
+    return state, booked
+
+
 def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> dict[str, Any]:
     """Return the agent's update after a rehearsal; what a model supposed of the state belongs to it from now on."""
     rehearsal: Rehearsal = out["rehearsal"]
@@ -130,11 +157,15 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
         start, now = {**start, **supposed["state"]}, {**now, **supposed["state"]}
     if supposed or why == "task":
         update = {"supposed": supposed["paths"] if supposed else [], "task_state": now}
+    now, reads = book_reads(now, settled_steps(rehearsal, steps))
+    if reads:
+        steps, update["task_state"] = [*steps, *reads], now
     accepted = rehearsal["verdict"]["word"] == "accepted"
     ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}
     return {
         **update,
         "checklist": None,
+        "is_given": state["is_given"] if state["rehearsals"] else state.get("checklist") is not None,
         "start": start,
         "steps": steps,
         "rehearsal": rehearsal,
