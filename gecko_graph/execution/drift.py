@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..generator.naming import is_identifier
-from ..leaves import map_scalars
+from ..leaves import as_text, map_scalars
 from ..schemas.complaints import find_faults
 from ..schemas.findings import path_tokens
-from ..spellings import atoms_of, whole_form
+from ..spellings import atoms_of, forms_of, whole_form
 from ..state import Call, Json, JsonObject, Outcome, Patch, Step
 from ..task_state.changes import net_changes
 from ..task_state.difference import same_value
 from ..task_state.digest import clone
 from ..task_state.patch import booked_patch, fold_patches, pointer, tokens
-from .bindings import SHORTEST, places
+from .bindings import SHORTEST, SPOT, places
 from .records import Drift, ExecutedCall
 
 MOST_DRIFTS = 20
@@ -46,6 +47,29 @@ def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) ->
     for path, new in real.items():
         pairs[values[path]] = new if pairs.get(values[path], new) == new else values[path]
     return [_with_pairs(operation, pairs) for operation in patch]
+
+
+def in_reality(text: str, results: Iterable[tuple[Json, Json]]) -> str | None:
+    """Return a text that was written on predicted results with the real values in their place.
+
+    `results` are pairs, predicted and real. None where no rule can tell: two real values for one, none, or a predicted
+    one that is spelt otherwise in the text.
+    """
+    values: dict[str, set[str]] = {}
+    for predicted, real in results:
+        for _, old, new in _differing(predicted, real):
+            if old not in (None, "") and not isinstance(old, bool | dict | list):
+                known = new not in (None, "") and not isinstance(new, bool | dict | list)
+                values.setdefault(as_text(old), set()).add(as_text(new) if known else "")
+    if not values:
+        return text
+    spots = re.compile(SPOT.format("|".join(map(re.escape, sorted(values, key=len, reverse=True)))))
+    said, left = set(spots.findall(text)), set(forms_of(spots.sub(" ", text)))
+    if any(len(values[each]) > 1 or "" in values[each] for each in said):
+        return None
+    if any(not left.isdisjoint(atom.wholes) for each in values for atom in atoms_of(each) if atom.is_specific):
+        return None
+    return spots.sub(lambda found: next(iter(values[found[0]])), text)
 
 
 def find_drift(

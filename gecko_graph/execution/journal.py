@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from ..models.formatting import cut
-from ..state import VERSION, Call, CallStatus, Outcome, Step
+from ..leaves import as_text
+from ..models.formatting import cut, one_line
+from ..state import VERSION, Call, CallStatus, Json, Outcome, Step
 from .records import ExecutedCall
 
 LONGEST_RESULT = 300
+ERROR_TEXTS = ("error", "message", "detail")
 MADE = ("ok", "answered")
 """Calls with a result that counts: the tool's, or the person's."""
 
@@ -39,8 +40,7 @@ def done_lines(calls: Sequence[ExecutedCall]) -> list[str]:
     words, lines = {"ok": "Done", "answered": "Answered by the user"}, list[str]()
     for entry in calls:
         if word := words.get(entry["status"]):
-            result = cut(json.dumps(entry.get("result"), ensure_ascii=False), budget=LONGEST_RESULT)
-            lines.append(f"{word}: {format_call(entry['call'])}: {result}")
+            lines.append(f"{word}: {format_call(entry['call'])}: {in_words(entry.get('result'))}")
     return lines
 
 
@@ -54,6 +54,19 @@ def doubt_lines(calls: Sequence[ExecutedCall]) -> list[str]:
 
 
 def format_call(call: Call) -> str:
-    """Return a call in one line."""
-    args = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call["args"].items())
-    return f"{call['name']}({cut(args, budget=LONGEST_RESULT)})"
+    """Return a call in one line, for people."""
+    return f"{call['name']} ({in_words(call['args'])})" if call["args"] else call["name"]
+
+
+def in_words(value: Json) -> str:
+    """Return JSON as people read it, `id O-7, item pen`; of an error's body what it says."""
+    return cut(one_line(_said(value)), budget=LONGEST_RESULT)
+
+
+def _said(value: Json) -> str:
+    if isinstance(value, dict):
+        told = [value[key] for key in ERROR_TEXTS if isinstance(value.get(key), str)]
+        return told[0] if told else ", ".join(f"{key} {_said(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_said, value)) or "none"
+    return ("yes" if value else "no") if isinstance(value, bool) else as_text(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from langchain_core.messages import AnyMessage
@@ -81,7 +82,7 @@ def predict(step: Step) -> Prediction:
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
     outcome = step["outcome"]
     fields = {key: outcome[key] for key in ("status", "result", "rung")} | {"patch": outcome["patch"] or []}
-    return cast("Prediction", fields | {key: outcome[key] for key in ("observed", "stale") if outcome.get(key)})
+    return cast("Prediction", fields | {key: outcome[key] for key in ("observed", "stale", "invented") if outcome.get(key)})
 
 
 def finish_preview(
@@ -137,8 +138,16 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
 
 
-def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
-    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data."""
+def describe_calls(
+    preview: Preview,
+    left: Sequence[PlannedCall],
+    state: JsonObject,
+    fidelity: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data.
+
+    What a rung made up of a write's effect is not shown: nothing is known of it but how earlier real calls went.
+    """
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
     names = {id_: f"step {number} ({tools[id_]})" for id_, number in numbers.items()}
@@ -147,16 +156,23 @@ def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObj
         call, predicted = planned["call"], planned["predicted"]
         reason = f": {cut(one_line(planned['reason']), budget=REASON_CHARS)}" if planned["reason"] else ""
         change = format_change(before, after, budget=CHANGE_CHARS)
-        texts[call["id"]] = "\n".join(
-            [
-                f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}",
-                f"Predicted by {predicted['rung']}: {predicted['status']}",
-                fence(format_json(predicted["result"], budget=RESULT_CHARS)),
-                f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
-                *describe_dependencies(planned, names),
-            ]
-        )
+        lines = [
+            f"Predicted by {predicted['rung']}: {predicted['status']}",
+            fence(format_json(predicted["result"], budget=RESULT_CHARS)),
+            f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
+        ]
+        if predicted.get("invented") and predicted["status"] == "ok" and planned["effect"] != "read":
+            lines = [describe_unknown(fidelity.get(call["name"]) or {})]
+        head = f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}"
+        texts[call["id"]] = "\n".join([head, *lines, *describe_dependencies(planned, names)])
     return texts
+
+
+def describe_unknown(tally: Mapping[str, int]) -> str:
+    """Return what is known of a write whose effect was made up: how many real calls of the thread went otherwise."""
+    calls, drifted = tally.get("calls", 0), tally.get("drifted", 0)
+    some = f"{calls} earlier real call{'s' * (calls != 1)}" if calls else "it was never called for real before"
+    return f"Its effect is not known here; {some}{f', {drifted} other than rehearsed' if drifted else ''}."
 
 
 def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Iterator[str]:

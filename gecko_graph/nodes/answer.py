@@ -9,7 +9,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from ..execution.channels import AgentState, calls_left
 from ..execution.claims import Steps, find_claims
-from ..execution.journal import LONGEST_RESULT, MADE, as_step, done_lines, doubt_lines, format_call
+from ..execution.drift import in_reality
+from ..execution.journal import LONGEST_RESULT, MADE, as_step, done_lines, doubt_lines, format_call, in_words
 from ..execution.ledger import CallLedger
 from ..execution.records import ExecutedCall, Execution, ExecutionWord
 from ..models.ask import PlannerAsk, Reply, Where
@@ -27,17 +28,14 @@ CONVERSATION_VIEWS = 10
 def answer(
     state: AgentState, scope: NodeScope, *, prompts: Prompts
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
-    """Write the answer from real results, by the planner's model where there is one, and the turn's record.
+    """Give the planner's own answer, with what is real, or have one written from the real results; keep the record.
 
     What was not done, and what is in doubt, is added by rule: no model can leave it out.
     """
     execution = execution_of(state)
-    rehearsal = state["rehearsal"]
     facts = report(execution, state)
-    text = ""
-    if not execution["calls"]:
-        text = rehearsal["answer"]
-    elif scope.has_model("planner"):
+    text = own_answer(state, execution)
+    if text is None:
         (reply,) = yield [ask_answer(state, scope, prompts, facts)]
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
     lines = [*([text] if text else done_lines(execution["calls"])), *facts]
@@ -47,6 +45,25 @@ def answer(
     record["claims"] = claimed_keys(state)
     message = AIMessage("\n".join(lines), name=NAME, response_metadata={NAME: record})
     return {"execution": execution, "messages": [message], "again": ""}
+
+
+def own_answer(state: AgentState, execution: Execution) -> str | None:
+    """Return the planner's own answer, with real values for predicted ones; None where reality went another way.
+
+    It stands where all that it speaks of was done as it was rehearsed: it was written after what had departed before.
+    """
+    rehearsal, calls = state["rehearsal"], execution["calls"]
+    preview = state.get("preview")
+    planned = {each["call"]["id"]: each["predicted"] for each in preview["calls"]} if preview else {}
+    of_plan = [entry for entry in calls if entry["call"]["id"] in planned]
+    is_edited = preview and any(each["call"] not in rehearsal["plan"] for each in preview["calls"])
+    given_up = any(entry["status"] in ("in_doubt", "refused", "answered") for entry in calls)
+    departed = any(entry["status"] != "ok" or entry.get("drift") or "departure" in entry for entry in of_plan)
+    if calls and (is_edited or given_up or departed or execution["left"] or not rehearsal["answer"]):
+        return None
+    return in_reality(
+        rehearsal["answer"], [(planned[entry["call"]["id"]]["result"], entry.get("result")) for entry in of_plan]
+    )
 
 
 def claimed_keys(state: AgentState) -> list[str]:
@@ -111,8 +128,9 @@ def report(execution: Execution, state: AgentState) -> list[str]:
             continue
         lines += doubt_lines([entry])
         if entry["status"] not in (*MADE, "in_doubt"):
-            why = entry["departure"]["message"] if "departure" in entry else str(entry.get("result", ""))
-            lines.append(f"Not done: {format_call(entry['call'])}: {cut(why, budget=LONGEST_RESULT)}")
+            is_told = "departure" in entry and entry["departure"]["code"] != "error"
+            why = entry["departure"]["message"] if is_told else entry.get("result", "")
+            lines.append(f"Not done: {format_call(entry['call'])}: {in_words(why)}")
     lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
     verdict = state["rehearsal"]["verdict"]
     if verdict["word"] == "failed":

@@ -61,7 +61,7 @@ def review(
     asked = [each for each in left if each["review"] == "ask" and "answered" not in each]
     calls, decisions = [each["call"] for each in asked], list[Decision]()
     if asked:
-        texts = describe_calls(preview, left, state["task_state"])
+        texts = describe_calls(preview, left, state["task_state"], state.get("fidelity") or {})
         first, *others = (texts[call["id"]] for call in calls)
         claims = yield from find_claims(state["messages"], ledger)
         decisions = yield from ask_person(
