@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ from ..harness.suite import EvalError, Expectation, Record
 SHOP = Path(__file__).resolve().parents[3] / "shared" / "repros" / "exact" / "shop"
 SYSTEM = "You are the back office assistant of a small outdoor shop."
 TASKS = ("T1", "T2b", "T3", "T4", "T5", "T6", "T7")
-WRITES = ("T1", "T2b", "T3", "T6", "T7")
+READING = ("T4", "T5")
+"""Of them those in which nothing is written."""
 MOST, MOST_READING = 2.0, 1.2
 """What the agent may cost at most beside LangChain's: in all, and where nothing is written."""
 
@@ -216,6 +217,11 @@ REPLIES: Mapping[str, Callable[[str], JsonObject]] = {
 }
 
 
+def tasks() -> Sequence[str]:
+    """Return the tasks; none where the shop, which lies beside the project, is not there."""
+    return TASKS if SHOP.is_dir() else ()
+
+
 def measure(task: str) -> JsonObject:
     """Return model calls and prompt tokens of a task, as ours and as LangChain's; and what the shop was made to do."""
     told: JsonObject = {}
@@ -273,3 +279,36 @@ def _load(name: str) -> Any:
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def table(records: Sequence[Record]) -> Table:
+    """Return model calls and prompt tokens of both, a row a task."""
+    heads = [
+        "task",
+        "model calls",
+        "LangChain's",
+        "prompt tokens",
+        "LangChain's",
+        "by role",
+        "real reads",
+        "LangChain's",
+    ]
+    made = Table("The agent on a shop, beside LangChain's with human review", heads)
+    for record in records:
+        ours, plain = record.values["ours"], record.values["plain"]
+        roles = "; ".join(f"{role} {calls}" for role, calls in ours["roles"].items())
+        pairs = [each[key] for key in ("calls", "tokens") for each in (ours, plain)]
+        made.add(record.facts["task"], *pairs, roles, ours["reads"], plain["reads"])
+    return made
+
+
+def met(records: Sequence[Record]) -> Iterator[Expectation]:
+    """Yield the expectations: what the agent costs at most, in all and where nothing is written."""
+    reading = [record for record in records if record.facts["task"] in READING]
+    if len(records) < len(TASKS):
+        return
+    for some, most, where in ((records, MOST, "in all"), (reading, MOST_READING, "where nothing is written")):
+        for key, word in (("calls", "model calls"), ("tokens", "prompt tokens")):
+            ours, plain = (sum(record.values[side][key] for record in some) for side in ("ours", "plain"))
+            text = f"at most {most:g} times the {word} of LangChain's agent on the shop, {where}: {ours / plain:.2f}"
+            yield Expectation(text, ours <= most * plain)

@@ -82,7 +82,9 @@ def predict(step: Step) -> Prediction:
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
     outcome = step["outcome"]
     fields = {key: outcome[key] for key in ("status", "result", "rung")} | {"patch": outcome["patch"] or []}
-    return cast("Prediction", fields | {key: outcome[key] for key in ("observed", "stale", "invented") if outcome.get(key)})
+    return cast(
+        "Prediction", fields | {key: outcome[key] for key in ("observed", "stale", "invented") if outcome.get(key)}
+    )
 
 
 def finish_preview(

@@ -148,8 +148,8 @@ def complete_state(
 ) -> Generator[list[AnyAsk], list[Reply], tuple[JsonObject, list[str]]]:
     """Return the state with what a model adds, and what is wrong with it after a repair.
 
-    A domain that is made up, where none is given, is tried; where it breaks its schema, or contracts cannot be evaluated on it, the model is
-    asked once more. What still breaks the schema is not taken: the given state stays as it is.
+    A domain that is made up, where none is given, is tried; where it breaks its schema, or contracts cannot be
+    evaluated on it, the model is asked once more. What still breaks the schema is not taken: the given state stays.
     """
     whole, unclear, budget = given or {}, list[str](), scope.context.view_chars
     for question in range(2):
@@ -167,7 +167,9 @@ def complete_state(
     return whole, unclear
 
 
-def find_faults(given: JsonObject | None, whole: JsonObject, toolkit: Toolkit, rules: StateRules, *, seed: int) -> list[str]:
+def find_faults(
+    given: JsonObject | None, whole: JsonObject, toolkit: Toolkit, rules: StateRules, *, seed: int
+) -> list[str]:
     """Return what is wrong with the state that a model has completed or made up."""
     if whole == (given or {}):
         return []

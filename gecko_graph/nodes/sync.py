@@ -40,8 +40,9 @@ def sync(
     """Write what the last real call changed, how it drifted, and whether what is left must be rehearsed again.
 
     The change is the tool's own contract's or `simulate` function's, on the real arguments in the real state, or the
-    rehearsed one where the real result agrees, with what was made up replaced by what it holds; else a model's. Reality is never refused: what breaks a
-    schema, a postcondition or an invariant is booked as far as it can be, and ends the plan.
+    rehearsed one where the real result agrees, with what was made up replaced by what it holds; else a model's. Reality
+    is never refused: what breaks a schema, a postcondition or an invariant is booked as far as it can be, and ends the
+    plan.
     """
     entry = last_entry(state)
     assert entry is not None
