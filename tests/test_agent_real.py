@@ -96,6 +96,12 @@ def test_a_turn_that_only_reads_asks_the_planner_alone_and_reads_once():
     assert out["task_state"] == {}
 
 
+def test_no_model_is_asked_whether_the_arguments_of_a_real_read_make_sense():
+    agent, model = agent_of(Desk(), turn([{"call": "find", "args": {"name": "biro"}}, {"say": "biro-1"}]))
+    agent.invoke(say("What writes?"), THREAD)
+    assert model.asked() == ["planner", "planner"]
+
+
 def test_a_question_after_reads_reaches_the_user_and_the_next_turn_knows_what_was_read():
     desk = Desk()
     agent, model = agent_of(desk, turn([LOOK, {"say": "Two of pen-1?"}]), turn([{"say": "Good bye."}]))
