@@ -4,7 +4,8 @@
 gecko:    START ── bootstrapper ── start_round ─┬─ attempt ────┬─ judge ── decide ──┬─ finish ── END
                                        ▲        │  (k at once) │                    │
                                        │        └─ checklist ──┘                    │
-                                       │          (first round, unless given)       │
+                                       │   (first round, unless given; where reads  │
+                                       │   are real behind the attempts, if need be)│
                                        └───────────────────── retry ────────────────┘
 
 attempt:  START ── begin ── planner ──(no calls)── END
