@@ -205,8 +205,6 @@ class Continued(TypedDict):
     """What the first attempt's planner learns from it."""
     attempts: int
     """How many attempts the turn has had: theirs are numbered on from there."""
-    checklist: NotRequired[list[ChecklistItem]]
-    """What a model wrote for an earlier rehearsal of the turn."""
     supposed: NotRequired[list[str]]
     """JSON Pointers to what is only supposed of the given task state."""
     real: NotRequired[bool]
@@ -257,13 +255,10 @@ class GeckoState(TypedDict, total=False):
     numbered_from: int
     """`bootstrapper`: attempts of the turn before this rehearsal."""
     real: bool
-    """`bootstrapper`: True where every tool that reads runs for real: nothing is supposed of the task state, and what
-    only reads is not judged."""
-    written: list[ChecklistItem] | None
-    """`bootstrapper`: what a model wrote for an earlier rehearsal of the turn."""
+    """`bootstrapper`: True where every tool that reads runs for real."""
     items: list[ChecklistItem] | None
-    """`bootstrapper`: the caller's checklist, or None; then `checklist`: the model's, empty where there is none, still
-    None where nothing is to be judged by it."""
+    """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty where there is none; None
+    where nothing is to be judged by it."""
     items_failure: str
     """`bootstrapper`, `checklist`: why there is no checklist."""
     checklist_digest: str

@@ -183,10 +183,7 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
 
 
 def after_start_round(state: GeckoState) -> list[str | Send]:
-    """Return the attempts, one on the state itself or several on copies, and the checklist where it is missing.
-
-    Where reads are real it comes behind them: an attempt that only reads needs none.
-    """
+    """Return the attempts, one on the state itself or several on copies, and the checklist where it is missing."""
     first = next_attempt(state)
     beside: list[str | Send] = ["checklist"] if state["items"] is None and not state.get("real") else []
     if state["width"] == 1:
@@ -195,7 +192,7 @@ def after_start_round(state: GeckoState) -> list[str | Send]:
 
 
 def after_attempt(state: GeckoState) -> Literal["checklist", "judge"]:
-    """Return the next node: where reads are real the checklist, if it is missing."""
+    """Return the next node: where reads are real the checklist, if it is missing: what only reads needs none."""
     return "checklist" if state.get("real") and state["items"] is None else "judge"
 
 

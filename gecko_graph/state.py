@@ -123,6 +123,8 @@ class ChecklistItem(TypedDict):
     description: str
     check: NotRequired[str]
     """An expression over `state`, `before`, `calls` and `answer` that decides the item without a model."""
+    by: NotRequired[Literal["model"]]
+    """Set where a model wrote the item."""
 
 
 class JudgedItem(TypedDict):

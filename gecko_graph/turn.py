@@ -31,7 +31,7 @@ from .toolkit.names import valid_name
 from .toolkit.spec import ToolSpec
 from .trust import find_untrusted
 
-ITEM_KEYS = ("id", "description", "check")
+ITEM_KEYS = ("id", "description", "check", "by")
 
 
 def task_of(messages: Sequence[AnyMessage]) -> str:
@@ -92,22 +92,22 @@ def reads_for_real(toolkit: Iterable[ToolSpec], context: GeckoContext) -> bool:
     return bool(reads) and all(runs_for_real(tool, context) for tool in reads)
 
 
-def settle(attempt: UnjudgedAttempt, done: Sequence[Step], reads: Collection[str]) -> VerdictWord | None:
-    """Return the verdict on an attempt whose reads were real where a rule gives it, else None.
+def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str]) -> VerdictWord | None:
+    """Return the verdict that a rule gives where reads are real and the caller has no checklist, else None.
 
-    Where nothing was to be written the planner's answer stands; a question that leaves all as it was is the user's, and
-    so is what is left where the last real write (`done`: what the turn has really done) was refused. Only an attempt
-    that has put a write in its place is judged.
+    Where nothing was to be written the planner's answer stands. A question that leaves all as it was is the user's, and
+    so is what is left where the last real write was refused: only what is put in its place is judged.
     """
-    if attempt.get("stop", {}).get("code") != "answered" or not attempt["answer"]:
+    own = any(item.get("by") != "model" for item in state["items"] or ())
+    if own or not state.get("real") or attempt["stop_reason"] != "answered" or not attempt["answer"]:
         return None
     asks = "?" in attempt["answer"].splitlines()[-1]
     writes = [step for step in attempt["steps"] if step["call"]["name"] not in reads]
     failed = [step.get("outcome", {}).get("status") != "ok" for step in writes]
-    if not writes:
-        return "needs_user" if asks else "accepted"
-    made = sum(step["call"]["name"] not in reads for step in done)
-    is_refused = bool(made) and made == len(writes) and failed[-1]
+    if not failed:
+        return "needs_user" if asks else "accepted" if state["items"] is None else None
+    made = sum(step["call"]["name"] not in reads for step in state.get("replayed") or ())
+    is_refused = made == len(failed) and failed[-1]
     return "needs_user" if is_refused or (asks and all(failed)) else None
 
 
@@ -159,6 +159,8 @@ def read_item(raw: Any, number: int) -> ChecklistItem:
         "id": str(entry.get("id") or f"item-{number}"),
         "description": str(entry.get("description") or entry["check"]),
     }
+    if entry.get("by") == "model":
+        item["by"] = "model"
     if check := entry.get("check"):
         if not isinstance(check, str):
             raise TaskError(f"checklist item {item['id']}: expected an expression as check, got {type(check).__name__}")

@@ -98,7 +98,7 @@ def test_an_edit_is_predicted_by_the_model_where_no_rule_can(shop):
     again = ask(agent, Command(resume={"decisions": [edit("order", item="chalk", quantity=2)]}))
     (action,) = again["action_requests"]
     assert action["args"] == {"item": "chalk", "quantity": 2}
-    assert "Its effect is not known here; it was never called for real before." in action["description"]
+    assert "Its effect is not known here; it was never called for real." in action["description"]
     assert "sim-5000" not in action["description"]
     assert agent.get_state(thread()).values["ledger"]["usage"]["simulator"]["calls"] == before + 1
 

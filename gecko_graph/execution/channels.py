@@ -50,8 +50,6 @@ class AgentState(TypedDict, total=False):
     """Caller; `rehearse` what a model supposed of it before the first call, `sync` after each real call."""
     checklist: list[ChecklistItem] | None
     """Caller: what must hold at the end of this turn; `rehearse` takes it."""
-    is_given: bool
-    """`rehearse`: whether the turn's checklist is the caller's."""
     turn: int
     """`open_turn`: human turns of the conversation."""
     turn_id: str

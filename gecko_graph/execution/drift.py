@@ -50,26 +50,21 @@ def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) ->
 
 
 def in_reality(text: str, results: Iterable[tuple[Json, Json]]) -> str | None:
-    """Return a text that was written on predicted results with the real values in their place.
+    """Return a text that was written on predicted results with the real ones' values; `results` are pairs of both.
 
-    `results` are pairs, predicted and real. None where no rule can tell: two real values for one, none, or a predicted
-    one that is spelt otherwise in the text.
+    None where no rule can tell: two real values for one, none, or a predicted one that the text spells otherwise.
     """
     values: dict[str, set[str]] = {}
-    for predicted, real in results:
-        for _, old, new in _differing(predicted, real):
-            if old not in (None, "") and not isinstance(old, bool | dict | list):
-                known = new not in (None, "") and not isinstance(new, bool | dict | list)
-                values.setdefault(as_text(old), set()).add(as_text(new) if known else "")
+    for _, old, new in (each for pair in results for each in _differing(*pair)):
+        if old not in (None, "") and not isinstance(old, bool | dict | list):
+            values.setdefault(as_text(old), set()).add("" if isinstance(new, dict | list | None) else as_text(new))
     if not values:
         return text
     spots = re.compile(SPOT.format("|".join(map(re.escape, sorted(values, key=len, reverse=True)))))
     said, left = set(spots.findall(text)), set(forms_of(spots.sub(" ", text)))
-    if any(len(values[each]) > 1 or "" in values[each] for each in said):
-        return None
-    if any(not left.isdisjoint(atom.wholes) for each in values for atom in atoms_of(each) if atom.is_specific):
-        return None
-    return spots.sub(lambda found: next(iter(values[found[0]])), text)
+    is_known = all(len(values[each]) == 1 and "" not in values[each] for each in said)
+    others = (atom.wholes for each in values for atom in atoms_of(each) if atom.is_specific)
+    return spots.sub(lambda at: min(values[at[0]]), text) if is_known and all(map(left.isdisjoint, others)) else None
 
 
 def find_drift(

@@ -60,13 +60,9 @@ def format_call(call: Call) -> str:
 
 def in_words(value: Json) -> str:
     """Return JSON as people read it, `id O-7, item pen`; of an error's body what it says."""
-    return cut(one_line(_said(value)), budget=LONGEST_RESULT)
-
-
-def _said(value: Json) -> str:
     if isinstance(value, dict):
         told = [value[key] for key in ERROR_TEXTS if isinstance(value.get(key), str)]
-        return told[0] if told else ", ".join(f"{key} {_said(each)}" for key, each in value.items())
-    if isinstance(value, list):
-        return "; ".join(map(_said, value)) or "none"
-    return ("yes" if value else "no") if isinstance(value, bool) else as_text(value)
+        value = told[0] if told else ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
+    elif isinstance(value, list):
+        value = "; ".join(map(in_words, value)) or "none"
+    return cut(one_line(as_text(value)), budget=LONGEST_RESULT)

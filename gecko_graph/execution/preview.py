@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import cast
 
 from langchain_core.messages import AnyMessage
@@ -82,9 +81,8 @@ def predict(step: Step) -> Prediction:
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
     outcome = step["outcome"]
     fields = {key: outcome[key] for key in ("status", "result", "rung")} | {"patch": outcome["patch"] or []}
-    return cast(
-        "Prediction", fields | {key: outcome[key] for key in ("observed", "stale", "invented") if outcome.get(key)}
-    )
+    marks = {key: value for key, value in outcome.items() if key in ("observed", "stale", "invented") and value}
+    return cast("Prediction", fields | marks)
 
 
 def finish_preview(
@@ -141,14 +139,11 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
 
 
 def describe_calls(
-    preview: Preview,
-    left: Sequence[PlannedCall],
-    state: JsonObject,
-    fidelity: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    preview: Preview, left: Sequence[PlannedCall], state: JsonObject, fidelity: Mapping[str, Mapping[str, int]]
 ) -> dict[str, str]:
     """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data.
 
-    What a rung made up of a write's effect is not shown: nothing is known of it but how earlier real calls went.
+    A write's effect that was made up is not shown, but how earlier real calls went.
     """
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
@@ -164,17 +159,12 @@ def describe_calls(
             f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
         ]
         if predicted.get("invented") and predicted["status"] == "ok" and planned["effect"] != "read":
-            lines = [describe_unknown(fidelity.get(call["name"]) or {})]
+            known = fidelity.get(call["name"]) or {"calls": 0, "drifted": 0}
+            some = "{calls} earlier real calls, {drifted} of them other than rehearsed".format_map(known)
+            lines = [f"Its effect is not known here; {some if known['calls'] else 'it was never called for real'}."]
         head = f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}"
         texts[call["id"]] = "\n".join([head, *lines, *describe_dependencies(planned, names)])
     return texts
-
-
-def describe_unknown(tally: Mapping[str, int]) -> str:
-    """Return what is known of a write whose effect was made up: how many real calls of the thread went otherwise."""
-    calls, drifted = tally.get("calls", 0), tally.get("drifted", 0)
-    some = f"{calls} earlier real call{'s' * (calls != 1)}" if calls else "it was never called for real before"
-    return f"Its effect is not known here; {some}{f', {drifted} other than rehearsed' if drifted else ''}."
 
 
 def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, variables_of
-from ..state import VERSION, Call, JsonObject
+from ..state import VERSION, Call, Json, JsonObject
 from ..turn import task_of
 
 CONVERSATION_VIEWS = 10
@@ -52,18 +52,17 @@ def own_answer(state: AgentState, execution: Execution) -> str | None:
 
     It stands where all that it speaks of was done as it was rehearsed: it was written after what had departed before.
     """
-    rehearsal, calls = state["rehearsal"], execution["calls"]
-    preview = state.get("preview")
-    planned = {each["call"]["id"]: each["predicted"] for each in preview["calls"]} if preview else {}
-    of_plan = [entry for entry in calls if entry["call"]["id"] in planned]
-    is_edited = preview and any(each["call"] not in rehearsal["plan"] for each in preview["calls"])
+    rehearsal, preview, calls = state["rehearsal"], state.get("preview"), execution["calls"]
+    planned = {each["call"]["id"]: each for each in preview["calls"]} if preview else {}
     given_up = any(entry["status"] in ("in_doubt", "refused", "answered") for entry in calls)
-    departed = any(entry["status"] != "ok" or entry.get("drift") or "departure" in entry for entry in of_plan)
-    if calls and (is_edited or given_up or departed or execution["left"] or not rehearsal["answer"]):
+    is_edited = any(each["call"] not in rehearsal["plan"] for each in planned.values())
+    results: list[tuple[Json, Json]] = []
+    for entry in (each for each in calls if each["call"]["id"] in planned):
+        given_up = given_up or entry["status"] != "ok" or bool(entry.get("drift")) or "departure" in entry
+        results.append((planned[entry["call"]["id"]]["predicted"]["result"], entry.get("result")))
+    if calls and (is_edited or given_up or execution["left"] or not rehearsal["answer"]):
         return None
-    return in_reality(
-        rehearsal["answer"], [(planned[entry["call"]["id"]]["result"], entry.get("result")) for entry in of_plan]
-    )
+    return in_reality(rehearsal["answer"], results)
 
 
 def claimed_keys(state: AgentState) -> list[str]:

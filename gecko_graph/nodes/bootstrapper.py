@@ -1,7 +1,4 @@
-"""bootstrapper: opens the turn, and makes the first task state where none is given (paper, appendix A.5).
-
-Where every read runs for real nothing is made: the state is what was given, and what reality shows.
-"""
+"""bootstrapper: opens the turn, and makes the first task state where none is given (paper, appendix A.5)."""
 
 from __future__ import annotations
 
@@ -51,6 +48,8 @@ def bootstrapper(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Choose the tools that fit where there are too many, make the state whole, clear what belongs to the turn before.
 
+    Nothing is made where every read runs for real: the state is what was given, `{}` too, and what reality shows.
+
     Raises:
         StateError: The given task state is not a JSON object, or breaks the toolkit's schema or invariants.
         TaskError: The conversation holds no task, or the given checklist is malformed.
@@ -59,9 +58,10 @@ def bootstrapper(
     task, started_at = task_of(state.get("messages", [])), time.time()
     items, mark, used = given_checklist(state, embedded=scope.embedded)
     given, rules = read_state(state), StateRules.of(toolkit)
-    going_on, is_missing = state.get("continued"), state.get("task_state") is None
-    real = reads_for_real(toolkit, scope.context)
-    asked = not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
+    going_on = state.get("continued")
+    real, is_missing = reads_for_real(toolkit, scope.context), state.get("task_state") is None
+    lacks = bool(given) or is_missing  # an empty one that is given lacks nothing
+    asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
     is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
     if is_due and not (going_on and going_on.get("real")):
         rules.check_start(given, what="task_state", is_whole=not asked)
@@ -71,7 +71,7 @@ def bootstrapper(
     whole, unclear = clone(given), list[str]()
     if asked:
         ask = build_ask(state, task, toolkit, scope.context, rules.schema)
-        whole, unclear = yield from complete_state(None if is_missing else whole, ask, toolkit, scope, rules)
+        whole, unclear = yield from complete_state(whole, ask, toolkit, scope, rules)
     added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
     supposed = [*carry_supposed(state, given), *added]
     made_up = clone({key: value for key, value in whole.items() if pointer([key]) in supposed})
@@ -93,7 +93,6 @@ def bootstrapper(
         "numbered_from": going_on["attempts"] if going_on else 0,
         "real": real,
         "items": items,
-        "written": going_on.get("checklist") if going_on else None,
         "items_failure": used,
         "checklist_digest": mark,
         "attempts": Overwrite([]),
@@ -144,36 +143,34 @@ def find_tools(
 
 
 def complete_state(
-    given: JsonObject | None, ask: Ask, toolkit: Toolkit, scope: NodeScope, rules: StateRules
+    given: JsonObject, ask: Ask, toolkit: Toolkit, scope: NodeScope, rules: StateRules
 ) -> Generator[list[AnyAsk], list[Reply], tuple[JsonObject, list[str]]]:
     """Return the state with what a model adds, and what is wrong with it after a repair.
 
-    A domain that is made up, where none is given, is tried; where it breaks its schema, or contracts cannot be
-    evaluated on it, the model is asked once more. What still breaks the schema is not taken: the given state stays.
+    A domain that is made up is tried; where it breaks its schema, or contracts cannot be evaluated on it, the model is
+    asked once more. What still breaks the schema is not taken: the given state stays as it is.
     """
-    whole, unclear, budget = given or {}, list[str](), scope.context.view_chars
+    whole, unclear, budget = given, list[str](), scope.context.view_chars
     for question in range(2):
         again = {"previous": format_json(whole, budget=budget), "problems": join_lines(unclear, budget=budget // 2)}
         shown = {**ask.variables, **again} if question else ask.variables
         (reply,) = yield [replace(ask, variables=shown, where=replace(ask.where, question=question))]
         made = merge_reply(given, reply)
         faults = find_faults(given, made, toolkit, rules, seed=scope.context.seed)
-        if not question or (made != (given or {}) and len(faults) <= len(unclear)):
+        if not question or (made != given and len(faults) <= len(unclear)):
             whole, unclear = made, faults
         if not unclear:
             break
     if rules.schema is not None and (broken := rules.broken(whole)):
-        return given or {}, unclear or broken
+        return given, unclear or broken
     return whole, unclear
 
 
-def find_faults(
-    given: JsonObject | None, whole: JsonObject, toolkit: Toolkit, rules: StateRules, *, seed: int
-) -> list[str]:
+def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: StateRules, *, seed: int) -> list[str]:
     """Return what is wrong with the state that a model has completed or made up."""
-    if whole == (given or {}):
+    if whole == given:
         return []
-    if given is not None:
+    if given:
         return rules.broken(whole) if rules.schema is not None else []
     return [*rules.faults(whole), *try_contracts(toolkit, whole, seed=seed)]
 
@@ -201,12 +198,11 @@ def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:
     return toolkit.state_keys <= state.keys()
 
 
-def merge_reply(given: JsonObject | None, reply: Reply) -> JsonObject:
+def merge_reply(state: JsonObject, reply: Reply) -> JsonObject:
     """Return the state with what the model added. Given keys never change; an unusable reply adds nothing."""
-    state = given or {}
     if not isinstance(reply.value, InitialState):
         return state
-    domain = {} if given is not None else reply.value.domain
+    domain = {} if state else reply.value.domain
     whole: JsonObject = {**domain, **state, RUNTIME: reply.value.runtime_state or domain.get(RUNTIME) or {}}
     try:
         check_json(whole, what="the state")
@@ -218,17 +214,17 @@ def merge_reply(given: JsonObject | None, reply: Reply) -> JsonObject:
 def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoContext, schema: JsonObject | None) -> Ask:
     """Build the question what the task's world looks like at the start."""
     budget = context.view_chars
-    given, messages = state.get("task_state"), state["messages"]
-    is_missing = given is None
+    given = state.get("task_state") or {}
+    messages = state["messages"]
     return Ask(
         role="bootstrapper",
         variables={
             "task": cut(task, budget=budget),
             "conversation": format_conversation(earlier(messages), budget=budget // 2),
             "policy": format_policy(messages, budget=budget // 2),
-            "tools": format_tool_lines(((tool.name, describe(tool, is_missing)) for tool in toolkit), budget=budget),
-            "contracts": format_contracts(toolkit, budget=budget // 2) if is_missing else "",
-            "state": "" if is_missing else view(given, focus=focus_words(task), budget=budget),
+            "tools": format_tool_lines(((tool.name, describe(tool, not given)) for tool in toolkit), budget=budget),
+            "contracts": "" if given else format_contracts(toolkit, budget=budget // 2),
+            "state": view(given, focus=focus_words(task), budget=budget) if given else "",
             "schema": view(schema, focus=focus_words(task), budget=budget // 2) if schema is not None else "",
             "previous": "",
             "problems": "",

@@ -27,15 +27,11 @@ def checklist(
     """Ask the model for a checklist, beside the first attempt. A missing one never counts as success.
 
     The model may write an empty one, for a task that asks for nothing: "thanks!". Where reads are real it comes behind
-    the first round, and only where that has an attempt to judge; what was written for the turn before stays.
+    the first round, and only where that has an attempt to judge.
     """
-    if state.get("real"):
-        reads, done = {tool.name for tool in toolkit if tool.reads}, state.get("replayed") or []
-        if all(settle(each, done, reads) for each in state["unjudged"]):
-            return {}
-    if written := state.get("written"):
-        scope.emit(event("gecko.checklist", attempt=0, items=written, failure=""))
-        return {"items": written, "items_failure": ""}
+    reads = {tool.name for tool in toolkit if tool.reads}
+    if state.get("real") and all(settle(each, state, reads) for each in state["unjudged"]):
+        return {}
     task = task_of(state["messages"])
     (reply,) = yield [build_ask(state, task, toolkit, budget=scope.context.view_chars)]
     items = read_items(reply.value) if isinstance(reply.value, Checklist) else []
@@ -65,4 +61,5 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
 def read_items(reply: Checklist) -> list[ChecklistItem]:
     """Return the model's items, at most `MOST_ITEMS`, with ids."""
     texts = [cut(item.description.strip(), budget=ITEM_CHARS) for item in reply.items if item.description.strip()]
-    return [{"id": f"item-{number}", "description": text} for number, text in enumerate(texts[:MOST_ITEMS], 1)]
+    items = enumerate(texts[:MOST_ITEMS], 1)
+    return [{"id": f"item-{number}", "description": text, "by": "model"} for number, text in items]

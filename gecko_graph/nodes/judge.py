@@ -134,7 +134,8 @@ def collect_evidence(
     reads: Collection[str],
 ) -> Evidence:
     """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
-    items, steps = state["items"] or [], attempt["steps"]
+    settled = settle(attempt, state, reads)
+    items, steps = [] if settled else state["items"] or [], attempt["steps"]
     before, after = states_of(state.get("task_state") or {}, attempt)
     return Evidence(
         attempt=attempt,
@@ -146,7 +147,7 @@ def collect_evidence(
         ruled=judge_by_rule(items, before=before, after=after, steps=steps, answer=attempt["answer"]),
         unasked=unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
         unclear=find_unclear(steps, reads),
-        settled=settle(attempt, state.get("replayed") or [], reads) if state["items"] is None else None,
+        settled=settled,
     )
 
 

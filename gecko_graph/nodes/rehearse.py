@@ -95,7 +95,7 @@ def input_of(state: AgentState) -> GeckoInput:
         given["task_state"] = state["start"]
     last = state.get("rehearsal") if state["rehearsals"] else None
     items = last["checklist"] if last else state.get("checklist")
-    if items is not None and (not last or state["is_given"]):
+    if items or (items is not None and not last):
         given["checklist"] = items
     mark = state.get("real_digest")
     is_real = state["again"] not in ("task", "stale") or bool(state["unreported"])
@@ -106,8 +106,6 @@ def input_of(state: AgentState) -> GeckoInput:
             "lesson": state["lesson"],
             "attempts": max(attempt["number"] for attempt in last["attempts"]) if last else 0,
         }
-        if items and "checklist" not in given:
-            going_on["checklist"] = items
         given["continued"] = {**going_on, "real": is_real, "supposed": state.get("supposed") or []}
     return given
 
@@ -125,26 +123,22 @@ def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -
     return [*messages[:place], AIMessage(text, name=NAME, response_metadata={NAME: record}), *messages[place:]]
 
 
-def settled_steps(rehearsal: Rehearsal, before: Sequence[Step]) -> list[Step]:
-    """Return the reads that the chosen attempt has made for real: they are done, and their results are facts.
+def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) -> tuple[JsonObject, list[Step]]:
+    """Return state and steps with what the chosen attempt has read for real: that is done, and its results are facts.
 
-    Not those that may lack what the attempt itself has changed: in reality that is still to come.
+    Not what may lack the attempt's own changes, which are still to come; what does not fit the state is not booked.
     """
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
-    known = {step["call"]["id"] for step in before}
-    new = [step for step in attempt["steps"] if "outcome" in step and step["call"]["id"] not in known]
-    return [step for step in new if not (step["outcome"]["simulated"] or step["outcome"].get("stale"))]
-
-
-def book_reads(state: JsonObject, reads: Sequence[Step]) -> tuple[JsonObject, list[Step]]:
-    """Return the task state with what real reads have shown of it, and the reads; what does not fit it is left out."""
-    booked: list[Step] = []
-    for step in reads:
-        after = apply_fitting(state, step["outcome"].get("observed", []))
-        fits = after is not state or not step["outcome"].get("observed")
-        booked.append(step if fits else {**step, "outcome": {**step["outcome"], "observed": []}})
+    steps, known = [*done], {step["call"]["id"] for step in done}
+    for step in attempt["steps"]:
+        outcome = step.get("outcome")
+        if outcome is None or outcome["simulated"] or outcome.get("stale") or step["call"]["id"] in known:
+            continue
+        observed = outcome.get("observed", [])
+        after = apply_fitting(state, observed)
+        steps.append(step if not observed or after is not state else {**step, "outcome": {**outcome, "observed": []}})
         state = after
-    return state, booked
+    return state, steps
 
 
 def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> dict[str, Any]:
@@ -157,15 +151,14 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
         start, now = {**start, **supposed["state"]}, {**now, **supposed["state"]}
     if supposed or why == "task":
         update = {"supposed": supposed["paths"] if supposed else [], "task_state": now}
-    now, reads = book_reads(now, settled_steps(rehearsal, steps))
-    if reads:
-        steps, update["task_state"] = [*steps, *reads], now
+    now, steps = book_reads(rehearsal, now, steps)
+    if len(steps) > len(state["steps"]):
+        update["task_state"] = now
     accepted = rehearsal["verdict"]["word"] == "accepted"
     ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}
     return {
         **update,
         "checklist": None,
-        "is_given": state["is_given"] if state["rehearsals"] else state.get("checklist") is not None,
         "start": start,
         "steps": steps,
         "rehearsal": rehearsal,

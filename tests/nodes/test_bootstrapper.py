@@ -93,10 +93,8 @@ def test_runtime_variables_that_the_model_put_into_the_domain_are_found(turn):
     assert boot(turn(task_state=None), made).update["task_state"] == {"runtime_state": {"user": "ann"}}
 
 
-def test_an_empty_state_that_is_given_stays_empty_but_for_runtime_variables(turn):
-    driven = boot(turn(task_state={}), MADE)
-    assert driven.update["task_state"] == {"runtime_state": {"user": "ann"}}
-    assert driven.asks[0].variables["state"] == "{}"
+def test_an_empty_state_that_is_given_stays_empty(turn):
+    assert boot(turn(task_state={})).update["task_state"] == {}
 
 
 @pytest.mark.parametrize("given", [None, {}, {"trays": {}}])
@@ -106,7 +104,7 @@ def test_where_every_read_is_real_nothing_is_supposed_of_the_state(turn, given):
     assert (update["task_state"], update["supposed"], update["real"]) == (given or {}, [], True)
     assert boot(turn(task_state=given), toolkit=real.open("look")).update["real"]
     partly = Toolkit.from_tools([look, count, file_letter], effects={"look": "read", "count": "read"}).open("look")
-    assert not boot(turn(task_state=given), MADE, toolkit=partly).update["real"]
+    assert not boot(turn(task_state=None), MADE, toolkit=partly).update["real"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +122,7 @@ def test_a_whole_state_costs_no_question(turn, toolkit, state):
     assert driven.update["task_state"] is not state, "what the caller holds is not what nodes hand around"
 
 
-@pytest.mark.parametrize(("toolkit", "state"), [(RULED, {"trays": {}}), (RULED, {}), (BARE, {"trays": {}, "desk": 1})])
+@pytest.mark.parametrize(("toolkit", "state"), [(RULED, {"trays": {}}), (RULED, None), (BARE, {"trays": {}, "desk": 1})])
 def test_a_state_of_which_no_rule_tells_is_asked_about(turn, toolkit, state):
     assert len(boot(turn(task_state=state), FITTING, toolkit=toolkit).asks) == 1
 
