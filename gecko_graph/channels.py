@@ -51,18 +51,15 @@ class _SharedDelta(DeltaChannel[Any]):
     LangGraph copies all channels for each router, which for long lists takes longer than all else.
     """
 
+    def __init__(self, reducer: Any, typ: Any = None, *, snapshot_frequency: int) -> None:
+        super().__init__(reducer, typ, snapshot_frequency=snapshot_frequency)
+        if reducer is replace:  # a whole value: an empty one that is given is not one that is missing
+            self.typ = type(None)
+
     def copy(self) -> Self:
         new = type(self)(self.reducer, self.typ, snapshot_frequency=self.snapshot_frequency)
         new.key, new.value = self.key, self.value
         return new
-
-
-class _Given(_SharedDelta):
-    """One whose value is None until something is written: `{}` that was given is not what is missing."""
-
-    def __init__(self, reducer: Any, typ: Any = None, *, snapshot_frequency: int = SNAPSHOT_EVERY_TURNS) -> None:
-        super().__init__(reducer, typ, snapshot_frequency=snapshot_frequency)
-        self.typ = type(None)
 
 
 def delta(
@@ -192,10 +189,6 @@ def book(old: Ledger, new: Ledger) -> Ledger:
     return booked | {"started_at": min(starts)} if starts else booked
 
 
-GIVEN_STATE = _Given(replace)
-"""The channel of a task state that a caller gives, or leaves out."""
-
-
 class Continued(TypedDict):
     """What a rehearsal goes on from: a part of the task that was really carried out."""
 
@@ -240,7 +233,7 @@ class GeckoState(TypedDict, total=False):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """Caller; `finish` adds the answer."""
-    task_state: Annotated[JsonObject, GIVEN_STATE]
+    task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
     """Caller, `bootstrapper`; `finish` writes the state of an accepted attempt."""
     supposed: list[str]
     """`bootstrapper`, `finish`: JSON Pointers into `task_state` of what a model made up."""

@@ -4,8 +4,7 @@
 gecko:    START ── bootstrapper ── start_round ─┬─ attempt ────┬─ judge ── decide ──┬─ finish ── END
                                        ▲        │  (k at once) │                    │
                                        │        └─ checklist ──┘                    │
-                                       │   (first round, unless given; where reads  │
-                                       │   are real behind the attempts, if need be)│
+                                       │   (first round, unless given or only read) │
                                        └───────────────────── retry ────────────────┘
 
 attempt:  START ── begin ── planner ──(no calls)── END

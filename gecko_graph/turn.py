@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 from typing import Any
 
@@ -28,7 +28,6 @@ from .task_state.stamps import Untrusted
 from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, LONGEST_NAME
 from .toolkit.names import valid_name
-from .toolkit.spec import ToolSpec
 from .trust import find_untrusted
 
 ITEM_KEYS = ("id", "description", "check", "by")
@@ -84,12 +83,6 @@ def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject,
     """Return the state that an attempt began from, as its real reads have shown it, and the one that it came to."""
     seen = apply_patch(before, attempt.get("observed", []))
     return seen, apply_patch(seen, attempt["change"])
-
-
-def reads_for_real(toolkit: Iterable[ToolSpec], context: GeckoContext) -> bool:
-    """Return whether every tool that reads, and at least one does, runs for real."""
-    reads = [tool for tool in toolkit if tool.reads]
-    return bool(reads) and all(runs_for_real(tool, context) for tool in reads)
 
 
 def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str]) -> VerdictWord | None:

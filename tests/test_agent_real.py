@@ -91,7 +91,7 @@ def test_a_turn_that_only_reads_asks_the_planner_alone_and_reads_once():
     out = agent.invoke(say("What does a pen cost?"), THREAD)
     assert out["messages"][-1].text == "pen-1 costs 1.50."
     assert (out["rehearsal"]["verdict"]["word"], out["execution"]["status"]) == ("accepted", "done")
-    assert "not judged" in out["rehearsal"]["verdict"]["feedback"]
+    assert "nothing to check" in out["rehearsal"]["verdict"]["feedback"]
     assert (desk.calls, model.asked()) == (["find"], ["planner", "planner"])
     assert out["task_state"] == {}
 

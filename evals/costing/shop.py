@@ -22,6 +22,7 @@ from langgraph.types import Command
 from pydantic import Field
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko_agent
+from gecko_graph.leaves import map_scalars
 from gecko_graph.models.recorded import RecordedModel, _prompt_tokens, _role_message, planner_message
 from gecko_graph.state import JsonObject
 
@@ -36,83 +37,60 @@ READING = ("T4", "T5")
 MOST, MOST_READING = 2.0, 1.2
 """What the agent may cost at most beside LangChain's: in all, and where nothing is written."""
 
-Found = Mapping[str, Any]
-"""Tool to its last result since the task."""
+MAJA, DEAR, REGARDS = ("searchCustomers", {"name": "Maja Lind"}), "Dear Maja Lind,\n\n", "\n\nKind regards"
+SHIPPED = "shipped it express with {carrier} and e-mailed her the tracking code {createShipment[trackingCode]}."
 
 
-def _call(name: str, /, **args: Any) -> JsonObject:
-    return {"call": name, "args": args}
-
-
-def _customer(name: str) -> JsonObject:
-    return _call("searchCustomers", name=name)
-
-
-def _mail(subject: str, text: str) -> JsonObject:
-    return _call("sendEmail", customerId="C-31", subject=subject, text=f"Dear Maja Lind,\n\n{text}\n\nKind regards")
-
-
-def _shipping(query: str, sku: str, quantity: int, carrier: str, goods: str) -> list[Callable[[Found], Any]]:
+def _shipping(query: str, sku: str, quantity: int, carrier: str) -> list[Any]:
+    text = f"{DEAR}your order {{createOrder[orderId]}} is on its way: {{createShipment[trackingCode]}}{REGARDS}"
+    lines = [{"sku": sku, "quantity": quantity}]
     return [
-        lambda _: [_customer("Maja Lind"), _call("searchProducts", query=query)],
-        lambda _: [_call("createOrder", customerId="C-31", lines=[{"sku": sku, "quantity": quantity}])],
-        lambda r: [_call("createShipment", orderId=r["createOrder"]["orderId"], carrier=carrier, express=True)],
-        lambda r: [
-            _mail(
-                f"Your order {r['createOrder']['orderId']} is on its way",
-                f"your {goods} (order {r['createOrder']['orderId']}) has been shipped express with {carrier}. "
-                f"Tracking code: {r['createShipment']['trackingCode']}",
-            )
-        ],
-        lambda r: (
-            f"I ordered the {goods} for Maja Lind (order {r['createOrder']['orderId']}), shipped it express with "
-            f"{carrier} and e-mailed her the tracking code {r['createShipment']['trackingCode']}."
-        ),
+        [MAJA, ("searchProducts", {"query": query})],
+        [("createOrder", {"customerId": "C-31", "lines": lines})],
+        [("createShipment", {"orderId": "{createOrder[orderId]}", "carrier": carrier, "express": True})],
+        [("sendEmail", {"customerId": "C-31", "subject": "Your order {createOrder[orderId]}", "text": text})],
+        "I ordered it for Maja Lind (order {createOrder[orderId]}), " + SHIPPED.replace("{carrier}", carrier),
     ]
 
 
-PLANS: Mapping[str, Sequence[Callable[[Found], Any]]] = {
+COUPON = {"customerId": "C-31", "subject": "An apology", "text": f"{DEAR}your coupon: {{createCoupon[code]}}{REGARDS}"}
+PLANS: Mapping[str, Sequence[Any]] = {
     "Order two of the cheapest": [
-        lambda _: [_customer("Maja Lind"), _call("searchProducts", query="headlamp")],
-        lambda r: [
-            _call("createOrder", customerId="C-31", lines=[{"sku": _cheapest(r["searchProducts"]), "quantity": 2}])
-        ],
-        lambda r: f"I ordered two Headlamp Pocket 120 for Maja Lind (C-31): order {r['createOrder']['orderId']}.",
+        [MAJA, ("searchProducts", {"query": "headlamp"})],
+        [("createOrder", {"customerId": "C-31", "lines": [{"sku": "HL-120", "quantity": 2}]})],
+        "I ordered two Headlamp Pocket 120 for Maja Lind (C-31): order {createOrder[orderId]}.",
     ],
-    "Order a trail stove": _shipping("trail stove", "ST-1", 1, "PostNord", "trail stove"),
-    "Order two gas canisters": _shipping("gas canister", "GC-230", 2, "DHL", "gas canisters"),
+    "Order a trail stove": _shipping("trail stove", "ST-1", 1, "PostNord"),
+    "Order two gas canisters": _shipping("gas canister", "GC-230", 2, "DHL"),
     "Make Maja Lind a coupon": [
-        lambda _: [_customer("Maja Lind")],
-        lambda _: [_call("createCoupon", customerId="C-31", percent=20)],
-        lambda r: [_mail("An apology", f"we are sorry. Here is a coupon of 20 percent: {r['createCoupon']['code']}")],
-        lambda r: f"I made Maja Lind a coupon of 20 percent, {r['createCoupon']['code']}, and e-mailed her the code.",
+        [MAJA],
+        [("createCoupon", {"customerId": "C-31", "percent": 20})],
+        [("sendEmail", COUPON)],
+        "I made Maja Lind a coupon of 20 percent, {createCoupon[code]}, and e-mailed her the code.",
     ],
     "Cancel Jonas's order": [
-        lambda _: [_customer("Jonas")],
-        lambda r: [_call("listOrders", customerId=each["customerId"]) for each in r["searchCustomers"]["customers"]],
-        lambda _: "Two customers are called Jonas, each with one open order: O-7F31 and O-90AC. Which shall I cancel?",
+        [("searchCustomers", {"name": "Jonas"})],
+        [("listOrders", {"customerId": "C-44"}), ("listOrders", {"customerId": "C-45"})],
+        "Two customers are called Jonas, each with one open order: O-7F31 and O-90AC. Which shall I cancel?",
     ],
     "Lower the price": [
-        lambda _: [_call("searchProducts", query="trail stove")],
-        lambda r: f"I can't change prices: no tool does. It costs {r['searchProducts']['products'][0]['price']} euros.",
+        [("searchProducts", {"query": "trail stove"})],
+        "I can't change prices: no tool does. It costs {searchProducts[products][0][price]} euros.",
     ],
     "Which of Elin Dahl's": [
-        lambda _: [_customer("Elin Dahl")],
-        lambda _: [_call("listOrders", customerId="C-58", status="open")],
-        lambda r: "Not shipped yet: " + ", ".join(f"{o['orderId']}, {o['total']}" for o in r["listOrders"]["orders"]),
+        [("searchCustomers", {"name": "Elin Dahl"})],
+        [("listOrders", {"customerId": "C-58", "status": "open"})],
+        "Not shipped yet: {listOrders[orders][0][orderId]}, {listOrders[orders][1][orderId]}.",
     ],
     "Cancel the smaller one": [
-        lambda _: [
-            _call("cancelOrder", orderId="O-5B02"),
-            _call("updateAddress", customerId="C-58", address="Storgatan 5, Umea"),
+        [
+            ("cancelOrder", {"orderId": "O-5B02"}),
+            ("updateAddress", {"customerId": "C-58", "address": "Storgatan 5, Umea"}),
         ],
-        lambda _: "Done: Elin Dahl's order O-5B02 is cancelled, and her address is now Storgatan 5, Umea.",
+        "Done: Elin Dahl's order O-5B02 is cancelled, and her address is now Storgatan 5, Umea.",
     ],
 }
-
-
-def _cheapest(found: JsonObject) -> str:
-    return str(min(found["products"], key=lambda each: each["price"])["sku"])
+"""What a task begins with to the steps of its plan: calls of one message, then the answer; filled with results."""
 
 
 class StrongModel(RecordedModel):
@@ -143,16 +121,17 @@ def next_words(messages: Sequence[BaseMessage]) -> JsonObject:
     if refused:
         return {"say": f"I could not do it all: {refused[-1].text}. Shall I do it in another way?"}
     found = {name: json.loads(str(each.text)) for name, each in results}
-    for step in plan:
-        said = step(found)
-        if isinstance(said, str):
-            return {"say": said}
-        if not {each["call"] for each in said} <= found.keys():
-            return {"calls": said}
-    raise EvalError("the plan has no answer")
+    step = next(each for each in plan if isinstance(each, str) or not {name for name, _ in each} <= found.keys())
+    if isinstance(step, str):
+        return {"say": step.format_map(found)}
+
+    def fill(value: Any) -> Any:
+        return value.format_map(found) if isinstance(value, str) else value
+
+    return {"calls": [{"call": name, "args": map_scalars(args, fill)} for name, args in step]}
 
 
-def _plan_of(message: BaseMessage) -> Sequence[Callable[[Found], Any]]:
+def _plan_of(message: BaseMessage) -> Sequence[Any]:
     return next((plan for start, plan in PLANS.items() if str(message.text).startswith(start)), ())
 
 

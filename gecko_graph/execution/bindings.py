@@ -30,7 +30,6 @@ _FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+")
 _WORD = re.compile(r"\d+|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]+|[^\W\d_]")
 """Digits or letters in a row; of scripts that put no spaces between words each letter."""
 SPOT = r"(?<![^\W_])(?:{})(?![^\W_])"
-"""Where a text stands in another one as words of its own."""
 
 
 class Dependencies(NamedTuple):

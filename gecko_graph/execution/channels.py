@@ -8,7 +8,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from ..channels import GIVEN_STATE, Ledger, Lesson, book
+from ..channels import SNAPSHOT_EVERY_TURNS, Ledger, Lesson, book, delta, replace
 from ..errors import PatchConflict
 from ..state import ChecklistItem, JsonObject, Rehearsal, Step
 from ..task_state.difference import json_equal
@@ -46,7 +46,7 @@ class AgentState(TypedDict, total=False):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """Caller; `answer` adds the answer."""
-    task_state: Annotated[JsonObject, GIVEN_STATE]
+    task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
     """Caller; `rehearse` what a model supposed of it before the first call, `sync` after each real call."""
     checklist: list[ChecklistItem] | None
     """Caller: what must hold at the end of this turn; `rehearse` takes it."""

@@ -12,7 +12,6 @@ from ..state import VERSION, Call, CallStatus, Json, Outcome, Step
 from .records import ExecutedCall
 
 LONGEST_RESULT = 300
-ERROR_TEXTS = ("error", "message", "detail")
 MADE = ("ok", "answered")
 """Calls with a result that counts: the tool's, or the person's."""
 
@@ -61,7 +60,7 @@ def format_call(call: Call) -> str:
 def in_words(value: Json) -> str:
     """Return JSON as people read it, `id O-7, item pen`; of an error's body what it says."""
     if isinstance(value, dict):
-        told = [value[key] for key in ERROR_TEXTS if isinstance(value.get(key), str)]
+        told = [value[key] for key in ("error", "message", "detail") if isinstance(value.get(key), str)]
         value = told[0] if told else ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
     elif isinstance(value, list):
         value = "; ".join(map(in_words, value)) or "none"

@@ -141,10 +141,7 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
 def describe_calls(
     preview: Preview, left: Sequence[PlannedCall], state: JsonObject, fidelity: Mapping[str, Mapping[str, int]]
 ) -> dict[str, str]:
-    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data.
-
-    A write's effect that was made up is not shown, but how earlier real calls went.
-    """
+    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data."""
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
     names = {id_: f"step {number} ({tools[id_]})" for id_, number in numbers.items()}

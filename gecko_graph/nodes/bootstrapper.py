@@ -30,6 +30,7 @@ from ..models.node import NodeScope
 from ..models.roles import InitialState
 from ..retrieval.search import ToolSearch
 from ..schemas.well_formed import RUNTIME
+from ..simulation.real import runs_for_real
 from ..simulation.state_rules import StateRules
 from ..simulation.trial import try_contracts
 from ..state import ChecklistItem, JsonObject, SupposedState
@@ -37,7 +38,7 @@ from ..task_state.digest import check_json, clone, digest
 from ..task_state.patch import pointer
 from ..toolkit import Toolkit, ToolSpec
 from ..toolkit.brief import pick_tools
-from ..turn import earlier, human_turns, next_turn, read_checklist, reads_for_real, task_of
+from ..turn import earlier, human_turns, next_turn, read_checklist, task_of
 from ..view.view import focus_words, view
 
 NEED_CHARS = 500
@@ -59,7 +60,8 @@ def bootstrapper(
     items, mark, used = given_checklist(state, embedded=scope.embedded)
     given, rules = read_state(state), StateRules.of(toolkit)
     going_on = state.get("continued")
-    real, is_missing = reads_for_real(toolkit, scope.context), state.get("task_state") is None
+    reads, is_missing = [tool for tool in toolkit if tool.reads], state.get("task_state") is None
+    real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
     lacks = bool(given) or is_missing  # an empty one that is given lacks nothing
     asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
     is_due = given or (rules.schema is not None and not asked and not (real and is_missing))

@@ -45,7 +45,6 @@ STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_f
 NOT_EVALUATED = (False, "")
 ANSWER_ALONE = "by the answer alone: no call was made"
 NOTHING_TO_CHECK = "there was nothing to check"
-NOT_JUDGED = "nothing was written: the answer is the planner's own, and was not judged"
 NO_ITEM_LEFT = "no item is left to judge by: calls and changes were not judged"
 STALE = "run for real: what the attempt has changed before may be missing in its result"
 MOST_NAMED = 20
@@ -353,8 +352,6 @@ def format_feedback(
     Of an accepted attempt only the judge's own feedback. Nothing is repeated.
     """
     feedback = judgement.feedback.strip() if judgement is not None else ""
-    if evidence.settled:
-        return NOT_JUDGED
     if word == "accepted":
         return cut(feedback, budget=FEEDBACK_CHARS) if items else NOTHING_TO_CHECK
     goals = {item["id"]: goal_of(item) for item in evidence.items}

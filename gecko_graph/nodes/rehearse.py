@@ -124,10 +124,7 @@ def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -
 
 
 def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) -> tuple[JsonObject, list[Step]]:
-    """Return state and steps with what the chosen attempt has read for real: that is done, and its results are facts.
-
-    Not what may lack the attempt's own changes, which are still to come; what does not fit the state is not booked.
-    """
+    """Return state and steps with what the chosen attempt has read for real, and no change of its own can be in."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     steps, known = [*done], {step["call"]["id"] for step in done}
     for step in attempt["steps"]:
@@ -152,8 +149,7 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
     if supposed or why == "task":
         update = {"supposed": supposed["paths"] if supposed else [], "task_state": now}
     now, steps = book_reads(rehearsal, now, steps)
-    if len(steps) > len(state["steps"]):
-        update["task_state"] = now
+    update |= {"task_state": now} if len(steps) > len(state["steps"]) else {}
     accepted = rehearsal["verdict"]["word"] == "accepted"
     ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}
     return {

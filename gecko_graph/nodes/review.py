@@ -184,8 +184,7 @@ def reject(
     )
     attempts = state["rehearsal"]["attempts"]
     chosen = next(each for each in attempts if each["number"] == state["rehearsal"]["chosen"])
-    done = {step["call"]["id"] for step in state["steps"]}
-    new = [step for step in chosen["steps"] if step["call"]["id"] not in done]
+    new = [step for step in chosen["steps"] if step not in state["steps"]]
     log = format_steps(new, budget=scope.context.view_chars)
     lesson = {"number": 0, "attempt_log": log, "feedback": cut(feedback, budget=MESSAGE_CHARS)}
     return {"approval": None, "again": "rejected", "lesson": lesson}

@@ -122,7 +122,9 @@ def test_a_whole_state_costs_no_question(turn, toolkit, state):
     assert driven.update["task_state"] is not state, "what the caller holds is not what nodes hand around"
 
 
-@pytest.mark.parametrize(("toolkit", "state"), [(RULED, {"trays": {}}), (RULED, None), (BARE, {"trays": {}, "desk": 1})])
+@pytest.mark.parametrize(
+    ("toolkit", "state"), [(RULED, {"trays": {}}), (RULED, None), (BARE, {"trays": {}, "desk": 1})]
+)
 def test_a_state_of_which_no_rule_tells_is_asked_about(turn, toolkit, state):
     assert len(boot(turn(task_state=state), FITTING, toolkit=toolkit).asks) == 1
 
