@@ -14,8 +14,6 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -209,7 +207,9 @@ def measure(task: str) -> JsonObject:
         toolkit = Toolkit.from_openapi(SHOP / "shop.openapi.yaml", server=service.url)
         answers = run(toolkit, model, _load("tasks").TASKS[task])
         service.server.shutdown()
+        service.server.server_close()
         log = service.rows("select method, path from log")
+        service.db.close()
         told[name] = {
             "calls": len(model.log),
             "tokens": sum(tokens for _, tokens in model.log),
@@ -229,6 +229,9 @@ def run_ours(toolkit: Toolkit, model: StrongModel, turns: Sequence[str]) -> list
 
 def run_plain(toolkit: Toolkit, model: StrongModel, turns: Sequence[str]) -> list[str]:
     """Let LangChain's agent carry them out, with every write approved."""
+    from langchain.agents import create_agent  # an extra, which the other suites do without
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+
     asked: Any = {tool.name: True for tool in toolkit if not tool.reads}
     review: Any = HumanInTheLoopMiddleware(asked)
     tools = toolkit.as_tools()
