@@ -100,8 +100,7 @@ def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str]) 
     if not failed:
         return "needs_user" if asks else "accepted" if state["items"] is None else None
     made = sum(step["call"]["name"] not in reads for step in state.get("replayed") or ())
-    is_refused = made == len(failed) and failed[-1]
-    return "needs_user" if is_refused or (asks and all(failed)) else None
+    return "needs_user" if (failed[-1] if made == len(failed) else asks and all(failed)) else None
 
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
