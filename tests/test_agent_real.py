@@ -218,6 +218,20 @@ def test_what_replaces_a_refused_write_is_judged_by_the_checklist_that_was_writt
     assert out["messages"][-1].text.splitlines()[0] == "Ordered one, REAL-703."
 
 
+def test_what_was_only_simulated_at_last_is_not_told_as_done():
+    desk = Desk()
+    desk.refuses = "only 1 left"
+    again, told = [ORDER, {"say": "Ordered, SIM-5000."}], [{"say": "It was refused."}]
+    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], again, told, judge=[HOLDS, *[FAILS] * 5]))
+    agent.invoke(say("Order two pens."), THREAD, context=GeckoContext(reads="real", max_retries=0))
+    out = agent.invoke(
+        Command(resume={"decisions": [APPROVE]}), THREAD, context=GeckoContext(reads="real", max_retries=0)
+    )
+    assert out["rehearsal"]["verdict"]["word"] == "failed"
+    assert out["messages"][-1].text.splitlines()[0] == "It was refused."
+    assert model.asked()[-1] == "planner"
+
+
 def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_twice():
     desk = Desk()
     agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], [{"say": "Then not."}]))

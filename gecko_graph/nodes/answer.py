@@ -48,10 +48,7 @@ def answer(
 
 
 def own_answer(state: AgentState, execution: Execution) -> str | None:
-    """Return the planner's own answer, with real values for predicted ones; None where reality went another way.
-
-    It stands where all that it speaks of was done as it was rehearsed: it was written after what had departed before.
-    """
+    """Return the planner's own answer, with real values, where all that it speaks of was done as rehearsed, or None."""
     rehearsal, preview, calls = state["rehearsal"], state.get("preview"), execution["calls"]
     planned = {each["call"]["id"]: each for each in preview["calls"]} if preview else {}
     given_up = any(entry["status"] in ("in_doubt", "refused", "answered") for entry in calls)
@@ -60,7 +57,9 @@ def own_answer(state: AgentState, execution: Execution) -> str | None:
     for entry in (each for each in calls if each["call"]["id"] in planned):
         given_up = given_up or entry["status"] != "ok" or bool(entry.get("drift")) or "departure" in entry
         results.append((planned[entry["call"]["id"]]["predicted"]["result"], entry.get("result")))
-    if calls and (is_edited or given_up or execution["left"] or not rehearsal["answer"]):
+    made = {step["call"]["id"] for step in state["steps"]}
+    given_up = given_up or any(call["id"] not in made for call in rehearsal["plan"])  # it speaks of what was simulated
+    if calls and (is_edited or given_up or not rehearsal["answer"]):
         return None
     return in_reality(rehearsal["answer"], results)
 
