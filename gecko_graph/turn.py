@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 from typing import Any
 
@@ -22,7 +22,7 @@ from .models.usage import total
 from .simulation.observed import reality_of
 from .simulation.real import runs_for_real
 from .simulation.rung import RungRequest
-from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt
+from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt, VerdictWord
 from .task_state.patch import apply_patch
 from .task_state.stamps import Untrusted
 from .toolkit import Toolkit
@@ -84,6 +84,24 @@ def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject,
     """Return the state that an attempt began from, as its real reads have shown it, and the one that it came to."""
     seen = apply_patch(before, attempt.get("observed", []))
     return seen, apply_patch(seen, attempt["change"])
+
+
+def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str]) -> VerdictWord | None:
+    """Return the verdict that a rule gives where reads are real and the caller has no checklist, else None.
+
+    Where nothing was to be written the planner's answer stands. A question that leaves all as it was is the user's, and
+    so is what is left where the last real write was refused: only what is put in its place is judged.
+    """
+    own = any(item.get("by") != "model" for item in state["items"] or ())
+    if own or not state.get("real") or attempt["stop_reason"] != "answered" or not attempt["answer"]:
+        return None
+    asks = "?" in attempt["answer"].splitlines()[-1]
+    writes = [step for step in attempt["steps"] if step["call"]["name"] not in reads]
+    failed = [step.get("outcome", {}).get("status") != "ok" for step in writes]
+    if not failed:
+        return "needs_user" if asks else "accepted" if state["items"] is None else None
+    made = sum(step["call"]["name"] not in reads for step in state.get("replayed") or ())
+    return "needs_user" if (failed[-1] if made == len(failed) else asks and all(failed)) else None
 
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:

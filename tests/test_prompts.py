@@ -45,13 +45,15 @@ CASES = {
     "planner-retry": (
         "planner",
         {
+            **NO_NOTE,
+            "lesson": "yes",
             "feedback": "- documents has a folder temp: failed (temp was made in the root folder)",
             "attempt_log": '1. mkdir({"name": "temp"}) -> ok: null\n2. mv({"source": "a"}) -> error: "?"\nanswer: OK.',
-            "summary": "",
-            "outcome": "",
-            "gated": "",
-            "need": "",
         },
+    ),
+    "planner-departed": (
+        "planner",
+        {**NO_NOTE, "made": "yes", "feedback": "order did not do what was expected: 1 left"},
     ),
     "planner-summary": ("planner", {**NO_NOTE, "summary": STATE}),
     "planner-gated": ("planner", {**NO_NOTE, "gated": "rm, mv: the disk is read-only"}),
@@ -194,7 +196,7 @@ CASES = {
     ),
 }
 
-SWITCHES = {"wants", "rules"}
+SWITCHES = {"wants", "rules", "lesson", "made"}
 """Variables that choose between texts and are never shown."""
 
 

@@ -82,7 +82,8 @@ def predict(step: Step) -> Prediction:
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
     outcome = step["outcome"]
     fields = {key: outcome[key] for key in ("status", "result", "rung")} | {"patch": outcome["patch"] or []}
-    return cast("Prediction", fields | {key: outcome[key] for key in ("observed", "stale") if outcome.get(key)})
+    marks = {key: value for key, value in outcome.items() if key in ("observed", "stale", "invented") and value}
+    return cast("Prediction", fields | marks)
 
 
 def finish_preview(
@@ -138,7 +139,9 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
 
 
-def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
+def describe_calls(
+    preview: Preview, left: Sequence[PlannedCall], state: JsonObject, fidelity: Mapping[str, Mapping[str, int]]
+) -> dict[str, str]:
     """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data."""
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
@@ -148,15 +151,17 @@ def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObj
         call, predicted = planned["call"], planned["predicted"]
         reason = f": {cut(one_line(planned['reason']), budget=REASON_CHARS)}" if planned["reason"] else ""
         change = format_change(before, after, budget=CHANGE_CHARS)
-        texts[call["id"]] = "\n".join(
-            [
-                f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}",
-                f"Predicted by {predicted['rung']}: {predicted['status']}",
-                fence(format_json(predicted["result"], budget=RESULT_CHARS)),
-                f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
-                *describe_dependencies(planned, names),
-            ]
-        )
+        lines = [
+            f"Predicted by {predicted['rung']}: {predicted['status']}",
+            fence(format_json(predicted["result"], budget=RESULT_CHARS)),
+            f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
+        ]
+        if predicted.get("invented") and predicted["status"] == "ok" and planned["effect"] != "read":
+            known = fidelity.get(call["name"]) or {"calls": 0, "drifted": 0}
+            some = "{calls} earlier real calls, {drifted} of them other than rehearsed".format_map(known)
+            lines = [f"Its effect is not known here; {some if known['calls'] else 'it was never called for real'}."]
+        head = f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}"
+        texts[call["id"]] = "\n".join([head, *lines, *describe_dependencies(planned, names)])
     return texts
 
 

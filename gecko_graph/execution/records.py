@@ -48,6 +48,8 @@ class Prediction(TypedDict):
     result: Json
     rung: str
     patch: Patch
+    invented: NotRequired[bool]
+    """True where a rung made it up."""
     observed: NotRequired[Patch]
     """What a real read has shown of the task state."""
     stale: NotRequired[bool]

@@ -14,7 +14,7 @@ from ..models.roles import Checklist
 from ..state import ChecklistItem
 from ..toolkit import Toolkit
 from ..toolkit.brief import format_tools, pick_tools
-from ..turn import earlier, human_turns, task_of
+from ..turn import earlier, human_turns, settle, task_of
 from ..view.view import focus_words
 
 MOST_ITEMS = 40
@@ -26,8 +26,12 @@ def checklist(
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Ask the model for a checklist, beside the first attempt. A missing one never counts as success.
 
-    The model may write an empty one, for a task that asks for nothing: "thanks!".
+    The model may write an empty one, for a task that asks for nothing: "thanks!". Where reads are real it comes behind
+    the first round, and only where that has an attempt to judge.
     """
+    reads = {tool.name for tool in toolkit if tool.reads}
+    if state.get("real") and all(settle(each, state, reads) for each in state["unjudged"]):
+        return {}
     task = task_of(state["messages"])
     (reply,) = yield [build_ask(state, task, toolkit, budget=scope.context.view_chars)]
     items = read_items(reply.value) if isinstance(reply.value, Checklist) else []

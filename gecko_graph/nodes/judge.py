@@ -39,7 +39,7 @@ from ..state import (
 )  # fmt: skip
 from ..toolkit.brief import format_tools, pick_tools
 from ..toolkit.spec import ToolSpec
-from ..turn import earlier, human_turns, states_of, task_of
+from ..turn import earlier, human_turns, settle, states_of, task_of
 from ..view.view import focus_words, view
 
 STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_for")
@@ -64,7 +64,8 @@ class Evidence:
     """One attempt at its end, and what it is judged by.
 
     `before` is the state as its real reads have shown it, `ruled` from item ids to whether their checks hold, with the
-    reason where not; `unasked` are changes that no check reads.
+    reason where not; `unasked` are changes that no check reads, `settled` is the verdict where
+    nothing was to be judged.
     """
 
     attempt: UnjudgedAttempt
@@ -76,6 +77,7 @@ class Evidence:
     ruled: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
     unasked: Sequence[str] = ()
     wanted: checks.Wanted = checks.NOTHING
+    settled: VerdictWord | None = None
 
     def stopped(self, *codes: StopCode) -> bool:
         """Return whether the attempt ended for one of these reasons."""
@@ -101,7 +103,8 @@ def judge(
     unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
     wanted = checks.find_wanted(toolkit, task_of(state["messages"]), state["items"] or ())
-    tried = [collect_evidence(state, each, inventing, keys, wanted) for each in unjudged]
+    reads = {tool.name for tool in toolkit if tool.reads}
+    tried = [collect_evidence(state, each, inventing, keys, wanted, reads) for each in unjudged]
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
     called = [step["call"]["name"] for each in unjudged for step in each["steps"]]
@@ -125,9 +128,11 @@ def collect_evidence(
     inventing: Collection[str],
     keys: Mapping[str, Collection[str]],
     wanted: checks.Wanted,
+    reads: Collection[str],
 ) -> Evidence:
     """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
-    items, steps, answer = state["items"] or [], attempt["steps"], attempt["answer"]
+    settled = settle(attempt, state, reads)
+    items, steps, answer = [] if settled else state["items"] or [], attempt["steps"], attempt["answer"]
     before, after = states_of(state.get("task_state") or {}, attempt)
     return Evidence(
         attempt=attempt,
@@ -139,6 +144,7 @@ def collect_evidence(
         ruled=checks.judge_by_rule(items, before=before, after=after, steps=steps, answer=answer, wanted=wanted),
         unasked=checks.unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
         wanted=wanted,
+        settled=settled,
     )
 
 
@@ -331,6 +337,8 @@ def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement 
     statuses = [item["status"] for item in items if item["status"] != "not_asked_for"]
     if evidence.stopped("broken", "planner_failed"):
         return "failed", 0.0
+    if evidence.settled:
+        return evidence.settled, 1.0
     if not items and not evidence.items_failure:
         idle = bool(evidence.attempt["answer"]) and not evidence.calls and not evidence.attempt["change"]
         return ("accepted", 1.0) if idle else ("failed", 0.0)

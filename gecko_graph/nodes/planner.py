@@ -151,6 +151,7 @@ def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts,
     """
     lesson, now = state.get("lesson"), clock(state.get("before"))
     taught = {"feedback": lesson["feedback"], "attempt_log": lesson["attempt_log"]} if lesson else {}
+    taught |= {"lesson": "yes" if lesson and lesson["number"] else "", "made": "yes" if state.get("replayed") else ""}
     instructions, note = render_prompt(prompts, **taught)
     if now:
         instructions += "\n\nNow:\n" + fence(cut(now, budget=NOW_CHARS), "now")
