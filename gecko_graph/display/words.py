@@ -312,7 +312,9 @@ def format_usage(usage: Usage) -> str:
     if not usage:
         return "no model was asked"
     spent = total(usage)
-    by_role = ", ".join(f"{role} {each['calls']}" for role, each in sorted(usage.items()))
+    if not spent["calls"]:
+        return "no model replied"
+    by_role = ", ".join(f"{role} {each['calls']}" for role, each in sorted(usage.items()) if each["calls"])
     price = "" if spent["cost"] is None else f", ${spent['cost']:.4f}"
     replies = "1 model reply" if spent["calls"] == 1 else f"{spent['calls']:,} model replies"
     tokens = f"{spent['input_tokens']:,} tokens read, {spent['output_tokens']:,} written{price}"

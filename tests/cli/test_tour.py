@@ -121,6 +121,6 @@ def test_an_endpoint_that_refuses_is_quoted_and_ends_with_three(run, server, kin
     write_bad_files(tmp_path)
     status, body, quoted = ANSWERS[kind]
     server.fails = (status, body)
-    code, out, _ = run("run", "api.yaml", "--task", "Hi", "--model", "openai:x", "--base-url", server.url)
+    code, _, err = run("run", "api.yaml", "--task", "Hi", "--model", "openai:x", "--base-url", server.url)
     assert code == 3
-    assert [name for name in (quoted, "the planner did not answer", server.url, "--save FILE") if name not in out] == []
+    assert [name for name in (quoted, "'x'", server.url, "check ") if name not in err] == []
