@@ -183,7 +183,7 @@ def test_tools_are_read_from_files_of_many_kinds(tmp_path, name, content):
         ("empty.json", "[]", "holds no tools"),
         ("text.yaml", "hello", "hello|text.yaml"),
         ("broken.jsonl", '{"name": "a"}\n{', "line 2"),
-        ("old.yaml", "swagger: '2.0'", "OpenAPI 2.0"),
+        ("old.yaml", "swagger: '1.2'", "Swagger 1.2"),
     ],
 )
 def test_files_that_hold_no_tools(tmp_path, name, content, message):

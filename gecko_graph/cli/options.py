@@ -21,6 +21,7 @@ from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
 from ..state import ROLES, Role
 from ..toolkit import Toolkit
+from .saving import check_no_link
 
 MODEL_OPTIONS = {
     "base_url": "it is the address of the model's server",
@@ -161,6 +162,7 @@ def check_target(option: str, target: str | None) -> None:
         return
     if Path(target).is_dir():
         raise GeckoError(f"{option} {target}: is a folder: give a file")
+    check_no_link(option, target)
     folder = Path(target).absolute().parent
     if not os.access(folder, os.W_OK):
         why = "may not be written to" if folder.is_dir() else "does not exist"

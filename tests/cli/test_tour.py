@@ -72,7 +72,7 @@ BAD = {
     "run unrecorded.yaml": (2, "turns[0].replies", "planner", "--model"),
     "run .": (2, "folder", "YAML or JSON"),
     "tools .": (2, "folder", "YAML or JSON"),
-    "tools swagger.yaml": (2, "swagger.yaml", "2.0", "convert"),
+    "tools swagger.yaml": (2, "swagger.yaml", "1.2", "2.0, 3.0 and 3.1"),
     "tools nopaths.yaml": (2, "nopaths.yaml#/paths", "missing"),
     "tools contract.yaml": (2, "contract.yaml#/paths/~1pens/get/x-contract", "listPens", "requires[0].check"),
     "tools api.yaml --only gone": (2, "'gone'", "listPens"),
