@@ -50,6 +50,7 @@ MARKS = {
 }
 """What marks a verdict besides made-up values, in words."""
 EXECUTION_WORDS = {"": "not over", "nothing": "nothing was done", "in_doubt": "in doubt"}
+_FENCE = re.compile(r"^`{3,}(?:\n|$)", re.MULTILINE)
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
 _STRAY_JOINERS = re.compile(rf"(?:^|(?<=[\s{_JOINERS}]))[{_JOINERS}]")
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -230,6 +231,22 @@ def format_execution(execution: Record) -> str:
     return f"{word}: {', '.join(filter(None, [counted(len(made), 'real call'), drift, left]))}" + (
         f"; {times} rehearsals" if times > 1 else ""
     )
+
+
+def format_standing(record: Record) -> str:
+    """Format what a run has really done: nothing of a rehearsal but opened reads; of an agent what it made, or asks."""
+    if execution := record.get("execution"):
+        return f"Carried out, {format_execution(execution)}"
+    if asked := record.get("asked"):
+        return f"Only rehearsed: {counted(len(asked), 'call')} below wait{'s' * (len(asked) == 1)} for a decision"
+    steps = [step.get("outcome", {}) for attempt in record["attempts"] for step in attempt["steps"]]
+    reads = sum(outcome.get("simulated") is False for outcome in steps)
+    return "Only rehearsed: nothing was done for real" + (f" but {counted(reads, 'read')}" if reads else "")
+
+
+def format_description(action: Record) -> str:
+    """Format what is said of a call that a person decides on, without the fences around data."""
+    return prose(_FENCE.sub("", str(action.get("description", ""))))
 
 
 def format_real_call(entry: Record) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import cast
 from langchain_core.messages import AnyMessage
 
 from ..errors import PatchConflict
-from ..models.formatting import cut, format_change, format_complaint, format_json, one_line
+from ..models.formatting import cut, format_call, format_change, format_complaint, format_json, one_line
 from ..state import VERSION, JsonObject, Patch, Rehearsal, Step
 from ..task_state.digest import digest
 from ..task_state.patch import fold_patches
@@ -135,6 +135,14 @@ def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
 def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
     """Return the digest of the calls with their holes, and of the state that they begin from."""
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
+
+
+def describe_plan(preview: Preview) -> str:
+    """Return the whole plan in short: some front ends show what is said of the first call, and nothing else."""
+    calls = preview["calls"]
+    words = {"allow": "", "ask": " (to be decided)", "refuse": " (refused)"}
+    lines = [f"{n}. {format_call(each['call'])}{words[each['review']]}" for n, each in enumerate(calls, 1)]
+    return f"The plan, {len(calls)} calls:\n{fence(chr(10).join(lines))}\n\n" if len(calls) > 1 else ""
 
 
 def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:

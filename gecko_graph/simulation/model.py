@@ -79,7 +79,7 @@ def build_ask(request: RungRequest, state: str, problem: str) -> Ask:
 def format_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
     """Return what the simulator must know of a tool; of a very long schema a view of what the focus finds."""
     result = {} if tool.result is None else {"result": tool.result}  # null would read as a result that is null
-    shown: JsonObject = {"name": tool.name, "description": tool.description, "effect": tool.effect or "unknown"}
+    shown: JsonObject = {"name": tool.name, "description": tool.about, "effect": tool.effect or "unknown"}
     shown |= {"parameters": tool.parameters, **result}
     text = json.dumps(shown, ensure_ascii=False)
     return text if len(text) <= TOOL_CHARS else view(shown, focus=focus, budget=TOOL_CHARS)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from ..models.formatting import cut, one_line
+from ..schemas.subschemas import follow
+from ..state import JsonObject
 from .spec import ToolSpec
 
 TOOLS_CHARS = 2_400
@@ -18,6 +21,9 @@ ROOM_FOR_OTHERS = 900
 CALLED_CHARS = 240
 PARAMETER_CHARS = 60
 MENTIONED_CHARS = 120
+
+MOST_LEVELS = 8
+"""References and lists that lead to the object of a schema."""
 
 _MOST_PIECES = 6
 _PIECE = re.compile(r"(?<=[.:!?])\s+")
@@ -36,7 +42,7 @@ def format_tools(tools: Iterable[ToolSpec], *, called: Collection[str] = (), foc
     small letters, see `view.focus_words`.
     """
     listed = list(tools)
-    brief = strip_boilerplate([tool.description for tool in listed])
+    brief = strip_boilerplate([tool.about for tool in listed])
     briefly = {tool.name: text for tool, text in zip(listed, brief, strict=True)}
     first = [tool for tool in listed if tool.name in called]
     others = [tool.name for tool in listed if tool.name not in called]
@@ -56,6 +62,16 @@ def format_parameters(tool: ToolSpec) -> str:
         about = schema.get("description", "") if isinstance(schema, dict) else ""
         described.append(f"{name}: {cut(one_line(about), budget=PARAMETER_CHARS)}" if about else name)
     return f"({', '.join(described)})"
+
+
+def member_names(schema: JsonObject | None) -> list[str]:
+    """Return the names in an object, or in the items of a list, of which a schema speaks, also by reference."""
+    part: Any = schema
+    for _ in range(MOST_LEVELS):
+        if not isinstance(part, dict) or "properties" in part:
+            break
+        part = follow(schema, str(part["$ref"])) if "$ref" in part else part.get("items")
+    return [*part.get("properties", ())] if isinstance(part, dict) else []
 
 
 def strip_boilerplate(descriptions: Sequence[str]) -> list[str]:
