@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,10 +55,9 @@ def read_text(path: Path | str) -> str:
     """Return the text of a document's file. Raises ToolkitError as `read_document` does."""
     file = Path(path)
     try:
-        found = file.stat()
-        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        if file.exists() and not (file.is_file() or file.is_dir()):
             raise ToolkitError(f"{file}: is a pipe or a device; name a file (`-` is the standard input)")
-        if found.st_size > MAX_BYTES:
+        if file.stat().st_size > MAX_BYTES:
             raise ToolkitError(f"{file}: larger than {MAX_BYTES // 1_000_000} MB; is this the right file?")
         raw = file.read_bytes()
     except FileNotFoundError:
@@ -75,9 +73,8 @@ def read_text(path: Path | str) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         column = error.start - raw.rfind(b"\n", 0, error.start)
-        raise ToolkitError(
-            f"{file}:{line}:{column}: not UTF-8 (byte 0x{raw[error.start]:02x}); save it as UTF-8"
-        ) from None
+        why = f"not UTF-8 (byte 0x{raw[error.start]:02x}); save it as UTF-8"
+        raise _failure(str(file), line, column, why) from None
 
 
 def parse_document(text: str, *, where: str) -> Json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator, Mapping, Sequence
-from typing import NotRequired
+from typing import Any, NotRequired
 
 from langgraph.config import get_config
 from typing_extensions import TypedDict
@@ -151,10 +151,10 @@ def read_decisions(
 def read_decision(raw: object, call: Call, toolkit: Toolkit, allowed: Sequence[str]) -> tuple[Decision | None, str]:
     """Return one decision, also in agent-inbox's words, or None and what is wrong with it."""
     if isinstance(raw, Mapping) and (known := INBOX.get(str(raw.get("type")))):
-        given = raw.get("args")
-        words = {"message": given} if isinstance(given, str) else {}
-        edited = {"name": given.get("action"), "args": given.get("args")} if isinstance(given, Mapping) else None
-        raw = {**({"edited_action": edited} if edited else words), **raw, "type": known}
+        given, read = raw.get("args"), dict[str, Any]()
+        if isinstance(given, Mapping):
+            read = {"edited_action": {"name": given.get("action"), "args": given.get("args")}}
+        raw = {"message": given if isinstance(given, str) else None, **read, **raw, "type": known}
     word = raw.get("type") if isinstance(raw, Mapping) else None
     if not isinstance(raw, Mapping) or word not in allowed:
         return None, f"expected a `type` of {', '.join(allowed)}, got {excerpt(raw if word is None else word)}"

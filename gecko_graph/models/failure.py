@@ -66,22 +66,17 @@ def find_setup_problem(error: Exception, model: BaseChatModel, *, has_replied: b
 
     A page in HTML, or a text over which its client stumbles, is of a wrong address, unless it has replied before.
     """
-    status, text = _status_of(error), message_of(error)
-    is_page = not has_replied and _PAGE.search(f"{text} {getattr(error, 'body', '')}") is not None
+    status = getattr(error, "status_code", None) or status_of_error(error)
+    status = status if isinstance(status, int) else 0
+    is_page = not has_replied and _PAGE.search(f"{message_of(error)} {getattr(error, 'body', '')}") is not None
     if status not in _CHECKS and not is_page:
         return None
     code = f"{status} {responses.get(status, '')}".strip() if status else "no model's reply"
     said = "a web page" if is_page else failure_of(error).partition(" - ")[2]
-    address = next(filter(None, (getattr(model, name, None) for name in ("openai_api_base", "base_url"))), "")
+    address = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
     asked = f"model {name_of(model)!r}{f' at {address}' if address else ''}"
     keys = " or ".join(model.lc_secrets.values()) or "its settings"
     return f"{asked}: {code}{f' ({said})' if said else ''}: check {_CHECKS.get(status, _ADDRESS).format(keys=keys)}"
-
-
-def _status_of(error: Exception) -> int:
-    """Return the HTTP status of a client's error; 0 without one."""
-    status = getattr(error, "status_code", None) or status_of_error(error)
-    return status if isinstance(status, int) else 0
 
 
 def name_of(model: BaseChatModel) -> str:

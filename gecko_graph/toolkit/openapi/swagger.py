@@ -65,40 +65,32 @@ def _plain(value: Json) -> Any:
 
 
 def _operation(given: JsonObject, item: JsonObject, root: JsonObject, documents: Documents, place: Place) -> JsonObject:
-    listed: list[tuple[Any, Place]] = []
-    for holder in (item, given):
-        listed += list_items(member(holder, "parameters", []), place / "parameters")
-    parameters = [expect_object(_plain(documents.follow(one, there)[0]), there) for one, there in listed]
-    own = {(one.get("name"), one.get("in")): one for one in parameters}
-    parameters = [*own.values()]
+    here, own = place / "parameters", dict[tuple[Any, Any], JsonObject]()
+    for listed in (item, given):
+        for one, there in list_items(member(listed, "parameters", []), here):
+            read = expect_object(_plain(documents.follow(one, there)[0]), there)
+            own[read.get("name"), read.get("in")] = read
     takes = [*map(str, expect_list(member(given, "consumes", member(root, "consumes", [])), place / "consumes"))]
     new = {key: value for key, value in given.items() if key not in ("consumes", "produces", "schemes")}
-    placed: list[JsonObject] = [
-        {key: one[key] for key in ("name", "in", "description", "required") if key in one}
-        | {"schema": _schema(one), **_style(one, place)}
-        for one in parameters
-        if one.get("in") not in ("body", "formData")
-    ]
-    new["parameters"] = placed
-    fields = [one for one in parameters if one.get("in") == "formData"]
-    for body in [one for one in parameters if one.get("in") == "body"]:
-        media = {"schema": body.get("schema", {})}
-        content = dict.fromkeys([one for one in takes if one not in _FORMS] or ["application/json"], media)
-        new["requestBody"] = {**body, "content": content}
-    if fields:
-        has_file = any(_schema(one).get("format") == "binary" for one in fields) or takes == [_PARTS_FORM]
-        styles = {str(one["name"]): style for one in fields if (style := _style(one, place))}
-        names = {str(one["name"]): {**_schema(one), "description": str(one.get("description", ""))} for one in fields}
-        required = [str(one["name"]) for one in fields if one.get("required") is True]
-        schema: JsonObject = {"type": "object", "properties": names} | ({"required": required} if required else {})
-        media = {"schema": schema, **({"encoding": styles} if styles else {})}
-        new["requestBody"] = {"content": {_PARTS_FORM if has_file else _URL_FORM: media}}
+    new["parameters"] = []
+    names, styles, required = dict[str, Any](), dict[str, Any](), list[str]()
+    for (name, where), one in own.items():
+        schema = {key: each for key, each in one.items() if key not in _NO_SCHEMA and not key.startswith("x-")}
+        if where == "body":
+            types = [each for each in takes if each not in _FORMS] or ["application/json"]
+            new["requestBody"] = {**one, "content": {each: {"schema": one.get("schema", {})} for each in types}}
+        elif where == "formData":
+            names[name], styles[name] = {**schema, "description": str(one.get("description", ""))}, _style(one, place)
+            required += [name] if one.get("required") is True else []
+        else:
+            kept = {key: one[key] for key in ("name", "in", "description", "required") if key in one}
+            new["parameters"].append({**kept, "schema": schema, **_style(one, place)})
+    if names:
+        in_parts = takes == [_PARTS_FORM] or any(each.get("format") == "binary" for each in names.values())
+        form: JsonObject = {"schema": {"type": "object", "properties": names, "required": required}, "encoding": styles}
+        new["requestBody"] = {"content": {_PARTS_FORM if in_parts else _URL_FORM: form}}
     answers = expect_object(member(given, "responses", {}), place / "responses")
     return {**new, "responses": {code: _response(one, {**root, **given}) for code, one in answers.items()}}
-
-
-def _schema(parameter: JsonObject) -> JsonObject:
-    return {key: each for key, each in parameter.items() if key not in _NO_SCHEMA and not key.startswith("x-")}
 
 
 def _style(parameter: JsonObject, place: Place) -> JsonObject:
@@ -113,9 +105,8 @@ def _style(parameter: JsonObject, place: Place) -> JsonObject:
 def _response(given: Any, holder: JsonObject) -> Any:
     if not isinstance(given, dict) or "$ref" in given:
         return given
-    found = given.get("examples")
-    examples: JsonObject = found if isinstance(found, dict) else {}
-    names = [*map(str, member(holder, "produces", []))] or [*examples] or ["application/json"]
-    content: JsonObject = {name: {"schema": given["schema"]} if "schema" in given else {} for name in names}
-    content |= {name: {**content.get(name, {}), "example": value} for name, value in examples.items()}
-    return {**given, **({"content": content} if "schema" in given or examples else {})}
+    examples = given["examples"] if isinstance(given.get("examples"), dict) else {}
+    types = [*map(str, member(holder, "produces", []))] or [*examples] or ["application/json"]
+    schema = {"schema": given["schema"]} if "schema" in given else {}
+    content = {each: schema | ({"example": examples[each]} if each in examples else {}) for each in types}
+    return {**given, "content": content} if schema or examples else given
