@@ -65,7 +65,7 @@ def test_the_first_description_holds_the_whole_plan(shop):
     lines = first["description"].splitlines()
     assert lines[0] == "The plan, 3 calls:"
     assert [line.partition("(")[0] for line in lines[2:5]] == ["1. order", "2. cancel", "3. order"]
-    assert all(line.endswith("(to be decided)") for line in lines[2:5])
+    assert all(line.endswith("), ask") for line in lines[2:5])
     assert not any("The plan" in each["description"] for each in others)
 
 

@@ -21,7 +21,6 @@ from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
 from ..state import ROLES, Role
 from ..toolkit import Toolkit
-from .saving import check_no_link
 
 MODEL_OPTIONS = {
     "base_url": "it is the address of the model's server",
@@ -162,7 +161,8 @@ def check_target(option: str, target: str | None) -> None:
         return
     if Path(target).is_dir():
         raise GeckoError(f"{option} {target}: is a folder: give a file")
-    check_no_link(option, target)
+    if option not in ("--save", "--log") and Path(target).is_symlink():  # those are added to
+        raise GeckoError(f"{option} {target}: is a link: name the file itself, which would be overwritten")
     folder = Path(target).absolute().parent
     if not os.access(folder, os.W_OK):
         why = "may not be written to" if folder.is_dir() else "does not exist"

@@ -62,17 +62,10 @@ def write_text(option: str, target: str, text: str) -> None:
     if target == "-":
         sys.stdout.write(text)
         return
-    check_no_link(option, target)
     try:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as error:
         raise GeckoError(f"{option} {target}: cannot be written: {error.strerror}") from None
-
-
-def check_no_link(option: str, target: str) -> None:
-    """Raise GeckoError where a file to be written is a symbolic link: whatever it leads to would be overwritten."""
-    if Path(target).is_symlink():
-        raise GeckoError(f"{option} {target}: is a link: name the file itself")
 
 
 def _read_only(file: Path) -> sqlite3.Connection:

@@ -137,26 +137,25 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
 
 
-def describe_plan(preview: Preview) -> str:
-    """Return the whole plan in short: some front ends show what is said of the first call, and nothing else."""
-    calls = preview["calls"]
-    words = {"allow": "", "ask": " (to be decided)", "refuse": " (refused)"}
-    lines = [f"{n}. {format_call(each['call'])}{words[each['review']]}" for n, each in enumerate(calls, 1)]
-    return f"The plan, {len(calls)} calls:\n{fence(chr(10).join(lines))}\n\n" if len(calls) > 1 else ""
-
-
 def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
-    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data."""
+    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data.
+
+    What is said of the first call that is asked about holds the whole plan: some front ends show nothing else.
+    """
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
     names = {id_: f"step {number} ({tools[id_]})" for id_, number in numbers.items()}
-    texts: dict[str, str] = {}
+    texts, asked = dict[str, str](), False
     for planned, before, after in with_states(left, state):
         call, predicted = planned["call"], planned["predicted"]
         reason = f": {cut(one_line(planned['reason']), budget=REASON_CHARS)}" if planned["reason"] else ""
         change = format_change(before, after, budget=CHANGE_CHARS)
+        plan = [f"{n}. {format_call(each['call'])}, {each['review']}" for n, each in enumerate(preview["calls"], 1)]
+        is_first = len(plan) > 1 and planned["review"] == "ask" and "answered" not in planned and not asked
+        asked = asked or is_first
         texts[call["id"]] = "\n".join(
             [
+                *([f"The plan, {len(plan)} calls:", fence("\n".join(plan)), ""] if is_first else []),
                 f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}",
                 f"Predicted by {predicted['rung']}: {predicted['status']}",
                 fence(format_json(predicted["result"], budget=RESULT_CHARS)),

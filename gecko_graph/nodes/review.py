@@ -14,15 +14,7 @@ from ..execution.holes import fill
 from ..execution.journal import done_lines, doubt_lines, unmade_entry
 from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy
-from ..execution.preview import (
-    apply_prediction,
-    describe_calls,
-    describe_plan,
-    fence,
-    finish_preview,
-    predict,
-    preview_digest,
-)
+from ..execution.preview import apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
 from ..execution.records import Ambiguous, Effect, PlannedCall
 from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut, format_call, format_json, format_steps
@@ -73,11 +65,7 @@ def review(
         first, *others = (texts[call["id"]] for call in calls)
         claims = yield from find_claims(state["messages"], ledger)
         decisions = yield from ask_person(
-            calls,
-            [describe_plan(preview) + done_before(state) + first, *others],
-            toolkit,
-            claims,
-            needs_id=policy.needs_id,
+            calls, [done_before(state) + first, *others], toolkit, claims, needs_id=policy.needs_id
         )
     decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
     if any(each["type"] == "reject" for each in decisions):

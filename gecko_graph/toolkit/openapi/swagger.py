@@ -26,7 +26,9 @@ _URL_FORM, _PARTS_FORM = _FORMS = ("application/x-www-form-urlencoded", "multipa
 def upgrade(root: JsonObject, documents: Documents) -> tuple[JsonObject, list[tuple[ToolkitError, str]]]:
     """Return the document as OpenAPI 3.0, and the operations that it cannot say, each with its error."""
     place, broken = documents.root, list[tuple[ToolkitError, str]]()
-    new = {key: value for key, value in _plain(root).items() if key not in ("swagger", "schemes", "host", "basePath")}
+    new: JsonObject = {
+        key: value for key, value in _plain(root).items() if key not in ("swagger", "schemes", "host", "basePath")
+    }
     for path, item in expect_object(member(new, "paths", {}), place / "paths").items():
         for method in [key for key in METHODS if isinstance(item, dict) and key in item]:
             here, given = place / "paths" / path / method, item.pop(method)
@@ -73,7 +75,7 @@ def _operation(given: JsonObject, item: JsonObject, root: JsonObject, documents:
     takes = [*map(str, expect_list(member(given, "consumes", member(root, "consumes", [])), place / "consumes"))]
     new = {key: value for key, value in given.items() if key not in ("consumes", "produces", "schemes")}
     new["parameters"] = []
-    names, styles, required = dict[str, Any](), dict[str, Any](), list[str]()
+    names, styles, required = JsonObject(), JsonObject(), list[str]()
     for (name, where), one in own.items():
         schema = {key: each for key, each in one.items() if key not in _NO_SCHEMA and not key.startswith("x-")}
         if where == "body":
@@ -84,7 +86,7 @@ def _operation(given: JsonObject, item: JsonObject, root: JsonObject, documents:
             required += [name] if one.get("required") is True else []
         else:
             kept = {key: one[key] for key in ("name", "in", "description", "required") if key in one}
-            new["parameters"].append({**kept, "schema": schema, **_style(one, place)})
+            new["parameters"].append(kept | {"schema": schema} | _style(one, place))
     if names:
         in_parts = takes == [_PARTS_FORM] or any(each.get("format") == "binary" for each in names.values())
         form: JsonObject = {"schema": {"type": "object", "properties": names, "required": required}, "encoding": styles}
