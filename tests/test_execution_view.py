@@ -93,8 +93,8 @@ def test_a_page_says_first_what_was_really_done():
     for run, says in (
         (RUN, "Only rehearsed: nothing was done for real but 1 read<"),
         ({**RUN, "attempts": RUN["attempts"][:1]}, "Only rehearsed: nothing was done for real<"),
-        (waiting, "Only rehearsed: 2 calls below wait for a decision<"),
-        (OUTPUT, "Carried out, in doubt: 5 real calls, 1 drifted, 1 not made; 2 rehearsals<"),
+        (waiting, "Not done yet: 2 calls below wait for a decision<"),
+        (OUTPUT, "For real: in doubt: 5 real calls, 1 drifted, 1 not made; 2 rehearsals<"),
     ):
         for page in (html_page(run), format_run(run)._repr_html_()):
             assert page.index(says) < page.index('<div class="verdict')

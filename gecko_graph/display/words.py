@@ -236,9 +236,9 @@ def format_execution(execution: Record) -> str:
 def format_standing(record: Record) -> str:
     """Format what a run has really done: nothing of a rehearsal but opened reads; of an agent what it made, or asks."""
     if execution := record.get("execution"):
-        return f"Carried out, {format_execution(execution)}"
+        return f"For real: {format_execution(execution)}"
     if asked := record.get("asked"):
-        return f"Only rehearsed: {counted(len(asked), 'call')} below wait{'s' * (len(asked) == 1)} for a decision"
+        return f"Not done yet: {counted(len(asked), 'call')} below wait{'s' * (len(asked) == 1)} for a decision"
     steps = [step.get("outcome", {}) for attempt in record["attempts"] for step in attempt["steps"]]
     reads = sum(outcome.get("simulated") is False for outcome in steps)
     return "Only rehearsed: nothing was done for real" + (f" but {counted(reads, 'read')}" if reads else "")
