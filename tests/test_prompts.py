@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, create_gecko_agent, create_toolgate
+from gecko_graph import GeckoContext, GeckoError, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.models import prompts
 from gecko_graph.models.prompts import MARKER, REQUIRED, Prompt, Prompts, fence, folder, variables_of
 from gecko_graph.state import ROLES
+from gecko_graph.testing import recorded
 from gecko_graph.view.view import view
 from tests import desk
 from tests.test_prompts_in_runs import Listener
@@ -350,17 +351,12 @@ def test_a_prompt_of_ones_own_takes_the_place_of_its_role_s_alone(tmp_path):
 
 @pytest.mark.parametrize(("create", "name"), [(create_gecko_agent, "outcome"), (create_toolgate, "need")])
 def test_a_planner_s_prompt_shows_what_its_graph_needs(tmp_path, create, name):
-    tools = Toolkit.from_tools([print_paper])
+    tools = Toolkit.from_tools([desk.print_paper])
     for shown, fits in (("{{ feedback }}", False), (f"{{{{ feedback }}}}{{{{ {name} }}}}", True)):
         (tmp_path / "planner.md").write_text(f"Plan.\n<!-- user -->\n{shown}", encoding="utf-8")
-        create_gecko(tools, prompts=tmp_path)
+        create_gecko(tools, model=recorded(planner=[[]]), prompts=tmp_path)
         with nullcontext() if fits else pytest.raises(GeckoError, match=f"planner.md: the variable '{name}' is miss"):
-            create(tools, prompts=tmp_path)
-
-
-def print_paper(paper: str) -> str:
-    """Print a paper."""
-    return paper
+            create(tools, model=recorded(planner=[[]]), prompts=tmp_path)
 
 
 def test_a_run_uses_the_prompts_of_ones_own(tmp_path):
