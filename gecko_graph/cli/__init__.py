@@ -111,7 +111,7 @@ def _exit_process(code: int) -> int:
 
 def _format_interruption(arguments: list[str], options: argparse.Namespace, *, saved: bool) -> str:
     if saved:
-        again = [*arguments, *(() if "--resume" in arguments else ("--resume",))]
+        again = [*arguments, *(() if "--resume" in arguments or options.command == "do" else ("--resume",))]
         if options.command == "record":  # which needs every reply: what is left goes on as a `run`
             again = ["run", *(word for word in again[1:] if word not in ("--force", "--out", options.out))]
         return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"

@@ -19,6 +19,7 @@ examples:
   gecko-graph run case.yaml                             # a scenario with recorded replies
   gecko-graph run case.yaml --model openai:gpt-5-mini   # the same, with a live model
   gecko-graph run api.yaml --task TEXT --model NAME     # a task with the tools of an OpenAPI document
+  gecko-graph do runs.sqlite monday                     # carry out a saved run, for real
   gecko-graph record api.yaml --task TEXT --model NAME --out case.yaml    # the same, kept as a scenario
   gecko-graph tools api.yaml                            # an OpenAPI document's tools, and what it does not define
 

@@ -26,9 +26,9 @@ from ..state import ROLES, Role
 from ..toolkit import Toolkit
 from ..toolkit.openapi.client import add_functions
 from ..toolkit.openapi.credentials import read_credential, resolve_server
+from .saving import OUTPUTS
 
 CONNECT_S = 10.0
-OUTPUTS = ("json", "html", "log", "write_state")
 MODEL_OPTIONS = {
     "base_url": "it is the address of the model's server",
     "timeout": "it limits one reply of the model",
@@ -188,16 +188,11 @@ def is_real(options: argparse.Namespace, limits: GeckoContext) -> bool:
 
 def connect(toolkit: Toolkit, options: argparse.Namespace) -> Toolkit:
     """Return the tools with a server that is there and credentials that are set: else GeckoError, before any model."""
-    if not any(tool.binding for tool in toolkit):
-        raise GeckoError("real calls need the tools of an OpenAPI document; in Python: create_gecko_agent")
     auth = dict(map(_read_auth, options.auth))
-    try:
-        toolkit = toolkit.replace(*add_functions(toolkit, server=options.server, auth=auth, client=None))
-    except ToolkitError as error:  # it begins with `server` or `auth`
-        raise ToolkitError(f"--{error}") from None
+    connected = toolkit.replace(*add_functions(toolkit, server=options.server, auth=auth, client=None))
     servers = {resolve_server(tool.binding.server, options.server) for tool in toolkit if tool.binding} - {None}
     if not servers:
-        raise GeckoError("real calls: the document names no server; say where they go: --server URL")
+        raise GeckoError("real calls need an OpenAPI document that names its server, or --server URL")
     for tool in toolkit:
         alternatives = tool.binding.security if tool.binding else ()
         if alternatives and not any(one.keys() <= auth.keys() for one in alternatives):
@@ -209,9 +204,8 @@ def connect(toolkit: Toolkit, options: argparse.Namespace) -> Toolkit:
             port = parts.port or (80 if parts.scheme == "http" else 443)
             socket.create_connection((parts.hostname or "", port), CONNECT_S).close()
         except (OSError, ValueError) as error:  # ValueError: no such port, or no name
-            hint = "is it running, and is the address right?"
-            raise GeckoError(f"--server {url}: nothing answers there ({error}): {hint}") from None
-    return toolkit
+            raise GeckoError(f"server: nothing answers at {url}: {error}") from None
+    return connected
 
 
 def _read_auth(entry: str) -> tuple[str, str]:

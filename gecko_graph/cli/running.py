@@ -178,9 +178,9 @@ def _warn_of_tools(scenario: Scenario, options: argparse.Namespace, console: Con
 
 
 def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ()) -> int:
-    """Return 0 if the last turn is accepted and none before it failed; one that had to ask was answered by the next.
+    """Return 0 if the last turn is accepted, and done where it was to be, and none before it failed.
 
-    What was to be carried out is done then.
+    One that had to ask was answered by the next.
     """
     if any("__interrupt__" in output for output in outputs):
         return WAITS
@@ -192,8 +192,7 @@ def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ())
 def _build_hint(options: argparse.Namespace, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> str:
     if "__interrupt__" in outputs[-1]:
         command = shlex.join(["gecko-graph", "do", str(options.save), options.thread or scenario.name])
-        kept = f"to go on: {command}"
-        return f"a decision is waited for; {kept if options.save else 'nothing is kept: --save FILE keeps it for `do`'}"
+        return f"a decision is waited for; {f'to go on: {command}' if options.save else '--save FILE keeps it for do'}"
     if reason := unanswered(outputs[-1], live_roles(options)):
         again = " with --resume" if options.save else "; --save FILE keeps finished work"
         return f"{reason}; {_suggest_cause(options)} To ask again: the same command{again}"
@@ -223,17 +222,14 @@ def _suggest_cause(options: argparse.Namespace) -> str:
 
 def _suggest_reality(options: argparse.Namespace, tools: Toolkit) -> str:
     """Return how to put real values in the place of those that are made up."""
-    reads = [tool for tool in tools if tool.reads]
-    names = [tool.name for tool in reads][:NAMES_SHOWN]
-    schemes = dict.fromkeys(name for tool in reads if tool.binding for one in tool.binding.security for name in one)
-    ways = ["write what is true under `state` in the scenario"]
+    way = "write what is true under `state` in the scenario"
     if options.task is not None:
-        ways = ["give what is true as --state FILE (--write-state FILE writes what was supposed, to edit)"]
-    if names:
-        how = f"--reads real --server URL{' --auth SCHEME=env:NAME for ' if schemes else ''}{', '.join(schemes)}"
-        how = how if reads[0].binding else f"in Python, toolkit.open({', '.join(map(repr, names))})"
-        ways = [f"read for real, by {', '.join(names)}: {how}", *ways]
-    return f"it rests on made-up values: {'; or '.join(ways)}"
+        way = "give what is true as --state FILE (--write-state FILE writes what was supposed, to edit)"
+    if names := [tool.name for tool in tools if tool.reads][:NAMES_SHOWN]:
+        how = f"in Python, toolkit.open({', '.join(map(repr, names))})"
+        how = "--reads real --server URL --auth SCHEME=env:NAME" if tools[names[0]].binding else how
+        way = f"read for real, by {', '.join(names)}: {how}; or {way}"
+    return f"it rests on made-up values: {way}"
 
 
 def _check_thread(saver: Any, options: argparse.Namespace, thread: str, *, acts: bool) -> None:

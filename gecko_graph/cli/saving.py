@@ -15,9 +15,9 @@ from typing import Any
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ..errors import GeckoError
-from .options import OUTPUTS
 
 SHOWN = 20
+OUTPUTS = ("json", "html", "log", "write_state")
 COMMAND = "gecko_command"
 """Key in the metadata of a run with real calls: its options, by which `do` goes on; no credential is among them."""
 

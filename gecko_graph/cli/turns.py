@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -17,7 +16,6 @@ from rich.text import Text
 from ..display.live import progress
 from ..display.words import clean, format_call, prose
 from ..execution.decisions import DOUBT_DECISIONS
-from ..execution.records import PlannedCall
 from ..graph import Gecko
 from ..scenario import Scenario, play
 from ..scenario.play import unanswered
@@ -29,8 +27,6 @@ PLAN = "carry this out? y (yes), n (no), words (no, and what to do instead), Ent
 DOUBT = "what became of it? happened (and what it gave), make_now, skip, Enter (not now): "
 ANSWERS: dict[str, JsonObject] = {"y": {"type": "approve"}, "yes": {"type": "approve"}}
 ANSWERS |= {"n": {"type": "reject"}, "no": {"type": "reject"}}
-NOISE = re.compile(r"`{3,}|Step .*: it changes something")
-"""Lines of a call's description that a terminal does not need: fences, and what stands above."""
 
 
 def run_turns(
@@ -59,7 +55,7 @@ def run_turns(
         planned = (gecko.get_state(config).values.get("preview") or {"calls": []})["calls"]
         is_doubtful = any(each["review"] == "ask" and (each["made_up"] or each["ambiguous"]) for each in planned)
         yes = approve == "all" or (approve == "real" and not is_doubtful)
-        if not (decided := decide(outputs[-1]["__interrupt__"][0].value, planned, console, yes=yes)):
+        if not (decided := decide(outputs[-1]["__interrupt__"][0].value, console, yes=yes)):
             break
         approve = approve and "real"
         asked, resume = outputs.pop(), Command(resume=decided)
@@ -136,7 +132,7 @@ def _take(queue: SimpleQueue[Any]) -> Any:
             return queue.get(timeout=WAKE_S)  # Windows delivers Ctrl-C only between two waits
 
 
-def decide(asked: JsonObject, planned: Sequence[PlannedCall], console: Console, *, yes: bool) -> JsonObject | None:
+def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | None:
     """Show what is asked, and return the decisions; None where nobody decides now.
 
     `yes` approves a plan. What became of a call in doubt only a person can say.
@@ -144,13 +140,10 @@ def decide(asked: JsonObject, planned: Sequence[PlannedCall], console: Console, 
     actions: list[JsonObject] = asked["action_requests"]
     is_doubt = "happened" in asked["review_configs"][0]["allowed_decisions"]
     console.print(Text("in doubt" if is_doubt else "what would be done", "bold"))
-    left = [*actions]
-    rows = [(f"{number}. {each['effect']:<7} ", each["call"]) for number, each in enumerate(planned, 1)]
-    for head, call in [("", action) for action in actions] if is_doubt else rows:
-        is_asked = bool(left) and (left[0]["name"], left[0]["args"]) == (call["name"], call["args"])
-        console.print(Text.assemble((head, "yellow" if is_asked else "dim"), format_call(call)))
-        for line in left.pop(0)["description"].splitlines() if is_asked else ():
-            if line and not NOISE.fullmatch(line):
+    for action in actions:
+        console.print(Text(format_call(action), "yellow"))
+        for line in action["description"].splitlines():
+            if line and not line.startswith("```"):
                 console.print(Text(f"   {clean(line)}", "dim"))
     decision = {"type": "approve"} if yes and not is_doubt else _ask(console, is_doubt=is_doubt)
     return decision and {"id": asked["id"], "decisions": [decision] * len(actions)}

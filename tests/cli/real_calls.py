@@ -1,10 +1,12 @@
-"""A run with real calls: the order service with its key in the environment, a terminal, and the command as a user has it."""
+"""A run with real calls: against the order service, with its key in the environment, and on a terminal."""
 
 from __future__ import annotations
 
 import os
 import pty
+import re
 import select
+import socket
 import subprocess
 import time
 
@@ -28,7 +30,8 @@ def done(service):
 def on_terminal(command, typed, **options):
     """Run a command on a terminal of its own; type the next line at each question. Return its exit code and output."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True, **options)
+    pipes = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
+    process = subprocess.Popen(command, **pipes, **options)
     os.close(theirs)
     shown, left, until = "", list(typed), time.monotonic() + 120
     try:
@@ -36,7 +39,7 @@ def on_terminal(command, typed, **options):
             if not select.select([ours], [], [], 0.2)[0]:
                 continue
             try:
-                shown += os.read(ours, 65536).decode(errors="replace")
+                shown += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", os.read(ours, 65536).decode(errors="replace"))
             except OSError:  # it has ended
                 break
             if left and shown.rstrip().endswith("(not now):"):
@@ -44,6 +47,21 @@ def on_terminal(command, typed, **options):
     finally:
         os.close(ours)
     return process.wait(30), shown
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return str(found.getsockname()[1])
+
+
+def wait_for(port):
+    """Wait until something listens there."""
+    for _ in range(600):
+        try:
+            return socket.create_connection(("127.0.0.1", int(port)), 1).close()
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("it does not start")
 
 
 def start(*words):

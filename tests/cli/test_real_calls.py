@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -15,8 +17,8 @@ from gecko_graph.demo.service import OrderService
 from gecko_graph.documents import read_document
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
-from tests.cli.command import SHOP, mistake
-from tests.cli.real_calls import KEY, ORDER, THREAD, done, real, start
+from tests.cli.command import COMMAND, ENVIRONMENT, ROOT, SHOP, mistake
+from tests.cli.real_calls import KEY, ORDER, THREAD, done, free_port, on_terminal, real, start, wait_for
 
 WRITES = ["place_order", "place_order", "refund_order"]
 
@@ -52,14 +54,14 @@ def saved(run, service, tmp_path):
 
 URL = "http://127.0.0.1:9"
 REFUSED = {
-    f"--server {URL} --auth ApiKey=env:ORDER_KEY": ("nothing answers", URL),
+    f"--server {URL} --auth ApiKey=env:ORDER_KEY": (f"server: nothing answers at {URL}",),
     "--server SERVICE": ("findItems needs a credential", "--auth SCHEME=env:NAME", "ApiKey"),
     "--server SERVICE --auth ApiKey=env:NO_KEY": ("environment variable NO_KEY", "ApiKey", "not set"),
     "--server SERVICE --auth Apikey=env:ORDER_KEY": ("'Apikey'", "did you mean ApiKey?"),
     f"--server SERVICE --auth ApiKey={KEY}": ("--auth: write SCHEME=env:NAME",),
-    "--server localhost:80 --auth ApiKey=env:ORDER_KEY": ("--server: expected an address", "'localhost:80'"),
-    "--set reads=real": ("names no server", "--server URL"),
-    "--reads real --auth ApiKey=env:ORDER_KEY": ("names no server", "--server URL"),
+    "--server localhost:80 --auth ApiKey=env:ORDER_KEY": ("server: expected an address", "'localhost:80'"),
+    "--set reads=real": ("names its server, or --server URL",),
+    "--reads real --auth ApiKey=env:ORDER_KEY": ("--server URL",),
     "--reads reel": ("'simulated' or 'real'",),
     "--yes": ("--yes", "--server URL"),
 }
@@ -79,7 +81,7 @@ def test_without_a_terminal_it_stops_and_do_carries_it_out_from_any_folder(run, 
     monkeypatch.chdir(tmp_path / "here")
     code, out, err = run(*real(service, "--save", "runs.sqlite", file=ORDER.name))
     assert (code, err, service.log()) == (4, "", [])
-    assert "3. write   placeOrder" in out
+    assert "Step 3 of 5, placeOrder: it changes something" in out
     assert "Predicted by contract: ok" in out
     assert f"gecko-graph do runs.sqlite {THREAD}" in out
     monkeypatch.chdir(tmp_path)
@@ -209,10 +211,36 @@ def test_after_made_up_values_the_next_step_is_said_and_the_supposed_state_writt
     code, out, _ = run("run", ORDER.parent / "order.openapi.yaml", *task, "--write-state", tmp_path / "state.yaml")
     assert (code, read_document(tmp_path / "state.yaml")) == (0, SUPPOSED)
     hint = out[out.index("hint  ") :]
-    for part in ("made-up values", "findItems", "--reads real --server URL --auth", "ApiKey", "--state FILE"):
+    for part in ("made-up values", "findItems", "--reads real --server URL --auth SCHEME=env:NAME", "--state FILE"):
         assert part in hint
     again = ("run", ORDER.parent / "order.openapi.yaml", *task, "--state", tmp_path / "state.yaml")
     assert "given    balance: 500.0" in run(*again)[1]
     (tmp_path / "tools.json").write_text(json.dumps(DICTS))
     out = run("run", tmp_path / "tools.json", *task)[1]
     assert "read for real, by find: in Python, toolkit.open('find')" in out
+
+
+def test_the_session_in_the_docs_comes_to_real_calls(tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "real-tools.md").read_text("utf-8")
+    (session,) = re.findall(r"^```console\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    install, export, serve, *commands = [part.splitlines() for part in session.removeprefix("$ ").split("\n$ ")]
+    assert install == ["pip install ."]
+    assert 3 + len(commands) <= 10
+    name, _, key = export[0].removeprefix("export ").partition("=")
+    port = free_port()
+    env = {**ENVIRONMENT, name: key, "COLUMNS": "300", "TERM": "xterm"}
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    started = [sys.executable, *serve[0].replace("8765", port).removesuffix(" &").split()[1:]]
+    with subprocess.Popen(started, env=env, stderr=subprocess.DEVNULL) as service:
+        try:
+            wait_for(port)
+            for line, *expected in commands:
+                words = line.replace("8765", port).split()[1:]
+                typed = [each.rpartition(":")[2].strip() for each in expected if each.startswith("carry this out?")]
+                code, shown = on_terminal([*COMMAND, *words], typed, env=env, cwd=tmp_path)
+                assert code == (4 if "" in typed else 0), shown
+                flat = " ".join(shown.split())
+                assert [each for each in expected if " ".join(each.split()) not in flat] == [], flat
+                assert key not in shown
+        finally:
+            service.kill()
