@@ -47,7 +47,6 @@ SUITES = {
             ("policy", "an airline's written policy as contracts: which clause stops which wrong write"),
             ("contracts", "recorded calls of BFCL's file system against the example's contracts"),
             ("retrieval", "the tools that a task needs, found among many: recall beside plain bm25s, and speed"),
-            ("plausibility", "what a person notices in answers made up for real OpenAPI documents"),
         )
     },
 }

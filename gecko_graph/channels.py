@@ -321,6 +321,8 @@ class AttemptState(TypedDict, total=False):
     """Every node that asks a model."""
     shown: list[str] | None
     """Input: the tools that fit the turn, and those that it has called; then `planner`: what it finds and calls."""
+    gate_note: str
+    """`planner`: what it was last told that the task state does not admit."""
     searches: int
     """`planner`: searches for tools, each answered by a message of the trace."""
     searching: Annotated[bool, EphemeralValue(bool)]

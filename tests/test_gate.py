@@ -48,23 +48,36 @@ class Bound(Listener):
 def rehearse(state, *replies, **context):
     model = Bound(turns=[{"planner": [list(replies)]}], names=[])
     gecko = create_gecko(toolkit(), models={"planner": model}, context=GeckoContext(max_retries=0, **context))
-    given = {"messages": [("user", "File it")], "task_state": {**state, "runtime_state": {}}, "checklist": ["filed"]}
+    task = "Look, then put the invoice into a tray"
+    given = {"messages": [("user", task)], "task_state": {**state, "runtime_state": {}}, "checklist": ["filed"]}
     return gecko.invoke(given)["rehearsal"]["attempts"][0], model.names
 
 
-def test_a_note_says_what_the_state_does_not_admit_as_long_as_it_does_not():
+def test_a_note_says_what_the_state_does_not_admit_once_for_each_change():
     attempt, shown = rehearse({"trays": {}, "light": "off"}, ADD, PUT, {"say": "Filed."})
     assert [names for names, _ in shown] == [["add_tray", "put", "look"]] * 3
-    first, second, _ = [text for _, text in shown]
+    first, second, third = [text for _, text in shown]
     assert "put: the desk has no trays\nlook: it is dark" in first
     assert "look: it is dark" in second
     assert "no trays" not in second
+    assert "dark" not in third
     assert [step["outcome"]["status"] for step in attempt["steps"]] == ["ok", "ok"]
 
 
 def test_nothing_is_noted_where_all_is_admitted_or_unknown():
     _, shown = rehearse({"trays": {"a": []}}, {"say": "Nothing to do."})
-    assert shown[0][1] == "File it"
+    assert shown[0][1] == "Look, then put the invoice into a tray"
+
+
+def test_all_requirements_that_do_not_hold_are_noted_and_only_of_tools_that_the_task_speaks_of():
+    dark, locked = ({"check": f"state.{key} == 'on'", "error": f"no {key}"} for key in ("light", "key"))
+    own = {"look": {"requires": [dark, locked]}, "add_tray": {"requires": [locked]}}
+    model = Bound(turns=[{"planner": [[{"say": "-"}]]}], names=[])
+    gecko = create_gecko(toolkit(**own), models={"planner": model}, context=GeckoContext(max_retries=0))
+    state = {"trays": {"a": []}, "light": "off", "key": "off"}
+    gecko.invoke({"messages": [("user", "Look")], "task_state": state, "checklist": ["seen"]})
+    assert "look: no light; no key" in model.names[0][1]
+    assert "add_tray" not in model.names[0][1]
 
 
 def test_a_masked_tool_is_not_bound_until_the_state_admits_it():

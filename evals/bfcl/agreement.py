@@ -1,141 +1,81 @@
-"""The verdict beside the official score: turn by turn, and where they differ, why.
+"""The verdict beside the official score: turn by turn, each judged alone on the truth of the turns before, and why.
 
-The plan of a rehearsal is run on the real classes. A turn's official word is the checker's on the plan up to it, so
-after the first turn that it calls invalid the later ones are not compared.
+The plan of a rehearsal is run on the real classes. A turn's official word is the checker's on its plan where the truth
+has led, whatever came of the turns before.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import product
 
-from gecko_graph.state import Json, JsonObject, Step
-from gecko_graph.task_state.patch import json_equal
+from gecko_graph.state import Json, JsonObject
 
 from ..harness.figures import Figure, Table, rate, rungs_of, share, tools_of
 from ..harness.suite import Record, by_group
-from .calls import write_call
-from .classes import RUNTIME
-from .official import Replay, check
-from .oracle import as_json, is_refusal
+from .cause import cause_of, is_right
+from .oracle import apart
 from .rehearse import Played, plan_of
-from .simulated import Stage, laid_out
-
-MADE_UP = "made-up value in the plan"
-MISSING_REFUSAL = "missing refusal: the real tool refuses the call"
-FALSE_REFUSAL = "false refusal: the real tool takes the call"
-UNDOCUMENTED = "refused by the validator: the real tool takes the call"
-WRONG_RESULT = "wrong result of the same call"
-WRONG_STATE = "same results, another state"
-STALE = "stale read: what was changed before is missing in its real result"
-LEFT_OUT = "a call that fails counts officially, and the plan leaves it out"
-JUDGE = "the verdict alone: the turn's results and its state are the real ones"
+from .simulated import Stage
 
 _NOTE = (
     "The plan of each rehearsal was run on the real classes and scored by the official checker. Agrees: accepted where "
-    "officially valid, not accepted where not."
+    "officially valid, not accepted where not. A mark: anything that the verdict lists beside its items."
 )
+_ALONE = (
+    "Right: the turn's plan, alone, is officially valid where the ground truth of the turns before has led; where the "
+    "truth has no calls, it changes nothing."
+)
+
+_UNITS = ("turns", "tasks")
+_MOST_CALL = 80
 
 
 def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
     """Return what a record keeps of each turn.
 
     Returns:
-        For each turn `word`, `valid` (by the official checker, the turns before included), `made_up` (arguments of
-        the plan, by tool), `unclear` (conditions that could not be evaluated), `rungs` and `classes` of its calls, and
-        `cause`, where verdict and checker differ and all turns before were valid; else empty.
+        For each turn `word`, `valid` (by the official checker, alone on the truth of the turns before), `marks` (what
+        the verdict lists beside its items, by kind), `rungs` and `classes` of its calls, `cause` (the first difference
+        that matters, where the plan is wrong or a right one was not accepted; else empty) and `call` (where).
     """
-    whole = plan_of(played)
-    valid = [check(stage.task, whole[:number], turns=number).valid for number in range(1, len(played) + 1)]
     records = []
-    for number, each in enumerate(played):
-        counts = not number or valid[number - 1]
-        differs = counts and each.accepted != valid[number]
-        records.append(
-            {
-                **_of_turn(stage, each),
-                "valid": valid[number],
-                "cause": cause_of(stage, played[: number + 1]) if differs else "",
-            }
-        )
+    for task, each in zip(apart(stage.task), played, strict=False):
+        right = is_right(task, [call for step in plan_of([each])[0] for call in step])
+        cause = cause_of(task, each, right=right, is_real=stage.kind == "real")
+        records.append({**_of_turn(stage, each), "valid": right, "cause": cause.what, "call": cause.call})
     return records
 
 
 def _of_turn(stage: Stage, played: Played) -> JsonObject:
     verdict, steps = played.rehearsal["verdict"], played.chosen["steps"]
-    answered = [step for step in steps if "outcome" in step]
     owners = stage.task.real.owners
     return {
         "word": verdict["word"],
-        "made_up": [f"{each['tool']} {each['argument']}" for each in verdict.get("made_up", [])],
-        "stale": len(verdict.get("stale", [])),
-        "unclear": [text for step in answered for text in step["outcome"].get("unclear", [])],
-        "rungs": dict(Counter(step["outcome"]["rung"] for step in answered)),
+        "marks": marks_of(verdict),
+        "rungs": dict(Counter(step["outcome"]["rung"] for step in steps if "outcome" in step)),
         "classes": sorted({owners.get(step["call"]["name"], "unknown") for step in steps}),
     }
 
 
-def cause_of(stage: Stage, played: Sequence[Played]) -> str:
-    """Return why the verdict on the last of these turns is not the official one."""
-    *before, last = played
-    if last.accepted and last.rehearsal["verdict"].get("made_up"):
-        return MADE_UP
-    with Replay(stage.task) as real:
-        real.run([call for turn in plan_of(before) for step in turn for call in step])
-        for step in last.chosen["steps"]:
-            (answer,), _ = real.run([_written(step)])
-            if found := difference(step, answer):
-                return STALE if step.get("outcome", {}).get("stale") else found
-        _, instances = real.run([])
-        state = stage.task.real.read(instances)
-    expected = state if stage.kind == "real" else laid_out(state)
-    if _attributes(last.after) != _attributes(expected):
-        return WRONG_STATE
-    called = [[_written(step)] for step in last.chosen["steps"] if "outcome" in step]
-    whole = [*plan_of(before), called]
-    return LEFT_OUT if last.accepted and check(stage.task, whole, turns=len(whole)).valid else JUDGE
-
-
-def _written(step: Step) -> str:
-    name, args = step["call"]["name"], step["call"]["args"]
-    return write_call(name, args) if isinstance(args, dict) else f"{name}({args!r})"
-
-
-def difference(step: Step, answer: str) -> str:
-    """Return how a call came out otherwise than the real class's answer to it; empty where it did not."""
-    refuses = is_refusal(answer)
-    if "outcome" not in step:
-        return "" if refuses else UNDOCUMENTED
-    outcome = step["outcome"]
-    if outcome["status"] == "error":
-        return "" if refuses else FALSE_REFUSAL
-    if same_answer(outcome["result"], answer):
-        return ""
-    return MISSING_REFUSAL if refuses else WRONG_RESULT
-
-
-def same_answer(result: Json, answer: str) -> bool:
-    """Return True where a result matches the benchmark's text: an object as JSON, else as Python prints it."""
-    return json_equal(as_json(answer), result) or (not isinstance(result, dict) and str(result) == answer)
-
-
-def _attributes(state: Mapping[str, Any]) -> str:
-    """Return the state without what the classes keep beside their attributes."""
-    return json.dumps({key: value for key, value in state.items() if key != RUNTIME}, sort_keys=True)
+def marks_of(verdict: Mapping[str, Json]) -> JsonObject:
+    """Return what a verdict lists beside its items, by kind."""
+    return {
+        kind: [*listed] for kind, listed in verdict.items() if kind != "items" and isinstance(listed, list) and listed
+    }
 
 
 def tables(records: Sequence[Record]) -> list[Figure]:
-    """Return the verdict's agreement with the official score: by category, by rung and class, and the causes."""
+    """Return the verdict's agreement with the official score: by category, verdict, mark and rung, and the causes."""
     done = [record for record in records if record.done]
-    return [_by_category(records), _by_rung_and_class(done), *_causes(done)]
+    return [_by_category(records), _by_verdict(done), _by_mark(done), _by_rung_and_class(done), *_causes(done)]
 
 
 def _by_category(records: Sequence[Record]) -> Table:
     table = Table(
         "The verdict beside the official score",
-        ["category", "officially valid", "verdict agrees", "valid where accepted", "so without made-up values"],
+        ["category", "officially valid", "verdict agrees", "valid where accepted", "so without a mark"],
         note=_NOTE,
     )
     groups = by_group(records)
@@ -159,27 +99,61 @@ def _is_accepted(record: Record) -> bool:
 
 
 def _is_plain(record: Record) -> bool:
-    """Return True where the turn was accepted and nothing in the plan was made up."""
-    return _is_accepted(record) and not any(turn["made_up"] for turn in record.values["by_turn"])
+    """Return True where every turn was accepted and bears no mark."""
+    return _is_accepted(record) and not _marks(record)
 
 
-def _compared(records: Sequence[Record]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the turns up to the first officially invalid one, each with its record's id."""
+def _marks(record: Record) -> set[str]:
+    return {kind for turn in record.values["by_turn"] for kind in turn["marks"]}
+
+
+def _turns(records: Sequence[Record]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield every turn, each with its record's id."""
     for record in records:
-        for number, turn in enumerate(record.values["by_turn"], 1):
-            yield f"{record.id}, turn {number}", turn
-            if not turn["valid"]:
-                break
+        yield from ((f"{record.id}, turn {number}", turn) for number, turn in enumerate(record.values["by_turn"], 1))
+
+
+def _facts(done: Sequence[Record]) -> Mapping[str, Sequence[tuple[bool, bool, set[str]]]]:
+    """Return whether each turn, and each task, was accepted and is right, and the marks that it bears."""
+    return {
+        "turns": [(turn["word"] == "accepted", turn["valid"], {*turn["marks"]}) for _, turn in _turns(done)],
+        "tasks": [(_is_accepted(record), _is_valid(record), _marks(record)) for record in done],
+    }
+
+
+def _by_verdict(done: Sequence[Record]) -> Table:
+    columns = [f"{name} {'with' if marked else 'without'} a mark" for name, marked in product(_UNITS, (True, False))]
+    table = Table("Accepted and refused, right and wrong, with and without a mark", ["verdict, plan", *columns], _ALONE)
+    facts = _facts(done)
+    for accepted, right in product((True, False), repeat=2):
+        cells = [
+            sum((one[0], one[1], bool(one[2])) == (accepted, right, marked) for one in facts[name])
+            for name, marked in product(_UNITS, (True, False))
+        ]
+        table.add(f"{'accepted' if accepted else 'refused'}, {'right' if right else 'wrong'}", *cells)
+    return table
+
+
+def _by_mark(done: Sequence[Record]) -> Table:
+    columns = [f"{'right' if right else 'wrong'} {name}" for name, right in product(_UNITS, (True, False))]
+    table = Table("Right and wrong turns with a mark, by kind", ["mark", *columns], _ALONE)
+    facts, tools = _facts(done), tools_of(done)
+    groups = [[one[2] for one in facts[name] if one[1] == right] for name, right in product(_UNITS, (True, False))]
+    kinds = sorted({kind for some in groups for marks in some for kind in marks})
+    table.add("any", *(share(sum(map(bool, some)), len(some), tools=tools) for some in groups))
+    for kind in kinds:
+        table.add(kind, *(share(sum(kind in marks for marks in some), len(some), tools=tools) for some in groups))
+    return table
 
 
 def _by_rung_and_class(done: Sequence[Record]) -> Table:
     table = Table(
         "Turns: agreement by the rungs that answered, and by class",
-        ["turns", "verdict agrees", "accepted, not valid", "valid, not accepted", "with made-up values"],
-        note="Turns up to a task's first officially invalid one. A turn counts for each class that it calls.",
+        ["turns", "verdict agrees", "accepted, not valid", "valid, not accepted", "with a mark"],
+        note=f"{_ALONE} A turn counts for each class that it calls.",
     )
     groups: dict[str, list[JsonObject]] = {}
-    for _, turn in _compared(done):
+    for _, turn in _turns(done):
         rungs = " + ".join(sorted(turn["rungs"])) or "no call answered"
         for name in [f"1 rungs: {rungs}", *(f"2 class: {each}" for each in turn["classes"]), "3 all"]:
             groups.setdefault(name, []).append(turn)
@@ -187,18 +161,20 @@ def _by_rung_and_class(done: Sequence[Record]) -> Table:
         wrong = [turn for turn in turns if (turn["word"] == "accepted") != turn["valid"]]
         agrees = share(len(turns) - len(wrong), len(turns), tools=tools_of(done), rungs=rungs_of(done))
         false = sum(turn["word"] == "accepted" for turn in wrong)
-        table.add(name[2:], agrees, false, len(wrong) - false, sum(bool(turn["made_up"]) for turn in turns))
+        table.add(name[2:], agrees, false, len(wrong) - false, sum(bool(turn["marks"]) for turn in turns))
     return table
 
 
 def _causes(done: Sequence[Record]) -> Iterator[Table]:
     found: dict[tuple[str, str], list[str]] = {}
-    for name, turn in _compared(done):
+    for name, turn in _turns(done):
         if turn["cause"]:
-            verdicts = "valid, not accepted" if turn["valid"] else "accepted, not valid"
-            found.setdefault((verdicts, turn["cause"]), []).append(name)
+            verdicts = (
+                f"{'accepted' if turn['word'] == 'accepted' else 'refused'}, {'right' if turn['valid'] else 'wrong'}"
+            )
+            found.setdefault((verdicts, turn["cause"]), []).append(f"{name}: {turn['call'][:_MOST_CALL]}")
     if found:
-        table = Table("Where they differ, by cause", ["turn", "cause", "turns", "such as"])
+        table = Table("The first difference that matters", ["verdict, plan", "difference", "turns", "such as"])
         for (verdicts, cause), names in sorted(found.items(), key=lambda each: (each[0][0], -len(each[1]))):
             table.add(verdicts, cause, len(names), names[0])
         yield table

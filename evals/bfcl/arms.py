@@ -6,6 +6,7 @@ Each but the spoilt truth on real or on simulated tools (`Stage`); the plan that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -21,7 +22,7 @@ from .acting import act, record_of
 from .agreement import by_turn
 from .label import really_done
 from .official import check
-from .oracle import NOTHING, Truth, as_json, checklist, public, truth_of
+from .oracle import NOTHING, Truth, apart, as_json, checklist, public, truth_of
 from .redrawn import Seen
 from .rehearse import Checklist, Played, Player, plan_of, play, written
 from .replay import compare
@@ -38,13 +39,33 @@ _DONE = {"say": "Done."}
 
 async def by_truth(stage: Stage, options: Options) -> JsonObject:
     """Play with the ground truth as planner; rule checks judge, or on simulated tools a given model."""
-    task, turns = stage.task, truth_turns(stage.task)
-    stage.redrawn.seen = seen_in([turn.truth for turn in task.turns], truth_of(task).answers, task)
-    player = _written(stage, turns, options, stage.truthful, lambda: _strict(task, truth_of(task)))
+    turns = truth_turns(stage.task)
+    seen = seen_in([turn.truth for turn in stage.task.turns], truth_of(stage.task).answers, stage.task)
+
+    def player(stage: Stage, number: int = 0) -> Player:
+        stage.redrawn.seen = seen[number:]
+        return _written(stage, turns, options, stage.truthful, lambda: _strict(stage.task, truth_of(stage.task)))
+
     if stage.acts:
-        return record_of(stage, await act(stage, player))
-    played = await play(task, player)
-    return {**_record(stage, played, options), "errata": list(task.errata())}
+        return record_of(stage, await act(stage, player(stage)))
+    played = await _played(stage, player)
+    return {**_record(stage, played, options), "errata": list(stage.task.errata())}
+
+
+async def _played(stage: Stage, player: Callable[[Stage, int], Player]) -> Sequence[Played]:
+    """Return the turns as played, one after the other or each alone, with the real identifiers.
+
+    Args:
+        stage: The task with its tools.
+        player: Who plays it from a turn on, by number from 0; in the conversation each turn has its place even alone.
+    """
+    if not stage.alone:
+        return stage.real(await play(stage.task, player(stage, 0)))
+    played: list[Played] = []
+    for number, task in enumerate(apart(stage.task)):
+        one = Stage(task, stage.kind)
+        played += one.real(await play(task, player(one, number)))
+    return played
 
 
 def truth_turns(task: Task) -> list[JsonObject]:
@@ -80,13 +101,17 @@ async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any], u
     turns = [{"planner": [recorded_steps(task, turn)]} for turn in row["turns"]]
     calls = [[call for step in turn["steps"] for call in step] for turn in row["turns"]]
     results = [[as_json(each) for step in turn["tool_results"] for each in step] for turn in row["turns"]]
-    stage.redrawn.seen = seen_in(calls, results, task)
-    toolkit = cache(task.unchecked) if unchecked else stage.toolkit
-    player = _written(stage, turns, options, toolkit, lambda: ruled_by_record(task))
+    seen = seen_in(calls, results, task)
+    begun = replace(stage, task=task.begin(len(turns)))
+
+    def player(stage: Stage, number: int = 0) -> Player:
+        stage.redrawn.seen = seen[number:]
+        toolkit = cache(task.unchecked) if unchecked else stage.toolkit
+        return _written(stage, turns, options, toolkit, lambda: ruled_by_record(task))
+
     if stage.acts:
-        stage = Stage(task.begin(len(turns)), stage.kind)
-        return record_of(stage, await act(stage, player))
-    played = await play(task.begin(len(turns)), player)
+        return record_of(begun, await act(begun, player(begun)))
+    played = await _played(begun, player)
     record = _record(stage, played, options)
     return {**record, **compare(task, row, played)} if stage.kind == "real" else record
 
@@ -94,8 +119,11 @@ async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any], u
 async def by_model(stage: Stage, options: Options) -> JsonObject:
     """Play with a live model as planner; the options name who writes the checklist and judges."""
     context = options.context(**stage.knobs)
-    player = Player(options.speakers(), context, cache(stage.toolkit), start=stage.start, after=stage.advance)
-    return _record(stage, await play(stage.task, player), options, live=True)
+
+    def player(stage: Stage, _: int) -> Player:
+        return Player(options.speakers(), context, cache(stage.toolkit), start=stage.start, after=stage.advance)
+
+    return _record(stage, await _played(stage, player), options, live=True)
 
 
 async def by_record_first(stage: Stage, options: Options, *, row: Mapping[str, Any]) -> JsonObject:
@@ -115,7 +143,8 @@ async def by_record_first(stage: Stage, options: Options, *, row: Mapping[str, A
     planner = WrittenFirst(first=first, then=then, messages=None, turns=len(turns))
     context = options.context(max_steps=MOST_CALLS, **stage.knobs)
     models = options.speakers(planner=planner)
-    played = await play(task, Player(models, context, cache(stage.toolkit), start=stage.start, after=stage.advance))
+    player = Player(models, context, cache(stage.toolkit), start=stage.start, after=stage.advance)
+    played = await _played(stage, lambda *_: player)
     recorded = check(task, [turn["steps"] for turn in row["turns"]])
     return {**_record(stage, played, options, live=True), "planned": recorded.valid}
 
@@ -223,7 +252,6 @@ def recorded_steps(task: Task, turn: Mapping[str, Any]) -> Calls:
 
 def _record(stage: Stage, played: Sequence[Played], options: Options, *, live: bool = False) -> JsonObject:
     """Return what every record keeps: the rehearsal, its plan in the official format, and the official verdict."""
-    played = stage.real(played)
     plan = plan_of(played)
     verdict = check(stage.task, plan)
     record = rehearsed(*(each.rehearsal for each in played))

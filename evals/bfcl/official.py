@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
 
 
 def check(task: Task, plan: Plan, *, turns: int | None = None) -> Verdict:
-    """Return the official checker's verdict on a plan, as in a process that checks nothing else.
+    """Return the official checker's verdict on a plan, after the task's past, as in a process that checks nothing else.
 
     Args:
         task: The task.
@@ -38,6 +38,8 @@ def check(task: Task, plan: Plan, *, turns: int | None = None) -> Verdict:
     if len(plan) < len(truth):
         return Verdict(False, "multi_turn:force_terminated")
     decoded = [[list(step) for step in turn] for turn in plan][: len(truth)]
+    if task.past:
+        truth, decoded = [[*task.past], *truth], [[[call] for call in task.past], *decoded]
     entry = {"id": task.id, "initial_config": task.config, "involved_classes": list(task.classes)}
     checker = package.load(package.CHECKER)
     with _private(task) as name:
@@ -46,15 +48,20 @@ def check(task: Task, plan: Plan, *, turns: int | None = None) -> Verdict:
 
 
 class Replay:
-    """The real classes, called as the benchmark calls them, turn after turn. Use as a context manager."""
+    """The real classes, called as the benchmark calls them, turn after turn. Use as a context manager.
+
+    They begin where the task's past has led; `past` holds their answers in it.
+    """
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self._open = _private(task)
         self._name = ""
+        self.past: list[str] = []
 
     def __enter__(self) -> Replay:
         self._name = self._open.__enter__()
+        self.past, _ = self.run(self._task.past)
         return self
 
     def __exit__(self, *error: Any) -> None:

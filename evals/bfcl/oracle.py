@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, MessageLikeRepresentation, ToolMessage
 
 from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.task_state.patch import json_equal
@@ -47,11 +49,13 @@ class Truth:
         states: The task state after each turn.
         answers: What the real classes answer in it.
         drawn: Values that the classes have drawn at random, as JSON.
+        past: What they have answered before the first turn.
     """
 
     states: Sequence[JsonObject]
     answers: Sequence[Sequence[Json]]
     drawn: frozenset[str] = frozenset()
+    past: Sequence[Json] = ()
 
 
 def truth_of(task: Task) -> Truth:
@@ -65,7 +69,36 @@ def truth_of(task: Task) -> Truth:
             for call, answer in zip(turn.truth, answers[-1], strict=True):
                 places = drawn_values(task.read(call)["call"], answer, states[-1], states[-2])
                 drawn |= {json.dumps(value) for values in places.values() for value in values}
-    return Truth(states[1:], answers, frozenset(drawn))
+        past = [as_json(each) for each in real.past]
+    return Truth(states[1:], answers, frozenset(drawn), past)
+
+
+def apart(task: Task) -> list[Task]:
+    """Return each turn as a task of its own, with state and conversation as the truth of the turns before made them."""
+    truth = truth_of(task)
+    states, tools = [task.real.initial_state, *truth.states], [*task.tools]
+    said: list[MessageLikeRepresentation] = []
+    past: list[str] = []
+    found = []
+    for number, turn in enumerate(task.turns):
+        tools += turn.arriving
+        alone = replace(turn, arriving=(), before=(*said,))
+        found.append(replace(task, tools=(*tools,), turns=(alone,), past=(*past,), start=states[number]))
+        said += [*turn.said, *_told(task, number, truth.answers[number])]
+        past += turn.truth
+    return found
+
+
+def _told(task: Task, number: int, answers: Sequence[Json]) -> Iterator[AnyMessage]:
+    """Yield the messages in which the truth answers a turn."""
+    calls = map(task.read, task.turns[number].truth)
+    for place, (call, answer) in enumerate(zip(calls, answers, strict=True)):
+        made = {"name": call["call"], "args": call["args"], "id": f"truth_{number}_{place}", "type": "tool_call"}
+        text = answer if isinstance(answer, str) else json.dumps(answer)
+        status = "error" if is_refusal(answer) else "success"
+        yield AIMessage("", tool_calls=[made])
+        yield ToolMessage(text, name=call["call"], tool_call_id=made["id"], status=status)
+    yield AIMessage("Done." if answers else "Something is missing: I can not do this yet.")
 
 
 def public(state: Mapping[str, Any]) -> JsonObject:

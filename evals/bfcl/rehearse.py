@@ -99,7 +99,7 @@ async def play(task: Task, player: Player) -> list[Played]:
             nodes = {"judge": unseeing(tools)} if player.checklist is None else {}
             models = Models.bind(models=player.models)
             gecko = compose(tools, models=models, default=player.context, checkpointer=saver, replace=nodes)
-        inputs: JsonObject = {"messages": turn.said, **given}
+        inputs: JsonObject = {"messages": [*turn.before, *turn.said], **given}
         if player.checklist is not None:
             inputs["checklist"] = player.checklist(number, state, seen)
         run = await gecko.ainvoke(inputs, config)

@@ -30,7 +30,7 @@ from .redrawn import Redrawn
 from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth
 
-APART = 600
+AHEAD = 600
 """Words by which a copy's random source is ahead of the real one's."""
 
 Kind: TypeAlias = Literal["real", "hybrid", "contract", "model", "schema", "agent", "agent-apart"]
@@ -50,6 +50,9 @@ LADDERS: Mapping[Kind, tuple[str, ...]] = {
 `agent-apart`: the copies draw other numbers than reality will.
 """
 
+APART = ("hybrid", "contract", "model", "schema")
+"""Whose tools a turn can be rehearsed alone on."""
+
 
 READS = re.compile(
     r"(cat|diff|du|grep|ls|pwd|sort|tail|wc|gallon_to_liter|liter_to_gallon)$|\w+_get_login_status$"
@@ -65,10 +68,12 @@ class Stage:
     Args:
         task: The task.
         kind: Whose tools answer.
+        alone: Whether each turn is played alone, after the truth of the turns before, and not after what they led to.
     """
 
     task: Task
     kind: Kind = "real"
+    alone: bool = False
     redrawn: Redrawn = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -96,7 +101,7 @@ class Stage:
         if self.kind == "agent-apart":
             for name in self.task.classes:
                 hidden = state[RUNTIME].get(name, {})
-                state[RUNTIME][name] = {**hidden, "drawn": hidden.get("drawn", 0) + APART}
+                state[RUNTIME][name] = {**hidden, "drawn": hidden.get("drawn", 0) + AHEAD}
         return state
 
     @property
@@ -186,4 +191,5 @@ def ruled(task: Task) -> Checklist:
 
 
 def _ruled(task: Task, truth: Truth, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
+    seen = [*map(_as_value, truth.past), *seen]
     return checks_of(truth, turn, before, seen) if task.turns[turn].truth else [NOTHING]

@@ -11,6 +11,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from langchain_core.messages import MessageLikeRepresentation
+
 from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.schemas.findings import path_tokens
@@ -32,11 +34,13 @@ class Turn:
         messages: The user's messages; empty where tools that were missing arrive.
         truth: The ground truth's calls; empty where nothing can be done.
         arriving: Tools that are there from this turn on.
+        before: The conversation that it goes on with, where it is not played after the turns before.
     """
 
     messages: Sequence[Mapping[str, str]]
     truth: Sequence[str]
     arriving: Sequence[str]
+    before: Sequence[MessageLikeRepresentation] = ()
 
     @property
     def said(self) -> list[tuple[str, str]]:
@@ -58,6 +62,8 @@ class Task:
         config: Class to its initial configuration.
         tools: The tools of the first turn.
         turns: The turns.
+        past: Calls that the real classes have been given before the first turn.
+        start: The task state that these lead to; None: the configuration's.
     """
 
     id: str
@@ -66,11 +72,15 @@ class Task:
     config: Mapping[str, Any]
     tools: Sequence[str]
     turns: Sequence[Turn]
+    past: Sequence[str] = ()
+    start: JsonObject | None = None
 
     @cached_property
     def real(self) -> Classes:
-        """The executable classes with the task's configuration."""
-        return Classes(self.classes, self.config, long_context=self.is_long)
+        """The executable classes with the task's configuration, in the state that it starts with."""
+        made = Classes(self.classes, self.config, long_context=self.is_long)
+        made.initial_state = made.initial_state if self.start is None else self.start
+        return made
 
     @property
     def is_long(self) -> bool:

@@ -16,9 +16,9 @@ from ..bfcl import ALL_MULTI_TURN, LONG_CONTEXT, MULTI_TURN, acting, agreement, 
 from ..bfcl.arms import by_model, by_record, by_record_first, by_truth, spoilt
 from ..bfcl.replay import UNEXPLAINED
 from ..bfcl.sabotage import KINDS
-from ..bfcl.simulated import LADDERS, Stage
+from ..bfcl.simulated import APART, LADDERS, Stage
 from ..bfcl.single_results import folder_name
-from ..bfcl.tasks import FILE, Task, read_tasks, task_of
+from ..bfcl.tasks import FILE, read_tasks, task_of
 from ..harness import datasets
 from ..harness.figures import Measured, Table, mean, rate, rungs_of, share
 from ..harness.options import Options
@@ -42,8 +42,9 @@ class MultiTurn(Suite):
     contract, model or schema the planner works on simulated tools, as in the paper: by the contracts of all eight
     classes (`evals/bfcl/contracts`), each below its name in one state; all by a model; all by made-up values. With
     hybrid, reads run on the real classes, as the plans of the turns before have left them, and writes are as with
-    contract. Either way the plan that comes out runs on the real classes and is scored officially, and beside the score
-    stands whether the verdict agrees with it, by rung and by class, and where it does not, why.
+    contract. Either way the plan that comes out runs on the real classes and is scored officially. Each turn is judged
+    alone on the truth of the turns before: whether its plan is right, which marks the verdict bears, and the first
+    difference that matters. Recorded turns are rehearsed there too, others with --alone.
 
     The planner is the ground truth, its first attempts spoilt with --sabotage, a file of recorded trajectories, or a
     model. Plans are left in the official result format as `result/*_result.json` in the run's folder. With --then MODEL
@@ -76,6 +77,8 @@ class MultiTurn(Suite):
         ladders += "contract), model, schema (made up); agent: the agent rehearses on contract and copies, then acts; "
         ladders += "agent-apart: on copies that draw otherwise"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {ladders} (real)")
+        alone = "each turn alone, with state and conversation as the truth of the turns before made them"
+        add("--alone", action="store_true", help=f"{alone}; recorded calls on simulated tools always are")
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
         add("--unchecked", action="store_true", help="recorded calls: any tool of the classes, any arguments")
         add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
@@ -93,6 +96,8 @@ class MultiTurn(Suite):
             raise EvalError("--unchecked and --recorded-model are for recorded calls: --planner recorded:FILE")
         if options.own.tools != "real" and (options.own.sabotage or options.own.unchecked):
             raise EvalError("--sabotage and --unchecked are for the real classes: leave out --tools")
+        if options.own.alone and (options.own.tools not in APART or options.own.then):
+            raise EvalError(f"--alone is for --tools {', '.join(APART)}, without --then")
         _check_models(options)
 
     def cases(self) -> Iterator[Case]:
@@ -127,16 +132,17 @@ class MultiTurn(Suite):
 
     async def run_case(self, case: Case) -> JsonObject:
         """Play a task."""
-        task: Task = case.data[0]
-        stage = Stage(task, self.options.own.tools)
+        task, own = case.data[0], self.options.own
+        is_recorded = self.options.planner.kind == "recorded" and not own.then
+        stage = Stage(task, own.tools, alone=own.alone or (is_recorded and own.tools in APART))
         match self.options.planner.kind:
-            case "recorded" if self.options.own.then:
+            case "recorded" if own.then:
                 return await by_record_first(stage, self.options, row=case.data[1])
             case "recorded":
-                return await by_record(stage, self.options, row=case.data[1], unchecked=self.options.own.unchecked)
+                return await by_record(stage, self.options, row=case.data[1], unchecked=own.unchecked)
             case "model":
                 return await by_model(stage, self.options)
-        if self.options.own.sabotage:
+        if own.sabotage:
             return await spoilt(task, self.options, first=case.data[1])
         return await by_truth(stage, self.options)
 
@@ -249,8 +255,9 @@ def sabotage_summary(records: Sequence[Record]) -> Summary:
     )
     for name, some in groups(records):
         ended.add(name, valid(some), rate(some, _all_accepted))
-    wrong = [f"{turn['task']}, turn {turn['turn']} ({turn['kind']})" for turn in _turns(records) if _misjudged(turn)]
-    return Summary([table, ended], expectations, [f"misjudged: {each}" for each in wrong])
+    wrong = [turn for turn in _turns(records) if turn["done"] != turn["accepted"]]
+    notes = [f"misjudged: {turn['task']}, turn {turn['turn']} ({turn['kind']})" for turn in wrong]
+    return Summary([table, ended], expectations, notes)
 
 
 def recorded_summary(records: Sequence[Record], *, unchecked: bool) -> Summary:
@@ -374,10 +381,6 @@ def write_results(records: Iterable[Record], folder: Path) -> None:
 
 def _turns(records: Iterable[Record]) -> list[JsonObject]:
     return [{**turn, "task": record.id} for record in records if record.done for turn in record.values["turns"]]
-
-
-def _misjudged(turn: Mapping[str, Any]) -> bool:
-    return bool(turn["done"] != turn["accepted"])
 
 
 def _all_accepted(record: Record) -> bool:

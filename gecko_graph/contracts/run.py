@@ -53,11 +53,14 @@ Word: TypeAlias = Literal["yes", "no", "unknown"]
 class Admissibility(NamedTuple):
     """Whether a tool may be called in a state, and why not: its own error, or what cannot be evaluated.
 
+    `more` are the errors of the other requirements that do not hold.
+
     ToolGate, equations 9 and 16, with a third value for requirements that cannot be evaluated.
     """
 
     word: Word
     reason: str = ""
+    more: tuple[str, ...] = ()
 
 
 class Parts:
@@ -200,8 +203,8 @@ class ContractRun:
 
     def judge(self) -> Admissibility:
         """Return whether the requirements without arguments hold; one that fails outweighs what cannot be evaluated."""
-        if (failed := next(self.failed(self._parts.free), None)) is not None:
-            return Admissibility("no", as_text(self.explain(failed)))
+        if failed := [as_text(self.explain(clause)) for clause in self.failed(self._parts.free)]:
+            return Admissibility("no", failed[0], tuple(failed[1:]))
         is_known = not self.unclear or self.unknown is not None
         return Admissibility("yes") if is_known else Admissibility("unknown", "; ".join(self.unclear[:3]))
 

@@ -1,1 +1,1 @@
-"""Made-up values that fit a JSON Schema: plausible, seeded, the same in every process."""
+"""Made-up values that fit a JSON Schema: seeded, the same in every process."""

@@ -23,10 +23,6 @@ class Dice:
         self._key = key
         self._thrown = 0
 
-    def part(self, name: str) -> Dice:
-        """Return independent dice for a named part."""
-        return Dice(f"{self._key}\0{name}")
-
     def below(self, count: int) -> int:
         """Return a whole number from 0 to `count` - 1."""
         return self._throw() % max(count, 1)
@@ -38,14 +34,6 @@ class Dice:
     def pick(self, things: Sequence[Thing]) -> Thing:
         """Return one of the things."""
         return things[self.below(len(things))]
-
-    def word(self, text: str) -> str:
-        """Return one of a text's words."""
-        return self.pick(text.split())
-
-    def chance(self, percent: int) -> bool:
-        """Return True with this probability."""
-        return self.below(100) < percent
 
     def letters(self, count: int, alphabet: str = "0123456789abcdef") -> str:
         """Return `count` characters of an alphabet."""

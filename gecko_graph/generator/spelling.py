@@ -1,11 +1,13 @@
-"""Texts that match a pattern, written along the pattern's tree."""
+"""Texts that match a pattern, written along Python's own parse of it; `rstr` picks differently in every process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from re import _parser, error, escape  # type: ignore[attr-defined]
+from typing import Any
+
+import regex
 
 from ..schemas.pattern import Pattern
-from ..schemas.pattern_syntax import Chars, Choice, Node, Repeat, Sequence
 from .dice import Dice
 
 TRIES = 8
@@ -16,53 +18,50 @@ _OTHERS = "-_.@/:+#, éßøñçλжя中あ١"
 
 
 def spell(pattern: Pattern, dice: Dice, *, least: int = 0, most: int | None = None) -> str | None:
-    """Return a text of `least` to `most` characters that the pattern accepts; None where none was found.
-
-    Look-aheads are skipped and the result is tested, so not every such pattern succeeds.
-    """
+    """Return a text of `least` to `most` characters that the pattern accepts; None where no try finds one."""
+    try:  # Python's parser knows no Unicode properties: some of their characters take their place
+        tree = _parser.parse(regex.sub(r"\\[pP](?:\{[\w=]+\}|\w)", _list_liked, pattern.translated))
+    except (error, RecursionError):
+        return None
     for extra in range(TRIES if least < 200 else 2):
-        text = _write(pattern.tree, dice, extra)
+        text = _write(tree, dice, extra)
         if len(text) < least:
-            text = _write(pattern.tree, dice, least - len(text))
-        text = _lengthen(text, dice, least, pattern)
+            text = _write(tree, dice, least - len(text))
+        if len(text) < least:
+            filling = dice.letters(least - len(text), _LIKED[:26])
+            text = text + filling if pattern.matches(text + filling) else filling + text
         if least <= len(text) <= (MAX_LENGTH if most is None else most) and pattern.matches(text):
             return text
     return None
 
 
-def _lengthen(text: str, dice: Dice, least: int, pattern: Pattern) -> str:
-    missing = least - len(text)
-    if missing <= 0:
-        return text
-    filling = dice.letters(missing, _LIKED[:26])
-    return next((longer for longer in (text + filling, filling + text) if pattern.matches(longer)), text)
+def _list_liked(found: Any) -> str:
+    return "".join(escape(char) for char in _LIKED + _OTHERS if regex.match(found[0], char)) or r"\x00"
 
 
-def _write(node: Node, dice: Dice, extra: int) -> str:
-    if isinstance(node, Chars):
-        return _pick_char(node, dice)
-    if isinstance(node, Choice):
-        return _write(dice.pick(node.options), dice, extra)
-    if isinstance(node, Repeat):
-        most = node.least + 2 + extra if node.most is None else min(node.most, node.least + 2 + extra)
-        count = min(dice.between(min(node.least + min(extra, 1), most), most), MAX_LENGTH)
-        return _write_all((node.part for _ in range(count)), dice, extra // max(count, 1))
-    # an edge or a look-ahead matches without a character
-    return _write_all(node.parts, dice, extra) if isinstance(node, Sequence) else ""
-
-
-def _write_all(parts: Iterable[Node], dice: Dice, extra: int) -> str:
+def _write(nodes: Any, dice: Dice, extra: int) -> str:
     out = ""
-    for part in parts:
-        out += _write(part, dice, extra)
-        if len(out) > MAX_LENGTH:
-            break
+    for kind, value in nodes:
+        if kind in (_parser.MAX_REPEAT, _parser.MIN_REPEAT):
+            least, most, part = value
+            most = min(most, least + 2 + extra)
+            count = dice.between(min(least + min(extra, 1), most), most)
+            for _ in range(count):
+                out += _write(part, dice, extra // count) if len(out) <= MAX_LENGTH else ""
+        elif kind in (_parser.SUBPATTERN, _parser.BRANCH):
+            out += _write(dice.pick(value[1]) if kind is _parser.BRANCH else value[-1], dice, extra)
+        elif kind is _parser.LITERAL:
+            out += chr(value)
+        elif kind in (_parser.IN, _parser.NOT_LITERAL):
+            out += _pick_char(value if kind is _parser.IN else [(_parser.NEGATE, None), (kind, value)], dice)
     return out
 
 
-def _pick_char(chars: Chars, dice: Dice) -> str:
-    liked = [char for char in _LIKED if char in chars] or [char for char in _OTHERS if char in chars]
-    if liked:
-        return dice.pick(liked)
-    low, high = dice.pick(chars.ranges) if chars.ranges and not chars.negated else (33, 126)
-    return next((char for code in range(low, min(high, low + 500) + 1) if (char := chr(code)) in chars), "?")
+def _pick_char(members: Any, dice: Dice) -> str:
+    negated = members[0][0] is _parser.NEGATE
+    spans = [span if kind is _parser.RANGE else (span, span) for kind, span in members[negated:]]
+    low, high = (33, 126) if negated else dice.pick(spans)
+    for chars in (_LIKED, _OTHERS, map(chr, range(low, min(high, low + 500) + 1))):
+        if fitting := [char for char in chars if any(low <= ord(char) <= high for low, high in spans) != negated]:
+            return dice.pick(fitting)
+    return "?"

@@ -26,6 +26,7 @@ from .formatting import cut
 from .json_text import Unreadable
 from .planner_message import read_message, sanitize_message
 from .prompts import Prompt, Prompts
+from .secrets import BLIND, hide_secrets
 from .structured import OUTPUT_METHODS, OutputMethod
 from .usage import Price, add_all, count, count_tokens
 
@@ -51,7 +52,8 @@ class StructuredClient:
 
     def ask(self, ask: Ask) -> Dialogue:
         """Ask for an object of the reply's class: the first method that is not refused, with one repair round."""
-        prompt = self._prompts.render(ask.role, ask.variables)
+        variables = hide_secrets(ask.variables) if ask.role in BLIND else ask.variables
+        prompt = self._prompts.render(ask.role, variables)
         spent: list[RoleUsage] = []
         for method, schema in self._forms(ask):
             call = self._by(method, schema, strict=structured.is_closed(ask.reply))

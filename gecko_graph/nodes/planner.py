@@ -24,7 +24,7 @@ from ..retrieval.search import ToolSearch
 from ..simulation.contract import find_closed, find_masked, format_closed
 from ..state import Call, JsonObject, Stop
 from ..task_state.clock import clock
-from ..toolkit.brief import pick_tools
+from ..toolkit.brief import find_fitting, pick_tools
 from ..toolkit.spec import ToolSpec
 from ..turn import TakenIds, read_calls, spent_budget, stop, untrusted_of
 from ..view.view import focus_words, view
@@ -36,6 +36,8 @@ MOST_REFUSED = 3
 """How often in a row the same call may be refused before the attempt ends."""
 
 NOW_CHARS = 80
+LAST_CALLS = 3
+"""Latest calls whose tools the gate's note still speaks of."""
 
 
 def planner(
@@ -78,7 +80,7 @@ def planner(
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
     given = search.bind(shown or (), searches) if search else tools
     bound, note = bind_tools(state, scope.context, given, resolve, pick_tools(gated, shown))
-    messages = build_messages(state, scope.context, prompts, note)
+    messages = build_messages(state, scope.context, prompts, "" if note == state.get("gate_note") else note)
     (reply,) = yield [PlannerAsk(messages=messages, tools=bound, where=where)]
     if not isinstance(reply.value, AIMessage):
         return stop("planner_failed", f"the planner did not answer: {reply.failure}")
@@ -86,7 +88,7 @@ def planner(
     if not calls:
         return {"trace": [message], **take_answer(state, text_of(message).strip())}
     named: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls]
-    return (yield from take_calls(state, scope, message, named, search))
+    return {"gate_note": note, **(yield from take_calls(state, scope, message, named, search))}
 
 
 def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:
@@ -127,12 +129,17 @@ def bind_tools(
     resolve: Callable[[str], str],
     gated: Sequence[ToolSpec],
 ) -> tuple[list[JsonObject], str]:
-    """Return the tools that the gate leaves open, and a note on those that the task state does not admit."""
+    """Return the tools that the gate leaves open, and a note on those that the task state does not admit.
+
+    Noted are those that were called last, and those that fit the task.
+    """
     steps, now = state.get("steps", []), state["task_state"]
     closed = find_closed(gated, now, seed=context.seed, steps=steps, untrusted=untrusted_of(state)) if gated else {}
     masked = find_masked(closed, context)
     bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
-    noted = {name: found for name, found in closed.items() if name not in masked}
+    named = {step["call"]["name"] for step in steps[-LAST_CALLS:]}
+    named |= find_fitting(gated, focus_words(state["task"])) if closed else set()
+    noted = {name: found for name, found in closed.items() if name in named and name not in masked}
     return bound, format_closed(noted, budget=context.view_chars // 2)
 
 

@@ -89,7 +89,7 @@ def weigh(scores: Mapping[str, float], closed: Mapping[str, Admissibility]) -> l
     total = sum(score for name, score in scores.items() if name not in closed)
     ranked: list[Candidate] = []
     for name, score in scores.items():
-        word, reason = closed.get(name, ADMITTED)
+        word, reason, _ = closed.get(name, ADMITTED)
         p = score / total if word == "yes" else 0.0
         ranked.append({"tool": name, "p": p, "admissible": word, **({"reason": reason} if reason else {})})  # type: ignore[typeddict-item]
     return ranked

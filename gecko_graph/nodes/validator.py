@@ -21,6 +21,7 @@ from ..models.conversation import build_complaint_message, build_result_message
 from ..models.formatting import format_conversation, format_json, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
+from ..models.secrets import is_secret
 from ..schemas.findings import excerpt, json_path, value_at
 from ..schemas.hints import without_hints
 from ..schemas.undecided import find_chosen, find_undecided, leads_into, prescribes_format
@@ -155,9 +156,10 @@ class _Sources:
         self._words = [state["task"], *(text_of(each) for each in messages if type(each) is not ToolMessage)]
 
     def find_question(self, checked: _Checked) -> _Question | None:
-        """Return the arguments to ask about; None where a source gives each of them.
+        """Return the arguments to ask about: those that no source gives; None where there is none.
 
-        A value that a tool returned is never asked about, whatever its form.
+        What stands in the conversation, but has a form that its schema prescribes, is asked about as well. A value that
+        a tool returned never is, whatever its form.
         """
         tool, args = checked.tool, checked.call["args"]
         if tool is None or checked.complaints:
@@ -166,12 +168,13 @@ class _Sources:
         open_ = find_undecided(schema, args)
         places = [*open_, *find_chosen(schema, args, open_)]
         places = [place for place in places if not occurs_verbatim(value_at(args, place), self._results)]
-        if all(
-            occurs_verbatim(value_at(args, each), self._words) and not prescribes_format(schema, each)
-            for each in places
-        ):
-            return None
-        return _Question(tool, args, places)
+        places = [
+            place
+            for place in places
+            if not is_secret(place.rpartition(".")[2])
+            if prescribes_format(schema, place) or not occurs_verbatim(value_at(args, place), self._words)
+        ]
+        return _Question(tool, args, places) if places else None
 
 
 def _ask_model(

@@ -1,184 +1,122 @@
-"""Regular expressions of JSON Schema, matched in linear time.
+"""Regular expressions of JSON Schema (ECMA-262), matched by `regex`, which can be told to stop.
 
-JSON Schema means ECMA-262 expressions. Python's `re` reads another dialect, and can take years over a hostile pattern
-without a way to stop it. A pattern becomes an automaton that is in several states at once: no backtracking, and a
-count of steps that is the same on every machine. Backreferences and lookbehind are not read; such a pattern is ignored.
+A pattern is translated token by token into what `regex` and Python's own parser both read. What is no token is refused,
+so that extensions of `regex` cannot creep in. Of Python's forms, `(?P<name>...)`, the edges A, Z and z, and `(?i)` and
+`(?s)` at the start are read too. Backreferences are not read. A pattern that cannot be read is ignored.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TypeAlias
+from re import escape
 
-from .pattern_syntax import WORD, Chars, Choice, Edge, Look, Node, PatternError, Repeat, Sequence, read_pattern
+import regex
 
-MAX_STATES = 20_000
-MAX_STEPS = 200_000
-"""Steps that one match may take, and `STEPS_PER_CHAR` for each character of its text."""
+MAX_SECONDS = 0.25
+"""Processor time that one match may take."""
 
-STEPS_PER_CHAR = 20
+MAX_SIZE = 20_000
+"""Parts of a pattern; `regex` writes a part out as often as it must at least occur."""
+
+_ESCAPE = r"\\(?:[ux]\{[\da-fA-F]{1,6}\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|[pP](?:\{[\w=]+\}|\w)|[^uxcpP])"
+_TOKEN = regex.compile(
+    rf"(?sa)(?P<open>\((?:(?!\?)|\?(?:[:=!]|<[=!]|P?<[A-Za-z_$][\w$]*>)))|(?P<close>\))|(?P<escape>{_ESCAPE})"
+    rf"|(?P<set>\[\^?(?:{_ESCAPE}|[^\]\\])*\])|(?P<repeat>(?:[*+?]|\{{(?P<least>\d+)(?:,\d*)?\}})\??)(?![*+?])"
+    r"|(?P<plain>\{(?!\d+(?:,\d*)?\})|[^()\\\[*+?{])|(?P<wrong>.)"
+)
+_MEMBER = regex.compile(rf"(?sa)({_ESCAPE}|.)(?:-({_ESCAPE}|.))?")
+_LISTED = r"(?:\((?:\?i\)|\?:|(?!\?))|\{[\d,]*\d\}|\[[^\]\\^-]{1,2}\]|\\[^a-zA-Z0-9]|[^\\.*+{\[(])*+"
+
+_ANY = r"[\x00-\U0010ffff]"
+_WORD = "[0-9A-Z_a-z]"
+_CLASSES = {
+    "d": "0-9",
+    "D": r"\x00-/:-\U0010ffff",
+    "w": _WORD[1:-1],
+    # without the two letters beyond ASCII that `(?i)` takes for s and k
+    "W": r"\x00-/:-@\[-\^`{-\u017e\u0180-\u2129\u212b-\U0010ffff",
+    "s": r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff",
+    "S": r"\x00-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
+    r"\u3001-\ufefe\uff00-\U0010ffff",
+}
+_EDGE = f"(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD})"
+_EDGES = {"b": f"(?:{_EDGE})", "B": f"(?!{_EDGE})", "A": "^", "z": r"\Z", "Z": r"\Z"}
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "v": "\v", "f": "\f", "0": "\0", "b": "\b"}
+_PLAIN = {"^": "^", "|": "|", ")": ")", "$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
 
 
 class Pattern:
-    """A compiled pattern. `matches` searches, as JSON Schema does."""
+    """A compiled pattern; it `spells_out` its values if it is a list of them in disguise, as in `^(red|blue)$`."""
 
-    __slots__ = ("_machine", "source", "tree")
+    __slots__ = ("_compiled", "spells_out", "translated")
 
-    def __init__(self, source: str, tree: Node) -> None:
-        self.source = source
-        self.tree = tree
-        self._machine = _Machine(tree)
+    def __init__(self, source: str) -> None:
+        flags, rest = regex.fullmatch(r"(?s)(?:\(\?([is]{1,2})\))?+(.*)", source).groups("")
+        self.spells_out = regex.fullmatch(_LISTED, source) is not None
+        self.translated = _translate(rest, _ANY if "s" in flags else _PLAIN["."])
+        self._compiled = regex.compile(self.translated, regex.IGNORECASE if "i" in flags else 0, cache_pattern=False)
 
-    def matches(self, text: str, steps: Steps | None = None) -> bool | None:
-        """Return True if the pattern occurs in `text`; None where finding out takes more than `steps`."""
+    def matches(self, text: str) -> bool | None:
+        """Return True if the pattern occurs in `text`; None where finding out takes more than `MAX_SECONDS`."""
         try:
-            return self._machine.search(text, 0, steps or Steps(text), anywhere=True)
-        except _TooLong:
+            return self._compiled.search(text, timeout=MAX_SECONDS) is not None
+        except TimeoutError:
             return None
 
-    @property
-    def spells_out(self) -> bool:
-        """True if the pattern is a list of the allowed values in disguise, as in `^(red|blue)$`."""
-        return _is_spelled_out(self.tree)
 
-
-def _is_spelled_out(node: Node) -> bool:
-    if isinstance(node, Chars):
-        return not (node.negated or node.categories) and sum(high - low + 1 for low, high in node.ranges) <= 2
-    if isinstance(node, Sequence | Choice):
-        return all(_is_spelled_out(part) for part in (node.parts if isinstance(node, Sequence) else node.options))
-    if isinstance(node, Repeat):
-        return node.most is not None and _is_spelled_out(node.part)
-    return isinstance(node, Edge)
-
-
-class _TooLong(Exception):
-    """A match that has used up `MAX_STEPS`."""
-
-
-class Steps:
-    """The steps that a match of one text may take, and how many it took."""
-
-    __slots__ = ("left", "taken")
-
-    def __init__(self, text: str) -> None:
-        self.left = MAX_STEPS + STEPS_PER_CHAR * len(text)
-        self.taken = 0
-
-    def spend(self, count: int) -> None:
-        """Count steps. Raises _TooLong when they are used up."""
-        self.left -= count
-        self.taken += count
-        if self.left < 0:
-            raise _TooLong
-
-
-State: TypeAlias = tuple[Chars | Edge | Look | None, int, int]
-"""What to match (None: nothing), and the one or two states after it (-1: none)."""
-
-
-class _Machine:
-    """A nondeterministic automaton, run on the set of states it can be in."""
-
-    __slots__ = ("looks", "start", "states")
-
-    def __init__(self, tree: Node) -> None:
-        self.states: list[State] = [(None, -1, -1)]
-        self.looks: dict[int, _Machine] = {}
-        self.start = self._build(tree, 0)
-
-    def _add(self, passing: Chars | Edge | Look | None, first: int, second: int = -1) -> int:
-        if len(self.states) >= MAX_STATES:
-            raise PatternError("too many repetitions")
-        self.states.append((passing, first, second))
-        return len(self.states) - 1
-
-    def _build(self, node: Node, behind: int) -> int:
-        if isinstance(node, Sequence):
-            for part in reversed(node.parts):
-                behind = self._build(part, behind)
-            return behind
-        if isinstance(node, Choice):
-            start = self._build(node.options[-1], behind)
-            for option in reversed(node.options[:-1]):
-                start = self._add(None, self._build(option, behind), start)
-            return start
-        if isinstance(node, Repeat):
-            return self._repeat(node, behind)
-        state = self._add(node, behind)
-        if isinstance(node, Look):
-            self.looks[state] = _Machine(node.part)
-        return state
-
-    def _repeat(self, node: Repeat, behind: int) -> int:
-        start = behind
-        if node.most is None:
-            start = self._add(None, -1, behind)
-            self.states[start] = (None, self._build(node.part, start), behind)
+def _translate(source: str, dot: str) -> str:
+    out, sizes, last = "", [len(source)], 0  # sizes of the open groups; `last` is the part before a repeat
+    for token in _TOKEN.finditer(source):
+        text, kind = token.group(), token.lastgroup
+        if kind == "wrong":
+            raise ValueError(f"{text} is not read here")
+        if kind == "open":
+            sizes.append(0)
+            text = "(?:" if text[-1] in "(>" else text
+        elif kind == "repeat":
+            sizes[-1] += last * (max(int(token["least"] or 1), 1) - 1)
         else:
-            for _ in range(node.most - node.least):
-                start = self._add(None, self._build(node.part, start), behind)
-        for _ in range(node.least):
-            start = self._build(node.part, start)
-        return start
-
-    def search(self, text: str, at: int, steps: Steps, *, anywhere: bool) -> bool:
-        """Return True if a match begins at `at`, or anywhere behind it."""
-        heads = [self.start]
-        for index in range(at, len(text) + 1):
-            states = self._follow_empty(heads, text, index, steps)
-            if 0 in states:
-                return True
-            if index == len(text):
-                return False
-            char = text[index]
-            heads = [self.states[state][1] for state in states if char in self.states[state][0]]  # type: ignore[operator]
-            if anywhere:
-                heads.append(self.start)
-            elif not heads:
-                return False
-        return False
-
-    def _follow_empty(self, heads: list[int], text: str, index: int, steps: Steps) -> list[int]:
-        """Return the states that wait for a character, or the end (0), reached from `heads` without one."""
-        seen: set[int] = set()
-        waiting: list[int] = []
-        stack = heads
-        while stack:
-            state = stack.pop()
-            if state < 0 or state in seen:
-                continue
-            seen.add(state)
-            passing, first, second = self.states[state]
-            if state == 0 or isinstance(passing, Chars):
-                waiting.append(state)
-            elif passing is None:
-                stack += (first, second)
-            elif self._passes(state, passing, text, index, steps):
-                stack.append(first)
-        steps.spend(len(seen) + 1)
-        return waiting
-
-    def _passes(self, state: int, passing: Edge | Look, text: str, index: int, steps: Steps) -> bool:
-        if isinstance(passing, Look):
-            return self.looks[state].search(text, index, steps, anywhere=False) != passing.negated
-        if passing.kind == "^":
-            return index == 0
-        if passing.kind == "$":
-            return index == len(text)
-        here = index < len(text) and _is_word(text[index])
-        before = index > 0 and _is_word(text[index - 1])
-        return (here != before) == (passing.kind == "b")
+            last = max(sizes.pop(), 1) if kind == "close" and len(sizes) > 1 else 1
+            sizes[-1] += last
+            text = dot if text == "." else _part(text, kind)
+        if sizes[-1] > MAX_SIZE:
+            raise ValueError("too many repetitions")
+        out += text
+    return out
 
 
-def _is_word(char: str) -> bool:
-    return any(low <= ord(char) <= high for low, high in WORD)
+def _part(text: str, kind: str) -> str:
+    if kind == "escape":
+        return _EDGES.get(text[1]) or f"[{_member(text)}]"
+    if kind != "set":
+        return _PLAIN.get(text) or escape(text)
+    if text in ("[]", "[^]"):
+        return "(?!)" if text == "[]" else _ANY
+    out = "[^" if text[1] == "^" else "["
+    for low, high in _MEMBER.findall(text[len(out) : -1]):
+        hyphen = r"\-" if any(end[:1] == "\\" and end[1] in "dDwWsSpP" for end in (low, high)) else "-"
+        out += _member(low) + (hyphen + _member(high) if high else "")
+    return out + "]"
+
+
+def _member(char: str) -> str:
+    """Return a character or an escape as it is written between square brackets."""
+    if char[0] != "\\":
+        return escape(char)
+    kind, code = char[1], char[2:].strip("{}")
+    if kind in "pP":
+        return char
+    if code:
+        return escape(chr(ord(code) % 32 if kind == "c" else int(code, 16)))
+    if kind.isalnum() and kind not in _CONTROLS and kind not in _CLASSES:
+        raise ValueError(f"the escape {char} is not read")
+    return _CLASSES.get(kind) or escape(_CONTROLS.get(kind, kind))
 
 
 @lru_cache(maxsize=1024)
 def compile_pattern(source: str) -> Pattern | None:
     """Read a pattern; None where it cannot be read, and so is ignored."""
     try:
-        return Pattern(source, read_pattern(source))
-    except (PatternError, RecursionError):
+        return Pattern(source)
+    except (ValueError, regex.error, RecursionError):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from jsonschema.protocols import Validator
@@ -15,16 +16,20 @@ from .formats import FORMATS
 from .rules import accepts, canonical, member_rules, rules_of
 from .subschemas import follow
 
+DESCRIPTION_CHARS = 2_000
 MAX_LISTED = 8
 """Undecided paths listed inside one argument; more of them are replaced by the path of the whole argument."""
 
+_OPTIONS = re.compile(r"(?i)\b(?:one of|either|options|choices|(?:allowed|possible|valid|accepted) values)\b([^.;]+)")
+_QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]{1,60})'|\"([^\"\n]{1,60})\"|`([^`\n]{1,60})`)(?!\w)")
 _FORMAT = re.compile(r"\bformat|\bform of\b|\babbreviat|\biso\b|yyyy|\bcode\b", re.IGNORECASE)
 
 
 def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
     """Return JSON paths of the arguments that rules cannot decide: free text, unbounded numbers, unknown names.
 
-    Decided are booleans, null, enum, const, checked formats, numbers between two bounds, and a schema's own default.
+    Decided are booleans, null, enum, const, checked formats, numbers between two bounds, a schema's own default, and a
+    text that its description lists as an option.
     The arguments have passed `complaints`.
     """
     rules = rules_of(parameters)
@@ -34,10 +39,11 @@ def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
 def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> list[str]:
     """Return JSON paths of optional arguments whose values rules decide, but not whether they should be given.
 
-    The arguments have passed `complaints`; `places` are what `find_undecided` returned for them.
+    A flag is left to the origins of values. The arguments have passed `complaints`; `places` are what `find_undecided`
+    returned for them.
     """
     rules = parameters.get("properties", {})
-    free = [name for name in args if args[name] is not None and name not in parameters.get("required", ())]
+    free = [name for name in args if name not in parameters.get("required", ()) and not _is_flag(args[name])]
     usual = (rules[name].get("default") if isinstance(rules.get(name), dict) else None for name in free)
     changed = [json_path((name,)) for name, default in zip(free, usual, strict=True) if default != args[name]]
     return [path for path in changed if not any(leads_into(place, path) for place in places)]
@@ -90,7 +96,23 @@ def _decides(schema: JsonObject, value: Json) -> bool:
         return True
     if isinstance(value, str) and schema.get("format") in FORMATS:
         return True
+    if isinstance(value, str) and value.strip().casefold() in _options(str(schema.get("description", ""))):
+        return True
     return "default" in schema and canonical(schema["default"]) == canonical(value)
+
+
+def _is_flag(value: Json) -> bool:
+    return value is None or isinstance(value, bool)
+
+
+@lru_cache(maxsize=2_048)
+def _options(description: str) -> frozenset[str]:
+    """Return what a description lists: two texts in quotes or more, or what follows `one of`, `options are`."""
+    text = description[:DESCRIPTION_CHARS]
+    quoted = [next(filter(None, each)) for each in _QUOTED.findall(text)]
+    listed = [re.split(r"[,|/]|\bor\b|\band\b|\bare\b|[:(]", each) for each in _OPTIONS.findall(text)]
+    named = [*(quoted if len(quoted) > 1 else ()), *(part for parts in listed if len(parts) > 1 for part in parts)]
+    return frozenset(each.strip(" \t\n'\"`()[]").casefold() for each in named)
 
 
 def _bounded(schemas: list[JsonObject]) -> bool:

@@ -94,7 +94,7 @@ def _find_unchecked(root: JsonObject, part: Any, place: str) -> Iterator[str]:
         elif key == "$id" and isinstance(value, str) and place:
             yield f"{here}: only the whole schema may have an $id"
         elif any(compile_pattern(source) is None for source in _patterns(key, value)):
-            yield f"{here}: this pattern cannot be checked: backreferences and lookbehind are not read"
+            yield f"{here}: this pattern cannot be checked: it is malformed, too large, or has a backreference"
         else:
             yield from _find_unchecked(root, value, here)
 

@@ -52,11 +52,12 @@ def find_masked(closed: Mapping[str, Admissibility], context: GeckoContext) -> d
 
 
 def format_closed(closed: Mapping[str, Admissibility], *, budget: int) -> str:
-    """Return which tools the state does not admit, a line for each reason; those that are unknown are left out."""
+    """Return which tools the state does not admit, with all reasons; those that are unknown are left out."""
     reasons: dict[str, list[str]] = {}
     for name, found in closed.items():
         if found.word == "no":
-            reasons.setdefault(one_line(found.reason), []).append(name)
+            why = "; ".join(dict.fromkeys(map(one_line, (found.reason, *found.more))))
+            reasons.setdefault(why, []).append(name)
     lines = (f"{', '.join(names)}: {cut(reason, budget=REASON_CHARS)}" for reason, names in reasons.items())
     return join_lines(lines, budget=budget)
 

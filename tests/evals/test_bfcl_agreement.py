@@ -8,7 +8,7 @@ from argparse import Namespace
 
 import pytest
 
-from evals.bfcl import agreement
+from evals.bfcl import cause
 from evals.bfcl.arms import by_model, by_record, by_truth
 from evals.bfcl.redrawn import exchanged
 from evals.bfcl.simulated import Stage
@@ -29,23 +29,23 @@ def outcome(result, *, status="ok"):
 
 
 @pytest.mark.parametrize(
-    ("step", "answer", "cause"),
+    ("step", "answer", "differs"),
     [
         (outcome({"a": 1}), '{"a": 1}', ""),
         (outcome(None), "None", ""),
         (outcome([1, 2]), "[1, 2]", ""),
         (outcome({"error": "no"}), '{"error": "no"}', ""),
         (outcome("busy", status="error"), '{"error": "no"}', ""),
-        (outcome({"a": 2}), '{"a": 1}', agreement.WRONG_RESULT),
-        (outcome({"a": 1}), '{"error": "no such folder"}', agreement.MISSING_REFUSAL),
-        (outcome({"a": 1}), "Error during execution: boom", agreement.MISSING_REFUSAL),
-        (outcome("no", status="error"), '{"a": 1}', agreement.FALSE_REFUSAL),
-        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"a": 1}', agreement.UNDOCUMENTED),
+        (outcome({"a": 2}), '{"a": 1}', cause.WRONG_RESULT),
+        (outcome({"a": 1}), '{"error": "no such folder"}', cause.MISSING_REFUSAL),
+        (outcome({"a": 1}), "Error during execution: boom", cause.MISSING_REFUSAL),
+        (outcome("no", status="error"), '{"a": 1}', cause.FALSE_REFUSAL),
+        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"a": 1}', cause.UNDOCUMENTED),
         ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"error": "no"}', ""),
     ],
 )
-def test_the_difference_of_a_call_from_the_real_answer(step, answer, cause):
-    assert agreement.difference(step, answer) == cause
+def test_the_difference_of_a_call_from_the_real_answer(step, answer, differs):
+    assert cause.difference(step, answer) == differs
 
 
 def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
@@ -56,7 +56,7 @@ def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
     for turn in told["by_turn"]:
         assert turn["word"] == "accepted"
         assert turn["valid"]
-        assert (turn["cause"], turn["made_up"], turn["unclear"]) == ("", [], [])
+        assert (turn["cause"], turn["marks"]) == ("", {})
     assert {name for turn in told["by_turn"] for name in turn["classes"]} <= {"GorillaFileSystem", "TicketAPI"}
 
 
@@ -103,7 +103,7 @@ def test_with_real_reads_the_file_system_is_rehearsed_as_the_real_class_does_it(
     assert [turn["word"] for turn in told["by_turn"]][:3] == ["accepted"] * 3
     assert {"real", "contract"} <= set(told["rungs"])
     assert stage.redrawn.instance != stage.task.real.initial_state  # each turn's plan has been carried out
-    assert not any(turn["stale"] for turn in told["by_turn"])
+    assert not any("stale" in turn["marks"] for turn in told["by_turn"])
 
 
 def test_only_reads_of_the_real_classes_are_opened(tasks):
@@ -123,7 +123,7 @@ def test_made_up_answers_are_refused_by_rule_and_the_cause_is_said(tasks):
     assert told["valid"]  # the plan is the ground truth: on the real classes it is right
     assert not any(told["accepted"])
     assert set(told["rungs"]) == {"schema"}
-    assert {turn["cause"] for turn in told["by_turn"]} == {agreement.WRONG_RESULT}
+    assert {turn["cause"] for turn in told["by_turn"]} == {cause.WRONG_RESULT}
 
 
 def live(monkeypatch, task, planned, simulated):
@@ -149,12 +149,12 @@ def test_a_judge_that_is_fooled_disagrees_with_the_real_classes_and_the_cause_is
     told = live(monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
     assert not told["valid"]
     assert told["by_turn"][0]["word"] == "accepted"
-    assert told["by_turn"][0]["cause"] == agreement.MADE_UP  # nobody spoke of it
-    assert told["by_turn"][0]["made_up"] == ["cd $.folder"]
+    assert told["by_turn"][0]["cause"] == cause.MISSING_REFUSAL  # that nobody spoke of it is a mark, and no cause
+    assert [each["argument"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["$.folder"]
     known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
     told = live(monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
-    assert told["by_turn"][0]["made_up"] == []
-    assert told["by_turn"][0]["cause"] == agreement.MISSING_REFUSAL
+    assert "made_up" not in told["by_turn"][0]["marks"]
+    assert told["by_turn"][0]["cause"] == cause.MISSING_REFUSAL
 
 
 def test_a_failing_call_of_the_truth_that_the_plan_leaves_out_is_a_cause_of_its_own(official, shared_data):
@@ -164,7 +164,7 @@ def test_a_failing_call_of_the_truth_that_the_plan_leaves_out_is_a_cause_of_its_
     row = next(row for row in recorded if row["task_id"] == "multi_turn_miss_param_20" and row["model"][0] == "S")
     task = task_of(rows[row["task_id"]], other=row["v3_task"])
     told = asyncio.run(by_record(Stage(task, "contract"), Options(), row=row))
-    assert [turn["cause"] for turn in told["by_turn"]] == ["", "", agreement.LEFT_OUT]
+    assert [turn["cause"] for turn in told["by_turn"]] == ["", "", cause.LEFT_OUT]
 
 
 # the command

@@ -335,7 +335,9 @@ def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_p
         model="any:thing",
         only=(task.id,),
         out=tmp_path,
-        own=Namespace(category=BASE, tools="real", sabotage=False, unchecked=False, recorded_model="", then=None),
+        own=Namespace(
+            category=BASE, tools="real", sabotage=False, unchecked=False, recorded_model="", then=None, alone=False
+        ),
     )
     suite = MultiTurn(options)
     case = next(case for case in suite.cases() if case.id == task.id)

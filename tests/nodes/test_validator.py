@@ -258,10 +258,9 @@ class TestSources:
         ("args", "task", "undecided"),
         [
             ({"flight": "F-77"}, "Book flight F-7731", "$.flight"),
-            ({"flight": "F1", "seats": 12}, "Book F1 for 120", "$.flight\n$.seats"),
-            ({"flight": "F1", "date": "Friday"}, "Book F1 on Friday", "$.flight\n$.date"),
-            ({"flight": "F1", "warm": 0.7}, "Book F1", "$.flight\n$.warm"),
-            ({"flight": "F1", "window": True}, "Book F1", "$.flight\n$.window"),
+            ({"flight": "F1", "seats": 12}, "Book F1 for 120", "$.seats"),
+            ({"flight": "F1", "date": "Friday"}, "Book F1 on Friday", "$.date"),
+            ({"flight": "F1", "warm": 0.7}, "Book F1", "$.warm"),
             ({"flight": "", "seats": -1}, "Book 1 seat", "$.flight\n$.seats"),
         ],
     )
@@ -316,10 +315,37 @@ class TestSources:
         assert "additionalProperties" not in parameters
         every = {"flight": "F1", "date": "x", "seats": 4, "warm": 0.1, "window": True}
         (ask,) = self.asked(every, replies=[verdict()]).asks
-        assert json.loads(ask.variables["tool"])["parameters"] == DATED.parameters
+        shown = json.loads(ask.variables["tool"])["parameters"]["properties"]
+        assert shown == {name: rule for name, rule in DATED.parameters["properties"].items() if name != "window"}
 
     def test_a_complaint_never_holds_a_right_value(self):
         said = verdict(("flight", "This is a train; use 'F-7731' instead. Should be F-7731."))
         update, *_ = self.asked({"flight": "ICE 5"}, replies=[said])
         assert update["steps"][0]["complaints"][0]["expected"] == "a value that makes sense here: This is a train"
         assert "7731" not in json.dumps(update["semantic"]) + update["trace"][0].content
+
+
+LOGIN = ToolSpec(
+    name="login",
+    parameters={
+        "type": "object",
+        "properties": {"user": {"type": "string"}, "password": {"type": "string"}, "remember": {"type": "boolean"}},
+        "required": ["user", "password"],
+    },
+)
+
+
+def test_only_values_without_a_source_are_asked_about_and_no_flag_and_no_secret():
+    args = {"user": "ann", "password": "hunter2!", "remember": True}
+    given = {"pending": [call(name="login", **args)], "task": "Log in", "number": 1, "turn": 0}
+    _, asks, _ = drive(lambda s, scope: validator(s, scope, toolkit=Toolkit([LOGIN])), given, [verdict()])
+    assert asks[0].variables["undecided"] == "$.user"
+    given["task"] = "Log ann in"
+    assert drive(lambda s, scope: validator(s, scope, toolkit=Toolkit([LOGIN])), given).asks == []
+
+
+def test_of_several_arguments_only_those_without_a_source_are_asked_about():
+    many = call(**{"city": "Rome", "odd name": "Nowhere"})
+    given = {**state(many), "task": "Weather in Rome?"}
+    _, asks, _ = drive(node, given, [verdict()])
+    assert asks[0].variables["undecided"] == '$["odd name"]'

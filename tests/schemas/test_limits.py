@@ -9,7 +9,7 @@ import pytest
 from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.schemas import rules
 from gecko_graph.schemas.complaints import find_complaints, find_faults
-from gecko_graph.schemas.pattern import STEPS_PER_CHAR, compile_pattern
+from gecko_graph.schemas.pattern import compile_pattern
 from gecko_graph.schemas.rules import accepts, rules_of
 from gecko_graph.schemas.undecided import find_undecided
 from gecko_graph.testing import recorded
@@ -59,15 +59,22 @@ def test_work_grows_no_faster_than_the_value(count_steps):
 
 
 def test_too_long_a_match_is_not_a_match(monkeypatch):
-    schema, text = {"pattern": "(a|b|c|aa|bb|cc)+$"}, "abc" * 20
-    assert find_faults(schema, text) == []
-    monkeypatch.setattr("gecko_graph.schemas.pattern.MAX_STEPS", -STEPS_PER_CHAR * len(text))
+    schema, text = {"pattern": "^(a|b|c|aa|bb|cc)+$"}, "a" * 60 + "!"
+    assert find_faults(schema, text[:-1]) == []
+    monkeypatch.setattr("gecko_graph.schemas.pattern.MAX_SECONDS", 0.01)
     assert compile_pattern(schema["pattern"]).matches(text) is None
     assert find_faults(schema, text) == [f'at $: expected {STOPPED}, got "{text}"']
     assert find_faults({"not": schema}, text) == [f'at $: expected {STOPPED}, got "{text}"']
     assert find_faults({"patternProperties": {schema["pattern"]: {}}}, {text: 1}) != []
     tool = ToolSpec(name="t", parameters={"type": "object", "patternProperties": {schema["pattern"]: {}}})
     assert find_complaints(tool, {text: 1}) != []
+
+
+def test_many_slow_matches_are_too_long_together(monkeypatch):
+    schema = {"items": {"pattern": "^a+$"}}
+    assert find_faults(schema, ["aa"] * 9) == []
+    monkeypatch.setattr(rules, "SECONDS_PER_CHECK", 1e-13)
+    assert [STOPPED in fault for fault in find_faults(schema, ["aa"] * 9)] == [True]
 
 
 def test_a_value_nested_too_deep_for_its_schema_is_refused():

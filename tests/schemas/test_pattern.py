@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.schemas.pattern import Steps, compile_pattern
+from gecko_graph.schemas.pattern import compile_pattern
 
 SHARED = [
     r"^[A-Z]{3}$",
@@ -45,6 +45,8 @@ SHARED = [
     r"(a(b(c)))",
     r"(?P<n>a)b",
     r"(?s)a.b",
+    r"(?<=a)b",
+    r"^[ab]+(?<!ab)$",
 ]
 
 
@@ -70,6 +72,14 @@ def test_as_re(source, text):
         (r"^[^]$", ["a"], []),
         (r"^\cJ$", ["\n"], ["J"]),
         (r"^[\b]$", ["\b"], ["b"]),
+        (r"^[\w-.]+$", ["a-.b"], ["a,b"]),
+        (r"^[\W_]+$", ["-_é"], ["a"]),
+        (r"^[]", [], ["", "a"]),
+        (r"^[[a&&b]{3}$", ["[a&"], ["acb"]),
+        (r"^.\s$", ["a\ufeff"], ["\u2028 "]),
+        (r"^(?:foo){e}$", ["foo{e}"], ["fo"]),
+        (r"^\p{Script=Greek}\p{Greek}$", ["λσ"], ["ab"]),
+        (r"(?i)^\W$", ["-"], ["s", "K"]),
         (r"\Aa\z", ["a"], ["ba"]),
         (r"^(?i)a$", [], []),
         (r"(?i)^[a-c]é$", ["BÉ", "aé"], ["dé"]),
@@ -96,20 +106,26 @@ def test_as_ecma(source, yes, no):
         "*a",
         "a{3,2}",
         r"(a)\1",
-        r"(?<=a)b",
-        r"(?<!a)b",
         "(?>a)",
+        "(?#a)b",
+        "(?(1)a)",
+        "(?P=n)",
+        "(?R)",
         "a++",
+        "a{2}+",
+        "a+{2}",
         r"\q",
         r"\u12",
         r"\x{110000}",
-        r"\p{Greek}",
+        r"\p{Foo}",
         r"[b-a]",
-        r"[a-\d]",
+        r"[\1]",
         "\\",
         "(?m)^a$",
         "a{30000}",
-        "((a{1,500}){1,500}){1,500}",
+        "((a{500}){500}){500}",
+        "[ab]{100000000}",
+        "(((){19999}){19999}){19999}",
         "(" * 9_000,
         "(?<n a)",
     ],
@@ -129,13 +145,13 @@ def test_what_cannot_be_read_is_no_rule(source):
         ("[a-z]{1,9000}[0-9]", "a" * 2_000),
         ("(?=(a+)+b)(?=(a+)+c)a", "a" * 2_000),
         ("(?:a?){900}a{900}", "a" * 900),
-        ("(((){19999}){19999}){19999}", "a"),
+        ("^((a{1,500}){1,500}){1,500}$", "a" * 2_000 + "!"),
     ],
 )
-def test_bombs_fizzle(source, text, count_steps):
+def test_bombs_fizzle(source, text):
     pattern = compile_pattern(source)
     assert pattern is not None
-    assert count_steps(lambda: pattern.matches(text)) < 3_000_000  # without a limit, more than anybody can wait for
+    assert pattern.matches(text) is not True  # without a limit, more than anybody can wait for
 
 
 def test_a_long_text_that_fits_is_found_to_fit():
@@ -145,11 +161,12 @@ def test_a_long_text_that_fits_is_found_to_fit():
     assert not pattern.matches("a" * 20_000 + "!")
 
 
-def test_what_takes_too_long_is_not_known():
-    pattern = compile_pattern("a{1,90}!")
+def test_what_takes_too_long_is_not_known(monkeypatch):
+    pattern = compile_pattern("^(a|aa)+$")
     assert pattern is not None
-    assert pattern.matches("a" * 20_000) is None
-    assert pattern.matches("a" * 20_000, Steps("a" * 200_000)) is False
+    monkeypatch.setattr("gecko_graph.schemas.pattern.MAX_SECONDS", 0.01)
+    assert pattern.matches("a" * 60) is True
+    assert pattern.matches("a" * 60 + "!") is None
 
 
 @pytest.mark.parametrize("source", ["^(red|blue)$", "^on$", "(?i)yes|no", "^a{2}$", "colou?r"])
@@ -159,7 +176,7 @@ def test_a_list_in_disguise(source):
     assert pattern.spells_out
 
 
-@pytest.mark.parametrize("source", ["^[a-z]$", "a+", ".", r"\d", "[^a]", r"\p{L}"])
+@pytest.mark.parametrize("source", ["^[a-z]$", "a+", ".", r"\d", "[^a]", r"\p{L}", "^(?!a)b$", "a{2,}"])
 def test_a_form(source):
     pattern = compile_pattern(source)
     assert pattern is not None

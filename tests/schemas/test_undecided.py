@@ -27,6 +27,9 @@ from tests.any_schema import PARAMETERS, fitting
         ({"type": "string", "default": "metric"}, "metric"),
         ({"$ref": "#/$defs/mode"}, "fast"),
         ({"type": "array"}, []),
+        ({"type": "string", "description": "The class of the travel. Options are: economy, business, first."}, "First"),
+        ({"type": "string", "description": "Unit: either 'celsius' or `fahrenheit`"}, "celsius"),
+        ({"type": "string", "description": "Possible values (asc|desc)"}, "desc"),
     ],
 )
 def test_what_a_rule_decides(rule, value):
@@ -43,6 +46,8 @@ def test_what_a_rule_decides(rule, value):
         ({"type": "number"}, 3.5),
         ({"anyOf": [{"type": "integer"}, {"enum": ["all"]}]}, 7),
         ({}, "a"),
+        ({"type": "string", "description": "Options are: economy, business, first."}, "window"),
+        ({"type": "string", "description": "The 'name' of a person."}, "name"),
     ],
 )
 def test_what_none_decides(rule, value):
