@@ -67,8 +67,6 @@ _DO_EXAMPLES = """\
 examples:
   gecko-graph do runs.sqlite monday          # shows the plan, asks, and carries it out
   gecko-graph do runs.sqlite monday --yes    # without asking, but for a call in doubt
-
-What was interrupted goes on by the same command; no call is made twice.
 """
 
 _RECORD_EXAMPLES = """\

@@ -69,7 +69,7 @@ def demo(options: argparse.Namespace) -> int:
         service = stack.enter_context(OrderService()) if name == "order" else None
         played = replace(scenario, tools=service.toolkit()) if service else scenario
         gecko = played.gecko(checkpointer=saver, acts=bool(service))
-        outputs = run_turns(played, gecko, console, thread=name, approve="all" if options.yes else "")
+        outputs = run_turns(played, gecko, console, thread=name, yes=options.yes)
         code = _compare(outputs[-1], service, console) if service else exit_code(outputs)
     if options.html:
         write_page(options.html, list(read_turns(saver, name)), title=name)
@@ -98,7 +98,7 @@ def do(options: argparse.Namespace) -> int:
     if command is None:
         other = "rehearse its task in another one with --server URL; an agent of your own goes on by invoke(None)"
         raise GeckoError(f"{options.file}: the thread {options.thread!r} was rehearsed without real calls: {other}")
-    own = {"command": "do", "save": str(Path(options.file).absolute()), "thread": options.thread, "yes": options.yes}
+    own = {"save": str(Path(options.file).absolute()), "thread": options.thread, "yes": options.yes}
     with suppress(OSError):
         os.chdir(command["folder"])
     return run(argparse.Namespace(**{**command, **own, "resume": True}))
@@ -116,18 +116,20 @@ def run(options: argparse.Namespace) -> int:
         auth = [entry.replace("=env:", " from $") for entry in options.auth]
         names = ", ".join([options.server or "the document's server", *auth])
         console.print(Text(clean(f"for real     {names}; what changes something only after your approval"), "dim"))
-    opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
+    opened: Any = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
     with opened as saver:
         gecko = _create_gecko(scenario, options, saver, recorder, acts=acts)
-        if options.save:
-            _check_thread(saver, options, thread, acts=acts)
         earlier: list[str] = []
         if options.resume:
+            saving.check_thread(saver, options.save, thread)
+            if acts != bool(saving.read_command(saver, thread)):
+                why = "was rehearsed without real calls" if acts else "makes real calls: it goes on by `gecko-graph do`"
+                raise GeckoError(f"{options.save}: the thread {thread!r} {why}")
             scenario, earlier = _check_saved(scenario, options, gecko, thread, console)
         try:
-            live, yes = live_roles(options), "all" if options.command == "do" else "real"
-            how: Any = {"resume": options.resume, "live": live, "approve": yes if options.yes else ""}
-            outputs = run_turns(scenario, gecko, console, thread=thread, **how)
+            live = live_roles(options)
+            how: Any = {"thread": thread, "resume": options.resume, "live": live, "yes": options.yes}
+            outputs = run_turns(scenario, gecko, console, **how)
         except KeyboardInterrupt:
             is_saved = isinstance(saver, SqliteSaver) and thread in saving.threads(saver)
             raise KeyboardInterrupt(is_saved) from None
@@ -230,19 +232,6 @@ def _suggest_reality(options: argparse.Namespace, tools: Toolkit) -> str:
         how = "--reads real --server URL --auth SCHEME=env:NAME" if tools[names[0]].binding else how
         way = f"read for real, by {', '.join(names)}: {how}; or {way}"
     return f"it rests on made-up values: {way}"
-
-
-def _check_thread(saver: Any, options: argparse.Namespace, thread: str, *, acts: bool) -> None:
-    if options.resume:
-        saving.check_thread(saver, options.save, thread)
-        if acts != bool(saving.read_command(saver, thread)):
-            how = "was rehearsed without real calls" if acts else "makes real calls: it goes on by `gecko-graph do`"
-            raise GeckoError(f"{options.save}: the thread {thread!r} {how}")
-    elif thread in saving.threads(saver):
-        raise GeckoError(
-            f"{options.save}: the thread {thread!r} already holds a run: continue it with --resume, or choose "
-            "another one with --thread NAME"
-        )
 
 
 def _check_saved(

@@ -37,16 +37,16 @@ def run_turns(
     thread: str,
     resume: Any = False,
     live: Collection[Role] = (),
-    approve: str = "",
+    yes: bool = False,
 ) -> list[dict[str, Any]]:
     """Run and show the turns; return their outputs, of a run that was finished before the last one's.
 
-    What an agent asks is asked on the terminal; a question that is left open ends the run. `approve`
-    takes plans without asking: `all` the first one, which was seen before, `real` those of which nothing is made up.
+    What an agent asks is asked on the terminal; a question that is left open ends the run. `yes` approves a plan that
+    waited for it, as it has been shown before, and any of which nothing is made up.
     """
     config: Any = {"configurable": {"thread_id": thread}}
     outputs: list[dict[str, Any]] = []
-    asked: dict[str, Any] = {}
+    asked, was_shown = dict[str, Any](), bool(resume and gecko.get_state(config).interrupts)
     while True:
         played = _run_in_thread(scenario, gecko, thread=thread, resume=resume, live=live)
         outputs += _show_turns(played, console, {} if resume else scenario.state, asked)
@@ -54,11 +54,10 @@ def run_turns(
             break
         planned = (gecko.get_state(config).values.get("preview") or {"calls": []})["calls"]
         is_doubtful = any(each["review"] == "ask" and (each["made_up"] or each["ambiguous"]) for each in planned)
-        yes = approve == "all" or (approve == "real" and not is_doubtful)
-        if not (decided := decide(outputs[-1]["__interrupt__"][0].value, console, yes=yes)):
+        approved = yes and (was_shown or not is_doubtful)
+        if not (decided := decide(outputs[-1]["__interrupt__"][0].value, console, yes=approved)):
             break
-        approve = approve and "real"
-        asked, resume = outputs.pop(), Command(resume=decided)
+        asked, resume, was_shown = outputs.pop(), Command(resume=decided), False
     if not outputs:
         console.print(Text(f"{clean(thread)} was finished before", "dim"))
         outputs += _show_turns([("output", dict(gecko.get_state(config).values))], console, {}, {})

@@ -84,7 +84,8 @@ def play(
     if resume and not known:
         raise ScenarioError(f"no thread {thread_id!r} to resume")
     if known and not resume:
-        raise ScenarioError(f"the thread {thread_id!r} already holds a run: resume it, or choose another thread")
+        hint = "go on with it by --resume (resume=True), or choose another one: --thread NAME"
+        raise ScenarioError(f"the thread {thread_id!r} already holds a run: {hint}")
     if resume:
         check_same(scenario, snapshot)
     kept = {key: value for key, value in (snapshot.metadata or {}).items() if key == START}
