@@ -51,6 +51,11 @@ class _SharedDelta(DeltaChannel[Any]):
     LangGraph copies all channels for each router, which for long lists takes longer than all else.
     """
 
+    def __init__(self, reducer: Any, typ: Any = None, *, snapshot_frequency: int) -> None:
+        super().__init__(reducer, typ, snapshot_frequency=snapshot_frequency)
+        if reducer is replace:  # a whole value: an empty one that is given is not one that is missing
+            self.typ = type(None)
+
     def copy(self) -> Self:
         new = type(self)(self.reducer, self.typ, snapshot_frequency=self.snapshot_frequency)
         new.key, new.value = self.key, self.value
@@ -242,8 +247,11 @@ class GeckoState(TypedDict, total=False):
     """`bootstrapper`: the steps that every attempt begins with."""
     numbered_from: int
     """`bootstrapper`: attempts of the turn before this rehearsal."""
+    real: bool
+    """`bootstrapper`: True where every tool that reads runs for real."""
     items: list[ChecklistItem] | None
-    """`bootstrapper`: the caller's checklist, or None; then `checklist`: the model's, empty where there is none."""
+    """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty where there is none; None
+    where nothing is to be judged by it."""
     items_failure: str
     """`bootstrapper`, `checklist`: why there is no checklist."""
     checklist_digest: str

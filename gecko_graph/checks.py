@@ -2,45 +2,134 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple, cast
 
 from .contracts.language.expression import Scope, check_expression
 from .contracts.language.reads import Reads, StatePath, reads_of
 from .errors import EvaluationFailed
 from .leaves import scalars_of
-from .models.formatting import format_single_change
+from .models.formatting import format_call, format_single_change
+from .provenance import is_planned
+from .retrieval.words import split_words
 from .simulation.ladder import INVENTING
 from .simulation.rung import answered_calls
-from .state import ChecklistItem, Json, JsonObject, Step
+from .state import ChecklistItem, Json, JsonObject, MayRefuse, Step
 from .task_state.changes import net_changes
 from .task_state.patch import tokens
+from .toolkit.spec import ToolSpec
 
 CHANGE_CHARS = 160
-UNKNOWN = "what it changes is not known: its answer was made up, without a change"
+UNKNOWN = "what it changes is not known: nothing here simulates it"
 NO_KEYS: Mapping[str, Collection[str]] = MappingProxyType({})
 CIRCUMSTANCES = (("runtime_state",), ("now",))
 """Places of the state that may change unasked: runtime variables, the clock."""
 
+_ENQUIRY = re.compile(r"(?i)\s*(?:how|what|why|when|where|who|which|is|are|was|were|do|does|did|has|have|had)\b")
+
+
+class Wanted(NamedTuple):
+    """What the words of a task and its checklist say of the tools that may write.
+
+    `writes` are known to write, or are named; `named` by most words of their names, as `start_engine` is in "Start the
+    engine if every door is locked"; `related` share any word, by name or description.
+    """
+
+    writes: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    related: frozenset[str] = frozenset()
+
+
+NOTHING = Wanted()
+
+
+def find_wanted(tools: Iterable[ToolSpec], task: str, items: Iterable[ChecklistItem] = ()) -> Wanted:
+    """Return what a task asks for of these tools; one that enquires ("How do I pay?") names none."""
+    words = {*split_words("\n".join([task, *(item["description"] for item in items)]))}
+    names = [(tool, {*split_words(tool.name)}) for tool in tools if not tool.reads]
+    named = frozenset(tool.name for tool, own in names if 2 * len(own & words) > len(own))
+    writes = named.union(tool.name for tool, _ in names if tool.effect)
+    related = (tool.name for tool, own in names if words & {*own, *split_words(tool.description)})
+    return Wanted(writes, frozenset() if _ENQUIRY.match(task) else named, frozenset(related))
+
 
 def judge_by_rule(
-    items: Iterable[ChecklistItem], *, before: JsonObject, after: JsonObject, steps: Sequence[Step], answer: str
-) -> dict[str, tuple[bool, str]]:
+    items: Iterable[ChecklistItem], *, before: JsonObject, after: JsonObject, steps: Sequence[Step], answer: str,
+    wanted: Wanted = NOTHING,
+) -> dict[str, tuple[bool, str]]:  # fmt: skip
     """Return item id to whether its check holds, with the reason where it does not.
 
-    Each check has a budget of its own.
+    Each check has a budget of its own. What a model made up for a tool to which no word of the task leads meets none,
+    while a tool that the task names has not succeeded.
     """
     values = {"state": after, "before": before, "calls": answered_calls(steps), "answer": answer}
+    is_open = not wanted.named <= {step["call"]["name"] for step in steps if is_planned(step)}
     ruled: dict[str, tuple[bool, str]] = {}
-    for item in items:
-        if "check" not in item:
-            continue
-        try:
-            holds = check_expression(item["check"], where=f"checklist item {item['id']}").is_true(Scope(values))
-            ruled[item["id"]] = (holds, "" if holds else "its check does not hold")
-        except EvaluationFailed as error:
-            ruled[item["id"]] = (False, f"its check cannot be evaluated: {error}")
+    for item in (item for item in items if "check" in item):
+        holds, reason = _check(item, values)
+        if holds and is_open and not _check(item, {**values, "state": before})[0]:
+            read = _Near(_places(reads_of(item["check"]), (before, after)))
+            by = {step["call"]["name"]: step for step in steps if any(place in read for place in _changed(step))}
+            if not wanted.related & by.keys() and all(step["outcome"].get("invented") for step in by.values()):
+                holds, reason = not by, f"it holds only by what {', '.join(by)} is made up to change" if by else ""
+        ruled[item["id"]] = (holds, reason)
     return ruled
+
+
+def _check(item: ChecklistItem, values: JsonObject) -> tuple[bool, str]:
+    try:
+        holds = check_expression(item["check"], where=f"checklist item {item['id']}").is_true(Scope(values))
+    except EvaluationFailed as error:
+        return False, f"its check cannot be evaluated: {error}"
+    return holds, "" if holds else "its check does not hold"
+
+
+def find_unmet(items: Iterable[ChecklistItem], steps: Sequence[Step], wanted: Wanted) -> dict[str, str]:
+    """Return the items that no model can call a success, each with the reason: a write must meet them, and none did.
+
+    Where no call was made, they are all items of a task that names a tool which writes. Where writes were tried and all
+    failed, those that name such a call, and all where nothing was read.
+    """
+    tried = [step for step in steps if step["call"]["name"] in wanted.writes]
+    if any(map(is_planned, tried)) or (any("outcome" in step for step in steps) and not tried):
+        return {}
+    names = ", ".join(dict.fromkeys([step["call"]["name"] for step in tried] or sorted(wanted.named)))
+    reason = f"no write has succeeded: {names}" if tried else f"no call was made: {names}"
+    given = [str(each) for step in tried for each in (step["call"]["name"], *scalars_of(step["call"]["args"]))]
+    told, is_read = {*split_words(" ".join(given))}, any(map(is_planned, steps))
+    meant = (item for item in items if not is_read or told & {*split_words(item["description"])})
+    return {item["id"]: reason for item in meant} if names else {}
+
+
+def find_repeated(steps: Iterable[Step]) -> list[str]:
+    """Return the writes that were made more than once with the same arguments, and changed something each time."""
+    acts = (step["call"] for step in steps if is_planned(step) and _changed(step))
+    made = Counter(format_call(call, share=CHANGE_CHARS) for call in acts)
+    return [f"{call} was made {count} times" for call, count in made.items() if count > 1]
+
+
+def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]]) -> list[MayRefuse]:
+    """Return the rules that the attempt's simulated writes may break, those of `earlier` turns, by tool, included.
+
+    A real call of the tool settles these.
+    """
+    settled = {step["call"]["name"] for step in steps if "outcome" in step and not step["outcome"]["simulated"]}
+    found: list[MayRefuse] = []
+    for step in steps:
+        name, outcome = step["call"]["name"], step.get("outcome")
+        if outcome and outcome.get("invented") and is_planned(step):
+            rules = [*outcome.get("may_refuse", ()), *(() if name in settled else earlier.get(name, ()))]
+            found += [{"call": step["call"]["id"], "tool": name, "rule": rule} for rule in dict.fromkeys(rules)]
+    return found
+
+
+def find_noted(steps: Iterable[Step], key: str) -> list[str]:
+    """Return what stands under a key of the steps' outcomes, each with its call."""
+    noted = ((step["call"]["name"], cast("JsonObject", step["outcome"])) for step in steps if "outcome" in step)
+    return [f"{name}: {each}" for name, outcome in noted for each in outcome.get(key, ())]
 
 
 def unasked_changes(
@@ -70,19 +159,10 @@ def unasked_changes(
     return [format_single_change(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
 
 
-def find_unclear(steps: Sequence[Step], reads: Collection[str]) -> list[str]:
-    """Return what could not be evaluated of the steps, and the writes of which nothing says what they change.
-
-    `reads` are the names of the tools that change nothing.
-    """
-    found: list[str] = []
-    for step in steps:
-        if outcome := step.get("outcome"):
-            name, reasons = step["call"]["name"], list(outcome.get("unclear", ()))
-            if outcome.get("invented") and outcome["status"] == "ok" and not outcome["patch"] and name not in reads:
-                reasons.append(UNKNOWN)
-            found += [f"{name}: {each}" for each in reasons]
-    return found
+def find_unclear(steps: Sequence[Step]) -> list[str]:
+    """Return what could not be evaluated of the steps, and the writes of which nothing says what they change."""
+    unknown = [step for step in steps if is_planned(step) and step["outcome"]["patch"] is None]
+    return [*find_noted(steps, "unclear"), *(f"{step['call']['name']}: {UNKNOWN}" for step in unknown)]
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:

@@ -17,8 +17,9 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.sync` | `call`, `patch`, `drift` | the task state follows; what differed from the prediction |
 | `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has given its verdict |
 
-A result whose call breaks clauses of contracts, and a change that is refused for them, also have `violations`. What is
-refused has the `status` and `result` that the call comes to instead: the answer before it is discarded.
+A result whose call breaks clauses of contracts, and a change that is refused for them, also have `violations`; a result
+has `undocumented` and `may_refuse` where its outcome does. What is refused has the `status` and `result` that the call
+comes to instead: the answer before it is discarded.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from .state import VERSION
+
+RESULT_MARKS = ("violations", "undocumented", "may_refuse")
+"""Further keys of `gecko.result`, where the outcome has them."""
 
 EventType = Literal[
     "gecko.state",

@@ -4,7 +4,7 @@
 gecko:    START ── bootstrapper ── start_round ─┬─ attempt ────┬─ judge ── decide ──┬─ finish ── END
                                        ▲        │  (k at once) │                    │
                                        │        └─ checklist ──┘                    │
-                                       │          (first round, unless given)       │
+                                       │   (first round, unless given or only read) │
                                        └───────────────────── retry ────────────────┘
 
 attempt:  START ── begin ── planner ──(no calls)── END
@@ -140,7 +140,7 @@ def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     builder.add_edge("bootstrapper", "start_round")
     builder.add_conditional_edges("start_round", Router(after_start_round), ["attempt", "checklist"])
     builder.add_edge("checklist", "judge")
-    builder.add_edge("attempt", "judge")
+    builder.add_conditional_edges("attempt", Router(after_attempt), ["checklist", "judge"])
     builder.add_edge("judge", "decide")
     builder.add_conditional_edges("decide", Router(after_decide), {"retry": "start_round", "finish": "finish"})
     builder.add_edge("finish", END)
@@ -184,10 +184,15 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
 def after_start_round(state: GeckoState) -> list[str | Send]:
     """Return the attempts, one on the state itself or several on copies, and the checklist where it is missing."""
     first = next_attempt(state)
-    beside: list[str | Send] = ["checklist"] if state["items"] is None else []
+    beside: list[str | Send] = ["checklist"] if state["items"] is None and not state.get("real") else []
     if state["width"] == 1:
         return ["attempt", *beside]
     return [*(Send("attempt", {**state, "number": first + index}) for index in range(state["width"])), *beside]
+
+
+def after_attempt(state: GeckoState) -> Literal["checklist", "judge"]:
+    """Return the next node: where reads are real the checklist, if it is missing: what only reads needs none."""
+    return "checklist" if state.get("real") and state["items"] is None else "judge"
 
 
 def after_decide(state: Over) -> Literal["retry", "finish"]:

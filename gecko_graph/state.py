@@ -83,7 +83,7 @@ class Outcome(TypedDict):
     status: CallStatus
     result: Json
     patch: Patch | None
-    """The change of the task state; None while no rung has proposed one."""
+    """The change of the task state; None where no rung has proposed one."""
     rung: str
     simulated: bool
     passed: list[PassedRung]
@@ -93,6 +93,10 @@ class Outcome(TypedDict):
     """True where a model has described the change, whoever answered."""
     unclear: NotRequired[list[str]]
     """Conditions of the tool's contract that could not be evaluated, each with the reason."""
+    undocumented: NotRequired[list[str]]
+    """How an answer that was not made up, a real one above all, breaks the documented schema, or `x-state`."""
+    may_refuse: NotRequired[list[str]]
+    """Of a write that a model simulates: rules of the tool that neither state nor description settles."""
     refused: NotRequired[str]
     """Why the state updater did not commit the result."""
     violations: NotRequired[list[Violation]]
@@ -123,6 +127,8 @@ class ChecklistItem(TypedDict):
     description: str
     check: NotRequired[str]
     """An expression over `state`, `before`, `calls` and `answer` that decides the item without a model."""
+    by: NotRequired[Literal["model"]]
+    """Set where a model wrote the item: the judge may strike it, a caller's never."""
 
 
 class JudgedItem(TypedDict):
@@ -165,6 +171,14 @@ class MadeUp(TypedDict):
     origin: Origin
 
 
+class MayRefuse(TypedDict):
+    """A rule of its own for which a tool may refuse a simulated write, with that call's id: nothing here settles it."""
+
+    call: str
+    tool: str
+    rule: str
+
+
 class Verdict(TypedDict):
     """The judge's verdict on an attempt (paper, section 3.4 and appendix A.6)."""
 
@@ -175,12 +189,16 @@ class Verdict(TypedDict):
     """The judge's feedback, also where it accepts; after a failure the next attempt's planner is shown it."""
     unclear: NotRequired[list[str]]
     """Conditions that could not be evaluated, and writes whose change nothing knows, each with its call."""
+    undocumented: NotRequired[list[str]]
+    """Answers that break their documented schema, each with its call."""
     stale: NotRequired[list[str]]
     """Real reads that may not show what the attempt has changed before, each with its call."""
     unasked_changes: NotRequired[list[str]]
-    """Changes that were not asked for: by rule where every item is a check, else in the judge's words."""
+    """What was not asked for: changes, by rule where every item is a check, else in the judge's words; equal writes."""
     made_up: NotRequired[list[MadeUp]]
     """What the plan rests on that a model made up."""
+    may_refuse: NotRequired[list[MayRefuse]]
+    """Rules for which the real tool may refuse a call of the plan, until a real call of that tool settles it."""
     unanswered: NotRequired[str]
     """Why there is no checklist, or no judgement: their model did not answer."""
 

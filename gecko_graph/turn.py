@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 from typing import Any
 
@@ -22,15 +22,16 @@ from .models.usage import total
 from .simulation.observed import reality_of
 from .simulation.real import runs_for_real
 from .simulation.rung import RungRequest
-from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt
+from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt, VerdictWord
 from .task_state.patch import apply_patch
 from .task_state.stamps import Untrusted
 from .toolkit import Toolkit
+from .toolkit.brief import pick_tools
 from .toolkit.check import LONGEST_ID, LONGEST_NAME
 from .toolkit.names import valid_name
 from .trust import find_untrusted
 
-ITEM_KEYS = ("id", "description", "check")
+ITEM_KEYS = ("id", "description", "check", "by")
 
 
 def task_of(messages: Sequence[AnyMessage]) -> str:
@@ -85,6 +86,24 @@ def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject,
     return seen, apply_patch(seen, attempt["change"])
 
 
+def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str]) -> VerdictWord | None:
+    """Return the verdict that a rule gives where reads are real and the caller has no checklist, else None.
+
+    Where nothing was to be written the planner's answer stands. A question that leaves all as it was is the user's, and
+    so is what is left where the last real write was refused: only what is put in its place is judged.
+    """
+    own = any(item.get("by") != "model" for item in state["items"] or ())
+    if own or not state.get("real") or attempt["stop_reason"] != "answered" or not attempt["answer"]:
+        return None
+    asks = "?" in attempt["answer"].splitlines()[-1]
+    writes = [step for step in attempt["steps"] if step["call"]["name"] not in reads]
+    failed = [step.get("outcome", {}).get("status") != "ok" for step in writes]
+    if not failed:
+        return "needs_user" if asks else "accepted" if state["items"] is None else None
+    made = sum(step["call"]["name"] not in reads for step in state.get("replayed") or ())
+    return "needs_user" if (failed[-1] if made == len(failed) else asks and all(failed)) else None
+
+
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
     """Return which budget of the turn an attempt has spent; attempts that run at once share the tokens equally."""
     if context.token_budget is not None:
@@ -133,6 +152,8 @@ def read_item(raw: Any, number: int) -> ChecklistItem:
         "id": str(entry.get("id") or f"item-{number}"),
         "description": str(entry.get("description") or entry["check"]),
     }
+    if entry.get("by") == "model":
+        item["by"] = "model"
     if check := entry.get("check"):
         if not isinstance(check, str):
             raise TaskError(f"checklist item {item['id']}: expected an expression as check, got {type(check).__name__}")
@@ -156,7 +177,9 @@ def untrusted_of(state: AttemptState) -> Untrusted:
 def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
     """Return the ladder's request for one call, with the state that it is answered in."""
     tool = toolkit[call["name"]]
-    is_real = runs_for_real(tool, scope.context)
+    is_real, shown = runs_for_real(tool, scope.context), state.get("shown")
+    asked = not tool.reads and not tool.contract and scope.has_model("simulator")
+    others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
     return RungRequest(
         tool=tool,
         call=call,
@@ -167,6 +190,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         steps=state.get("steps", ()),
         untrusted=untrusted_of(state),
         has_simulator=scope.has_model("simulator"),
+        writes=[each.name for each in others if not each.reads],
         reality=reality_of(state["before"], state.get("steps", []), lambda name: toolkit[name].reads)
         if is_real
         else None,

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 
+from .events import RESULT_MARKS
 from .models.conversation import build_complaint_message, build_result_message
 from .state import Call, JsonObject, Step
 from .toolkit import Toolkit
@@ -134,7 +135,7 @@ def marks_of(step: Step) -> JsonObject:
         return {"simulated": True, "rung": "validator", "made_up": False}
     outcome = step["outcome"]
     marks = {"simulated": outcome["simulated"], "rung": outcome["rung"], "made_up": bool(outcome.get("invented"))}
-    return {**marks, **{key: outcome[key] for key in ("unclear", "refused", "violations") if outcome.get(key)}}
+    return {**marks, **{key: outcome[key] for key in ("unclear", "refused", *RESULT_MARKS) if outcome.get(key)}}  # type: ignore[literal-required]
 
 
 def add_marks(message: ToolMessage, marks: JsonObject) -> ToolMessage:

@@ -243,7 +243,7 @@ def test_real_calls_of_an_interrupted_turn_stand_in_the_new_question_and_prompt(
     assert items(asked) == ["ink"]
     text = asked["action_requests"][0]["description"]
     assert text.startswith("Already, for real:")
-    assert 'Done: order(item="pen", quantity=3): {"id": "real-1001", "item": "pen"}' in text
+    assert "Done: order (item pen, quantity 3): id real-1001, item pen" in text
     assert "In doubt: cancel" in text
     assert "'pen', 'quantity': 3" in planner.seen[0]
     assert "It is not known whether this call took effect" in planner.seen[0]

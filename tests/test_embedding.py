@@ -198,7 +198,7 @@ def test_a_model_writes_the_checklist_where_the_parent_s_is_an_earlier_one():
     thread = {"configurable": {"thread_id": "p"}}
     graph.invoke(desk.inputs(), thread)
     run = graph.invoke(MOVE, thread)
-    assert run["rehearsal"]["checklist"] == [{"id": "item-1", "description": "the letter is in bills"}]
+    assert run["rehearsal"]["checklist"] == [{"id": "item-1", "description": "the letter is in bills", "by": "model"}]
     assert words(run) == ["failed"] * 4
 
 

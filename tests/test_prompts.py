@@ -28,6 +28,7 @@ MKDIR = '{"name": "mkdir", "description": "Make a folder", "effect": "write"}'
 STATE = view({"cwd": ["documents"], "tree": {"documents": {"final_report.pdf": "Final report"}}}, budget=500)
 VIEW = '{\n  "cwd": ["documents"],\n  "tree": {"documents": {"final_report.pdf": "Budget"}}\n}'
 FACT = '{"call": {"name": "stat", "args": {"path": "/"}}, "before_a_change": true, "result": {"size": 4096}}'
+REAL = '{"call": {"name": "stat", "args": {"path": "/"}}, "result": {"size": 1024}}'
 TASK = "Move final_report.pdf into a folder temp inside documents; create it if needed."
 CALL = '{"name": "mkdir", "args": {"name": "temp"}}'
 TOOLS = "mkdir: Make a folder\nmv: Move a file"
@@ -35,6 +36,8 @@ POLICY = "You act for the user ann. Never remove a file."
 CONVERSATION = "user: What is in documents?\nassistant: final_report.pdf"
 NO_CONTRACTS = {"contracts": "", "schema": "", "previous": "", "problems": ""}
 NO_NOTE = dict.fromkeys(variables_of("planner"), "")
+BEFORE = {"conversation": CONVERSATION, "policy": POLICY}
+NO_FACTS = {"facts": "", "real": "", "problems": ""}
 NO_DIGEST = {"conversation": "", "results": "", "now": ""}
 
 CASES = {
@@ -42,13 +45,15 @@ CASES = {
     "planner-retry": (
         "planner",
         {
+            **NO_NOTE,
+            "lesson": "yes",
             "feedback": "- documents has a folder temp: failed (temp was made in the root folder)",
             "attempt_log": '1. mkdir({"name": "temp"}) -> ok: null\n2. mv({"source": "a"}) -> error: "?"\nanswer: OK.',
-            "summary": "",
-            "outcome": "",
-            "gated": "",
-            "need": "",
         },
+    ),
+    "planner-departed": (
+        "planner",
+        {**NO_NOTE, "made": "yes", "feedback": "order did not do what was expected: 1 left"},
     ),
     "planner-summary": ("planner", {**NO_NOTE, "summary": STATE}),
     "planner-gated": ("planner", {**NO_NOTE, "gated": "rm, mv: the disk is read-only"}),
@@ -71,7 +76,16 @@ CASES = {
     ),
     "simulator-effect": (
         "simulator",
-        {"tool": MKDIR, "call": CALL, "state": STATE, "facts": "", "wants": "effect", "problems": ""},
+        {
+            "tool": MKDIR,
+            "call": CALL,
+            "state": STATE,
+            "facts": "",
+            "wants": "effect",
+            "problems": "",
+            "real": "",
+            "rules": "ask",
+        },
     ),
     "simulator-response-again": (
         "simulator",
@@ -81,12 +95,22 @@ CASES = {
             "state": STATE,
             "facts": FACT,
             "wants": "response",
+            "real": REAL,
+            "rules": "",
             "problems": '{"status": "ok", "result": {"created": 3}}\nat $.created: expected string, got 3',
         },
     ),
     "state_updater": (
         "state_updater",
-        {"tool": MKDIR, "call": CALL, "result": '{"created": "temp"}', "state": STATE, "facts": "", "problems": ""},
+        {
+            "tool": MKDIR,
+            "call": CALL,
+            "result": '{"created": "temp"}',
+            "state": STATE,
+            "facts": "",
+            "real": "",
+            "problems": "",
+        },
     ),
     "state_updater-again": (
         "state_updater",
@@ -96,6 +120,7 @@ CASES = {
             "result": "null",
             "state": STATE,
             "facts": FACT,
+            "real": REAL,
             "problems": '[{"op": "remove", "path": "/tree/x"}]\nit does not apply to the state',
         },
     ),
@@ -121,7 +146,7 @@ CASES = {
         "bootstrapper",
         {"task": TASK, "conversation": CONVERSATION, "policy": POLICY, "tools": TOOLS, "state": VIEW, **NO_CONTRACTS},
     ),
-    "checklist": ("checklist", {"task": TASK, "conversation": CONVERSATION, "policy": POLICY, "tools": TOOLS}),
+    "checklist": ("checklist", {"task": TASK, "tools": TOOLS, "real": "", **BEFORE}),
     "judge": (
         "judge",
         {
@@ -130,7 +155,7 @@ CASES = {
             "conversation": CONVERSATION,
             "policy": POLICY,
             "tools": TOOLS,
-            "steps": '1. mkdir({"name": "temp"}) -> ok: null',
+            "steps": '1. mkdir({"name": "temp"}) -> ok, made up: null',
             "answer": '"Done."',
             "change": "add /tree/documents/temp {}",
             "state": STATE,
@@ -171,7 +196,7 @@ CASES = {
     ),
 }
 
-SWITCHES = {"wants"}
+SWITCHES = {"wants", "rules", "lesson", "made"}
 """Variables that choose between texts and are never shown."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from ..costing import against, costs, scaling, world_calls
+from ..costing import against, costs, scaling, shop, world_calls
 from ..harness.figures import Figure, Form, Lines, Measured, Table, mean_of, median_of
 from ..harness.statistics import exponent
 from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
@@ -62,7 +62,7 @@ class Speed(Suite):
     tools = "simulated"
     planner = None
     at_once = 1
-    examples = ("", "--quick", "--only 'steps*'", "--against ../main --only 'against*'")
+    examples = ("", "--quick", "--only 'steps*'", "--only 'shop*'", "--against ../main --only 'against*'")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
@@ -94,6 +94,7 @@ class Speed(Suite):
             repeats = 1 if quick else 5
             yield _case("import", statement, partial(costs.import_time, statement, repeats=repeats), {"size": 0})
         yield from world_cases(self.options.data / world_calls.DATABASE, quick=quick)
+        yield from (_case("shop", task, partial(shop.measure, task), {"task": task}) for task in shop.tasks())
         if self.options.own.against:
             yield from compared(against.checked_folder(self.options.own.against), calls=calls, quick=quick)
 
@@ -117,6 +118,7 @@ class Speed(Suite):
         if some := groups.get("steps"):
             expectations += bounded(some)
         expectations += world_calls.met(groups.get("world call", []))
+        expectations += shop.met(groups.get("shop", []))
         if some := groups.get("against"):
             figures += against.tables(some)
             expectations += against.met(some)
@@ -190,6 +192,7 @@ def import_table(records: Sequence[Record]) -> Table:
 TABLES: Mapping[str, Callable[[Sequence[Record]], Table]] = {
     "own time": own_table,
     "world call": world_calls.table,
+    "shop": shop.table,
     "import": import_table,
 }
 

@@ -92,7 +92,7 @@ def list_events(attempt: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         answer = {key: outcome[key] for key in ANSWER_KEYS}
         answer |= {"unclear": outcome.get("unclear", []), "stale": outcome.get("stale", False)}
-        answer |= {"violations": outcome["violations"]} if "violations" in outcome else {}
+        answer |= {key: outcome[key] for key in events.RESULT_MARKS if key in outcome}
         yield events.event("gecko.result", attempt=number, call=call, **answer)
         if outcome["patch"] or "refused" in outcome or "observed" in outcome:
             change = {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
@@ -114,7 +114,7 @@ def _update(draft: Draft, event: Mapping[str, Any]) -> None:
         case "gecko.complaint":
             _step(draft, event)["complaints"] = event["complaints"]
         case "gecko.result":
-            marks = {key: event[key] for key in ("unclear", "stale", "violations") if event.get(key)}
+            marks = {key: event[key] for key in ("unclear", "stale", *events.RESULT_MARKS) if event.get(key)}
             _step(draft, event)["outcome"] = {**{key: event[key] for key in ANSWER_KEYS}, "patch": [], **marks}
         case "gecko.change":
             marks = {key: event[key] for key in CHANGE_KEYS if event.get(key)}

@@ -230,10 +230,8 @@ def _result(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield event["status"], f"{name}: {words.format_result(event['result'])} ({words.format_source(event)})"
     for reason in words.format_passed(event["passed"]):
         yield "note", f"{name}: {reason}"
-    for text in words.format_violations(event.get("violations", ())):
-        yield "broken", f"{name}: {text}"
-    for why in event.get("unclear", ()):
-        yield "unclear", f"{name}: {why}"
+    for label, text in words.format_marks(event):
+        yield label, f"{name}: {text}"
 
 
 def _change(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

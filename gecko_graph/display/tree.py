@@ -19,6 +19,7 @@ STYLES = {
     "made up": "bold yellow", "unclear": "yellow", "unasked": "bold yellow", "supposed": "yellow",
     "in doubt": "bold yellow", "started": "yellow", "skipped": "yellow", "departed": "bold red", "drift": "bold yellow",
     "left": "yellow", "broken": "yellow", "stale": "yellow", "observed": "cyan",
+    "undocumented": "yellow", "may be refused": "yellow",
     "+": "cyan", "-": "magenta", "~": "cyan", ">": "cyan", "=": "cyan", "?": "dim", "…": "dim",
 }  # fmt: skip
 STATUS_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "not_asked_for": "~"}
@@ -73,14 +74,13 @@ def attempt_tree(attempt: words.Record, *, waiting: str = "") -> Tree:
 
 
 def answer_rows(step: words.Record) -> list[Row]:
-    """Return the rows of a call's result: complaints, or the result, the rungs that passed, and unclear conditions."""
+    """Return the rows of a call's result: complaints, or the result, the rungs that passed, and its marks."""
     rows = [_row("refused", words.format_complaint(complaint)) for complaint in step.get("complaints", [])]
     outcome = step.get("outcome") or {}
     if "status" in outcome:
         rows.append((_word(outcome["status"]), Text(words.format_result(outcome["result"]))))
         rows += [(Text(""), Text(reason, "dim")) for reason in words.format_passed(outcome["passed"])]
-    rows += [_row("broken", text) for text in words.format_violations(outcome.get("violations", ()))]
-    return rows + [_row("unclear", words.prose(why)) for why in outcome.get("unclear", [])]
+    return rows + [_row(label, text) for label, text in words.format_marks(outcome)]
 
 
 def change_rows(step: words.Record) -> list[Row]:

@@ -45,6 +45,7 @@ _ESCAPES = re.compile(
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
 MARKS = {
     "unclear": ("point", " could not be checked"),
+    "undocumented": ("undocumented answer", ""),
     "stale": ("stale read", ""),
     "unasked_changes": ("unasked change", ""),
 }
@@ -188,6 +189,13 @@ def format_violations(violations: Sequence[Record]) -> list[str]:
     return [*named[:1], *(f"{name}: {format_result(each['error'])}" for name, each in others)]
 
 
+def format_marks(outcome: Record) -> list[tuple[str, str]]:
+    """Return labelled lines on a result: broken clauses, what could not be checked or is not documented, its rules."""
+    marks = [("broken", text) for text in format_violations(outcome.get("violations", ()))]
+    labels = {"unclear": "unclear", "undocumented": "undocumented", "may_refuse": "may be refused"}
+    return marks + [(label, prose(text)) for key, label in labels.items() for text in outcome.get(key, ())]
+
+
 def format_patch(patch: Sequence[Record], *, room: int = VALUE_CHARS, most: int = OPERATIONS_SHOWN) -> list[Mark]:
     """Format a patch: `+ /cwd ["documents"]`; after `most` operations only their number."""
     return _at_most([_mark(operation, room) for operation in patch], most)
@@ -265,22 +273,26 @@ def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str
     result = ", ".join(filter(None, [word, score, idle]))
     marks = {key: verdict.get(key) for key in MARKS if key != "unasked_changes" or verdict["word"] != "failed"}
     found = [counted(len(each), MARKS[key][0]) + MARKS[key][1] for key, each in marks.items() if each]
-    return "; ".join(filter(None, [result, format_made_up(verdict.get("made_up", ())), *found]))
+    rules = [f"{clean(each['tool'])} ({clean(each['rule'])})" for each in verdict.get("may_refuse", ())]
+    refusals = f"may be refused: {cut(', '.join(dict.fromkeys(rules)), RESULT_CHARS)}" if rules else ""
+    return "; ".join(filter(None, [result, format_made_up(verdict.get("made_up", ())), refusals, *found]))
 
 
 def style_of(verdict: Record) -> str:
-    """Return the verdict's word, or `made up` where it is accepted with a mark: made up, unclear, stale or unasked."""
-    doubtful = any(verdict.get(key) for key in ("made_up", *MARKS))
+    """Return the verdict's word, or `made up` where it is accepted with a mark."""
+    doubtful = any(verdict.get(key) for key in ("made_up", "may_refuse", *MARKS))
     return "made up" if verdict["word"] == "accepted" and doubtful else str(verdict["word"])
 
 
 def format_notes(verdict: Record) -> list[tuple[str, str]]:
-    """Return labelled notes of a verdict: made-up values, unclear conditions, stale reads, unasked changes."""
+    """Return labelled notes of a verdict: one for each of its marks."""
     notes = []
     for each in verdict.get("made_up", ()):
         value = f"{clean(each['argument']).removeprefix('$.')}: {format_value(each['value'])}"
         notes.append(("made up", f"{value} ({clean(each['tool'])}), {format_origin(each['origin'])}"))
-    notes += [(key, prose(each)) for key in ("unclear", "stale") for each in verdict.get(key, ())]
+    for each in verdict.get("may_refuse", ()):
+        notes.append(("may be refused", f"{clean(each['tool'])}: {prose(each['rule'])}"))
+    notes += [(key, prose(each)) for key in ("unclear", "undocumented", "stale") for each in verdict.get(key, ())]
     return notes + [("unasked", prose(each)) for each in verdict.get("unasked_changes", ())]
 
 

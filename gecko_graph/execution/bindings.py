@@ -29,7 +29,7 @@ _AMOUNT = re.compile(r"[-+]?(?:[A-Z]{3} |[$€£¥] ?)?[\d.,]+(?: ?[%€£¥$]| 
 _FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+")
 _WORD = re.compile(r"\d+|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]+|[^\W\d_]")
 """Digits or letters in a row; of scripts that put no spaces between words each letter."""
-_SPOT = r"(?<![^\W_])(?:{})(?![^\W_])"
+SPOT = r"(?<![^\W_])(?:{})(?![^\W_])"
 
 
 class Dependencies(NamedTuple):
@@ -177,7 +177,7 @@ class PlanResults:
             return "\ue000"  # no letter of any word
 
         made = sorted((key for key, places in sources.items() if places[0].is_write), key=len, reverse=True)
-        rest = re.sub(_SPOT.format("|".join(map(re.escape, made))), open_hole, text) if made else text
+        rest = re.sub(SPOT.format("|".join(map(re.escape, made))), open_hole, text) if made else text
         for part, starts in parts.items():
             _classify(found, argument, sources[part], fits=True, starts=starts)
         left, covered = _spaced(rest), [*map(_spaced, parts)]

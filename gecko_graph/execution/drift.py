@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..generator.naming import is_identifier
-from ..leaves import map_scalars
+from ..leaves import as_text, map_scalars
 from ..schemas.complaints import find_faults
 from ..schemas.findings import path_tokens
-from ..spellings import atoms_of, whole_form
+from ..spellings import atoms_of, forms_of, whole_form
 from ..state import Call, Json, JsonObject, Outcome, Patch, Step
 from ..task_state.changes import net_changes
 from ..task_state.difference import same_value
 from ..task_state.digest import clone
 from ..task_state.patch import booked_patch, fold_patches, pointer, tokens
-from .bindings import SHORTEST, places
+from .bindings import SHORTEST, SPOT, places
 from .records import Drift, ExecutedCall
 
 MOST_DRIFTS = 20
@@ -46,6 +47,24 @@ def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) ->
     for path, new in real.items():
         pairs[values[path]] = new if pairs.get(values[path], new) == new else values[path]
     return [_with_pairs(operation, pairs) for operation in patch]
+
+
+def in_reality(text: str, results: Iterable[tuple[Json, Json]]) -> str | None:
+    """Return a text that was written on predicted results with the real ones' values; `results` are pairs of both.
+
+    None where no rule can tell: two real values for one, none, or a predicted one that the text spells otherwise.
+    """
+    values: dict[str, set[str]] = {}
+    for _, old, new in (each for pair in results for each in _differing(*pair)):
+        if old not in (None, "") and not isinstance(old, bool | dict | list):
+            values.setdefault(as_text(old), set()).add("" if isinstance(new, dict | list | None) else as_text(new))
+    if not values:
+        return text
+    spots = re.compile(SPOT.format("|".join(map(re.escape, sorted(values, key=len, reverse=True)))))
+    said, left = set(spots.findall(text)), set(forms_of(spots.sub(" ", text)))
+    is_known = all(len(values[each]) == 1 and "" not in values[each] for each in said)
+    others = (atom.wholes for each in values for atom in atoms_of(each) if atom.is_specific)
+    return spots.sub(lambda at: min(values[at[0]]), text) if is_known and all(map(left.isdisjoint, others)) else None
 
 
 def find_drift(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from ..models.formatting import cut
-from ..state import VERSION, Call, CallStatus, Outcome, Step
+from ..leaves import as_text
+from ..models.formatting import cut, one_line
+from ..state import VERSION, Call, CallStatus, Json, Outcome, Step
 from .records import ExecutedCall
 
 LONGEST_RESULT = 300
@@ -39,8 +39,7 @@ def done_lines(calls: Sequence[ExecutedCall]) -> list[str]:
     words, lines = {"ok": "Done", "answered": "Answered by the user"}, list[str]()
     for entry in calls:
         if word := words.get(entry["status"]):
-            result = cut(json.dumps(entry.get("result"), ensure_ascii=False), budget=LONGEST_RESULT)
-            lines.append(f"{word}: {format_call(entry['call'])}: {result}")
+            lines.append(f"{word}: {format_call(entry['call'])}: {in_words(entry.get('result'))}")
     return lines
 
 
@@ -54,6 +53,15 @@ def doubt_lines(calls: Sequence[ExecutedCall]) -> list[str]:
 
 
 def format_call(call: Call) -> str:
-    """Return a call in one line."""
-    args = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call["args"].items())
-    return f"{call['name']}({cut(args, budget=LONGEST_RESULT)})"
+    """Return a call in one line, for people."""
+    return f"{call['name']} ({in_words(call['args'])})" if call["args"] else call["name"]
+
+
+def in_words(value: Json) -> str:
+    """Return JSON as people read it, `id O-7, item pen`; of an error's body what it says."""
+    if isinstance(value, dict):
+        told = [value[key] for key in ("error", "message", "detail") if isinstance(value.get(key), str)]
+        value = told[0] if told else ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
+    elif isinstance(value, list):
+        value = "; ".join(map(in_words, value)) or "none"
+    return cut(one_line(as_text(value)), budget=LONGEST_RESULT)

@@ -49,9 +49,10 @@ def make_preview(
         rests = results.find(call, origins, {each["argument"] for each in made_up})
         reads.update(*rests.reads.values())
         planned = plan_call(steps[call["id"]], toolkit)
+        rules = [each["rule"] for each in rehearsal["verdict"].get("may_refuse", []) if each["call"] == call["id"]]
         planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
         left = [each for each in made_up if each["argument"] not in rests.arguments or not each["origin"]["path"]]
-        calls.append({**planned, "made_up": left})
+        calls.append({**planned, "made_up": left, "may_refuse": rules})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
@@ -81,7 +82,8 @@ def predict(step: Step) -> Prediction:
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
     outcome = step["outcome"]
     fields = {key: outcome[key] for key in ("status", "result", "rung")} | {"patch": outcome["patch"] or []}
-    return cast("Prediction", fields | {key: outcome[key] for key in ("observed", "stale") if outcome.get(key)})
+    marks = {key: value for key, value in outcome.items() if key in ("observed", "stale", "invented") and value}
+    return cast("Prediction", fields | marks)
 
 
 def finish_preview(
@@ -137,7 +139,9 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
 
 
-def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
+def describe_calls(
+    preview: Preview, left: Sequence[PlannedCall], state: JsonObject, fidelity: Mapping[str, Mapping[str, int]]
+) -> dict[str, str]:
     """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data."""
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
@@ -147,15 +151,17 @@ def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObj
         call, predicted = planned["call"], planned["predicted"]
         reason = f": {cut(one_line(planned['reason']), budget=REASON_CHARS)}" if planned["reason"] else ""
         change = format_change(before, after, budget=CHANGE_CHARS)
-        texts[call["id"]] = "\n".join(
-            [
-                f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}",
-                f"Predicted by {predicted['rung']}: {predicted['status']}",
-                fence(format_json(predicted["result"], budget=RESULT_CHARS)),
-                f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
-                *describe_dependencies(planned, names),
-            ]
-        )
+        lines = [
+            f"Predicted by {predicted['rung']}: {predicted['status']}",
+            fence(format_json(predicted["result"], budget=RESULT_CHARS)),
+            f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
+        ]
+        if predicted.get("invented") and predicted["status"] == "ok" and planned["effect"] != "read":
+            known = fidelity.get(call["name"]) or {"calls": 0, "drifted": 0}
+            some = "{calls} earlier real calls, {drifted} of them other than rehearsed".format_map(known)
+            lines = [f"Its effect is not known here; {some if known['calls'] else 'it was never called for real'}."]
+        head = f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}"
+        texts[call["id"]] = "\n".join([head, *lines, *describe_dependencies(planned, names)])
     return texts
 
 
@@ -177,8 +183,9 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
         yield "- what is predicted was read for real: it may not show the changes before."
     for made_up in planned["made_up"]:
         yield f"- {made_up['argument']}: made up; nothing real supports it."
-    for condition in planned.get("unclear") or ():
-        yield f"- could not be checked: {cut(one_line(condition), budget=REASON_CHARS)}"
+    open_points = [("may be refused", each) for each in planned.get("may_refuse", ())]
+    for word, text in [*open_points, *(("could not be checked", each) for each in planned.get("unclear", ()))]:
+        yield f"- {word}: {cut(one_line(text), budget=REASON_CHARS)}"
 
 
 def describe_parts(parts: Sequence[str | Binding], place: Callable[[Binding], str]) -> str:

@@ -48,6 +48,8 @@ class Prediction(TypedDict):
     result: Json
     rung: str
     patch: Patch
+    invented: NotRequired[bool]
+    """True where a rung made it up."""
     observed: NotRequired[Patch]
     """What a real read has shown of the task state."""
     stale: NotRequired[bool]
@@ -69,6 +71,8 @@ class PlannedCall(TypedDict):
     """Arguments that rest on nothing real, without those that are bound, ambiguous, or chosen from a read."""
     unclear: NotRequired[list[str]]
     """Conditions of the tool's contract that could not be evaluated."""
+    may_refuse: NotRequired[list[str]]
+    """Rules of the tool's own for which it may refuse the call."""
     answered: NotRequired[Json]
     """The person's words, which are the call's result: it is not made."""
     rehearse_after: bool

@@ -251,7 +251,7 @@ class GeckoMiddleware(AgentMiddleware):
         known = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
         asked = [each for each in known if each["review"] == "ask"]
         if asked:
-            texts, made = describe_calls(preview, known, before), [each["call"] for each in asked]
+            texts, made = describe_calls(preview, known, before, {}), [each["call"] for each in asked]
             told = [texts[call["id"]] for call in made]
             decisions = await self._claimed.ask(state, made, told, self._policy.needs_id, driver)
             decided = dict(zip((call["id"] for call in made), decisions, strict=True))

@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ..leaves import map_texts
-from ..state import Call, Complaint, Json, Step
+from ..state import Call, Complaint, Json, Outcome, Step
 from ..task_state.changes import Change, net_changes
 
 RESULT_CHARS = 600
@@ -93,10 +93,13 @@ def share_budget(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
     return join_lines(lines, budget=budget)
 
 
-def format_steps(steps: Sequence[Step], *, budget: int) -> str:
-    """Return an attempt's calls with their outcomes, one line each; equal calls refused in a row are one."""
+def format_steps(steps: Sequence[Step], *, budget: int, sources: bool = False) -> str:
+    """Return an attempt's calls with their outcomes, one line each; equal calls refused in a row are one.
+
+    With `sources` each result says whether it is real, by a rule (a contract, a function, an example), or made up.
+    """
     runs = [
-        (f"{first}. ", line_of(step), f" (the same up to call {last})" if last > first else "")
+        (f"{first}. ", line_of(step, sources=sources), f" (the same up to call {last})" if last > first else "")
         for first, last, step in _runs(steps)
     ]
     return share_budget(lambda share: [n + line(share) + end for n, line, end in runs], budget=budget) or "(no calls)"
@@ -117,7 +120,7 @@ def _refused(step: Step) -> tuple[Any, ...]:
     return call["name"], call["args"], call.get("malformed"), step.get("complaints")
 
 
-def line_of(step: Step) -> Callable[[int], str]:
+def line_of(step: Step, *, sources: bool = False) -> Callable[[int], str]:
     """Return the function from a share to a call and its outcome, `mkdir({"name": "a"}) -> ok: null`.
 
     Each value is written as JSON once, and has at most so many characters.
@@ -127,8 +130,14 @@ def line_of(step: Step) -> Callable[[int], str]:
     if "complaints" in step:
         complaints = "; ".join(format_complaint(complaint) for complaint in step["complaints"])
         return lambda share: f"{name}({cut(args, budget=share)}) -> refused: {cut(complaints, budget=2 * share)}"
-    status, result = step["outcome"]["status"], _encode(step["outcome"]["result"])
+    result, source = _encode(step["outcome"]["result"]), f", {source_of(step['outcome'])}" if sources else ""
+    status = step["outcome"]["status"] + source
     return lambda share: f"{name}({cut(args, budget=share)}) -> {status}: {cut(result, budget=share)}"
+
+
+def source_of(outcome: Outcome) -> str:
+    """Return whether a result is real, made up, or by which rule."""
+    return "made up" if outcome.get("invented") else f"by {outcome['rung']}" if outcome["simulated"] else "real"
 
 
 def format_call(call: Call, *, share: int = RESULT_CHARS) -> str:

@@ -63,6 +63,7 @@ def answer_message(
     lasting = {"accepted": steps, "needs_user": steps_before_changes(steps), "failed": []}[word]
     metadata: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ()))}
     metadata |= remember_calls(lasting, budget=budget)
+    metadata |= {"may_refuse": rules} if (rules := verdict.get("may_refuse")) and word != "failed" else {}
     if checklist:
         metadata["checklist"], answer = checklist, answer or NO_ANSWER
     if supposed:
@@ -78,6 +79,20 @@ def last_checklist(messages: Sequence[AnyMessage]) -> str:
         if isinstance(message, AIMessage) and message.name == NAME:
             return str(_metadata(message).get("checklist", ""))
     return ""
+
+
+def open_rules(messages: Sequence[AnyMessage]) -> dict[str, list[str]]:
+    """Return the rules that simulated writes of earlier turns may break, by tool, until a real call settles them."""
+    found: dict[str, list[str]] = {}
+    for message in messages:
+        rules = _metadata(message).get("may_refuse") if isinstance(message, AIMessage) else None
+        for each in rules[:MOST_CALLS] if isinstance(rules, list) else ():
+            tool, rule = (each.get("tool"), each.get("rule")) if isinstance(each, dict) else (None, None)
+            if isinstance(tool, str) and isinstance(rule, str) and rule not in found.setdefault(tool, []):
+                found[tool].append(cut(rule, budget=REASON_CHARS))
+        for call in _calls(message):
+            found.pop(call["name"] if call["rung"] == "real" else "", None)
+    return found
 
 
 def steps_before_changes(steps: Sequence[Step]) -> list[Step]:

@@ -10,6 +10,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo,
 from pydantic.json_schema import WithJsonSchema
 
 from ..state import ItemStatus, Json, JsonObject, Patch, Role
+from .formatting import cut
 
 OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 
@@ -17,7 +18,7 @@ _OPERATION_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "op": {"enum": list(OPERATIONS)},
-        "path": {"type": "string", "description": "JSON Pointer"},
+        "path": {"type": "string"},
         "from": {"type": "string"},
         "value": {},
     },
@@ -30,6 +31,10 @@ PatchReply = Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "i
 _ALSO = {"success": "ok", "succeeded": "success", "passed": "success", "pass": "success", "fail": "failed"}
 _ALSO |= {"failed": "error", "failure": "error"}
 """Words that models use for one of an enum's: each counts only where the enum has the other and not the word."""
+
+
+_NO_RULE = ("", "none", "no", "n/a", "nothing", "null")
+_RULE_CHARS = 160
 
 
 class _Reply(BaseModel):
@@ -103,7 +108,20 @@ class SimulatedResponse(_Reply):
         return {"status": "error" if error else "ok", "result": value["error"] if error else dict(value)}
 
 
-class SimulatedEffect(_PatchBearing, SimulatedResponse):
+class SimulatedWrite(SimulatedResponse):
+    """The same for a call that may change something, with a rule of the tool's own that it may break, or nothing."""
+
+    may_refuse: str = ""
+
+    @field_validator("may_refuse", mode="before")
+    @classmethod
+    def _one_line(cls, given: Any) -> str:
+        text = given[0] if isinstance(given, list) and given else given
+        line = " ".join(text.split()) if isinstance(text, str) else ""
+        return "" if line.casefold().strip(".- ") in _NO_RULE else cut(line, budget=_RULE_CHARS)
+
+
+class SimulatedEffect(_PatchBearing, SimulatedWrite):
     """The simulator's reply: result and change of the task state in one."""
 
     model_config = ConfigDict(json_schema_extra=_all_asked_for)
@@ -249,7 +267,7 @@ class AuditReply(_Reply):
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
-    "simulator": (SimulatedEffect, SimulatedResponse),
+    "simulator": (SimulatedEffect, SimulatedWrite, SimulatedResponse),
     "state_updater": (StateChange,),
     "bootstrapper": (InitialState,),
     "checklist": (Checklist,),

@@ -66,7 +66,7 @@ def schema_of(reply: type[BaseModel]) -> JsonObject:
     schema = _plain(source, source.get("$defs", {}))
     if is_closed(reply):
         _make_strict(schema)
-    return {"title": reply.__name__, "description": f"The reply: {reply.__name__}", **schema}
+    return {"title": reply.__name__, **schema}
 
 
 @cache

@@ -9,7 +9,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from ..execution.channels import AgentState, calls_left
 from ..execution.claims import Steps, find_claims
-from ..execution.journal import LONGEST_RESULT, MADE, as_step, done_lines, doubt_lines, format_call
+from ..execution.drift import in_reality
+from ..execution.journal import LONGEST_RESULT, MADE, as_step, done_lines, doubt_lines, format_call, in_words
 from ..execution.ledger import CallLedger
 from ..execution.records import ExecutedCall, Execution, ExecutionWord
 from ..models.ask import PlannerAsk, Reply, Where
@@ -18,7 +19,7 @@ from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, variables_of
-from ..state import VERSION, Call, JsonObject
+from ..state import VERSION, Call, Json, JsonObject
 from ..turn import task_of
 
 CONVERSATION_VIEWS = 10
@@ -27,26 +28,40 @@ CONVERSATION_VIEWS = 10
 def answer(
     state: AgentState, scope: NodeScope, *, prompts: Prompts
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
-    """Write the answer from real results, by the planner's model where there is one, and the turn's record.
+    """Give the planner's own answer, with what is real, or have one written from the real results; keep the record.
 
     What was not done, and what is in doubt, is added by rule: no model can leave it out.
     """
     execution = execution_of(state)
-    rehearsal = state["rehearsal"]
     facts = report(execution, state)
-    text = ""
-    if not execution["calls"]:
-        text = rehearsal["answer"]
-    elif scope.has_model("planner"):
+    text = own_answer(state, execution)
+    if text is None:
         (reply,) = yield [ask_answer(state, scope, prompts, facts)]
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
     lines = [*([text] if text else done_lines(execution["calls"])), *facts]
     record: JsonObject = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
     before = [as_step(entry) for entry in state["unreported"]]
     record |= remember_calls([*before, *state["steps"]], budget=scope.context.view_chars)
-    record["claims"] = claimed_keys(state)
+    record["claims"], record["may_refuse"] = claimed_keys(state), state["rehearsal"]["verdict"].get("may_refuse", [])
     message = AIMessage("\n".join(lines), name=NAME, response_metadata={NAME: record})
     return {"execution": execution, "messages": [message], "again": ""}
+
+
+def own_answer(state: AgentState, execution: Execution) -> str | None:
+    """Return the planner's own answer, with real values, where all that it speaks of was done as rehearsed, or None."""
+    rehearsal, preview, calls = state["rehearsal"], state.get("preview"), execution["calls"]
+    planned = {each["call"]["id"]: each for each in preview["calls"]} if preview else {}
+    given_up = any(entry["status"] in ("in_doubt", "refused", "answered") for entry in calls)
+    is_edited = any(each["call"] not in rehearsal["plan"] for each in planned.values())
+    results: list[tuple[Json, Json]] = []
+    for entry in (each for each in calls if each["call"]["id"] in planned):
+        given_up = given_up or entry["status"] != "ok" or bool(entry.get("drift")) or "departure" in entry
+        results.append((planned[entry["call"]["id"]]["predicted"]["result"], entry.get("result")))
+    made = {step["call"]["id"] for step in state["steps"]}
+    given_up = given_up or any(call["id"] not in made for call in rehearsal["plan"])  # it speaks of what was simulated
+    if calls and (is_edited or given_up or not rehearsal["answer"]):
+        return None
+    return in_reality(rehearsal["answer"], results)
 
 
 def claimed_keys(state: AgentState) -> list[str]:
@@ -111,8 +126,9 @@ def report(execution: Execution, state: AgentState) -> list[str]:
             continue
         lines += doubt_lines([entry])
         if entry["status"] not in (*MADE, "in_doubt"):
-            why = entry["departure"]["message"] if "departure" in entry else str(entry.get("result", ""))
-            lines.append(f"Not done: {format_call(entry['call'])}: {cut(why, budget=LONGEST_RESULT)}")
+            is_told = "departure" in entry and entry["departure"]["code"] != "error"
+            why = entry["departure"]["message"] if is_told else entry.get("result", "")
+            lines.append(f"Not done: {format_call(entry['call'])}: {in_words(why)}")
     lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
     verdict = state["rehearsal"]["verdict"]
     if verdict["word"] == "failed":

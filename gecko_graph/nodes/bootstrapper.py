@@ -30,6 +30,7 @@ from ..models.node import NodeScope
 from ..models.roles import InitialState
 from ..retrieval.search import ToolSearch
 from ..schemas.well_formed import RUNTIME
+from ..simulation.real import runs_for_real
 from ..simulation.state_rules import StateRules
 from ..simulation.trial import try_contracts
 from ..state import ChecklistItem, JsonObject, SupposedState
@@ -48,6 +49,8 @@ def bootstrapper(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Choose the tools that fit where there are too many, make the state whole, clear what belongs to the turn before.
 
+    Nothing is made where every read runs for real: the state is what was given, `{}` too, and what reality shows.
+
     Raises:
         StateError: The given task state is not a JSON object, or breaks the toolkit's schema or invariants.
         TaskError: The conversation holds no task, or the given checklist is malformed.
@@ -57,8 +60,12 @@ def bootstrapper(
     items, mark, used = given_checklist(state, embedded=scope.embedded)
     given, rules = read_state(state), StateRules.of(toolkit)
     going_on = state.get("continued")
-    asked = not is_whole(given, toolkit) and scope.has_model("bootstrapper")
-    if (given or (rules.schema is not None and not asked)) and not (going_on and going_on.get("real")):
+    reads, is_missing = [tool for tool in toolkit if tool.reads], state.get("task_state") is None
+    real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
+    lacks = bool(given) or is_missing  # an empty one that is given lacks nothing
+    asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
+    is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
+    if is_due and not (going_on and going_on.get("real")):
         rules.check_start(given, what="task_state", is_whole=not asked)
     tools = yield from find_tools(state, task, scope, toolkit, search)
     if tools is not None:
@@ -86,6 +93,7 @@ def bootstrapper(
         "lesson": going_on["lesson"] if going_on else None,
         "replayed": going_on["steps"] if going_on else [],
         "numbered_from": going_on["attempts"] if going_on else 0,
+        "real": real,
         "items": items,
         "items_failure": used,
         "checklist_digest": mark,

@@ -8,13 +8,13 @@ from typing import Any
 from ..channels import GeckoState
 from ..events import event
 from ..models.ask import Ask, Reply, Where
-from ..models.formatting import cut, format_conversation, format_policy, text_of
+from ..models.formatting import cut, format_conversation, format_policy, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import Checklist
 from ..state import ChecklistItem
 from ..toolkit import Toolkit
 from ..toolkit.brief import format_tools, pick_tools
-from ..turn import earlier, human_turns, task_of
+from ..turn import earlier, human_turns, settle, task_of
 from ..view.view import focus_words
 
 MOST_ITEMS = 40
@@ -26,8 +26,12 @@ def checklist(
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Ask the model for a checklist, beside the first attempt. A missing one never counts as success.
 
-    The model may write an empty one, for a task that asks for nothing: "thanks!".
+    The model may write an empty one, for a task that asks for nothing: "thanks!". Where reads are real it comes behind
+    the first round, and only where that has an attempt to judge.
     """
+    reads = {tool.name for tool in toolkit if tool.reads}
+    if state.get("real") and all(settle(each, state, reads) for each in state["unjudged"]):
+        return {}
     task = task_of(state["messages"])
     (reply,) = yield [build_ask(state, task, toolkit, budget=scope.context.view_chars)]
     items = read_items(reply.value) if isinstance(reply.value, Checklist) else []
@@ -40,6 +44,8 @@ def checklist(
 def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
     """Build the question what must hold at the end."""
     messages = state["messages"]
+    made = [*(state.get("replayed") or ()), *(step for each in state.get("unjudged") or () for step in each["steps"])]
+    real = [step for step in made if "outcome" in step and not step["outcome"]["simulated"]]
     focus = focus_words(task, *(text_of(each) for each in earlier(messages)[-2:]))
     return Ask(
         role="checklist",
@@ -48,6 +54,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
             "conversation": format_conversation(earlier(messages), budget=budget // 2),
             "policy": format_policy(messages, budget=budget // 2),
             "tools": format_tools(pick_tools(toolkit, state.get("shown")), focus=focus),
+            "real": format_steps(real, budget=budget // 2) if real else "",
         },
         reply=Checklist,
         where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),
@@ -57,4 +64,5 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
 def read_items(reply: Checklist) -> list[ChecklistItem]:
     """Return the model's items, at most `MOST_ITEMS`, with ids."""
     texts = [cut(item.description.strip(), budget=ITEM_CHARS) for item in reply.items if item.description.strip()]
-    return [{"id": f"item-{number}", "description": text} for number, text in enumerate(texts[:MOST_ITEMS], 1)]
+    items = enumerate(texts[:MOST_ITEMS], 1)
+    return [{"id": f"item-{number}", "description": text, "by": "model"} for number, text in items]

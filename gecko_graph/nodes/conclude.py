@@ -79,7 +79,7 @@ def build_record(
         "plan": [step["call"] for step in done],
         "origins": origins,
         "made_up": made_up,
-        "unclear": find_unclear(done, {tool.name for tool in toolkit if tool.reads}),
+        "unclear": find_unclear(done),
         "answer": ran["answer"] if status == "answered" else explain(stop, done),
         "needs": needs,
         "rejected": count_categories(needs),

@@ -6,18 +6,19 @@ Items with a `check` are decided by rule. A model is asked for the others, and w
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AnyMessage
 
+from .. import checks
 from ..channels import GeckoState
-from ..checks import find_unclear, judge_by_rule, unasked_changes
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut, format_change, format_conversation, format_json, format_policy, format_steps
-from ..models.memory import recall_calls
+from ..models.memory import open_rules, recall_calls
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
@@ -35,40 +36,36 @@ from ..state import (
     UnjudgedAttempt,
     Verdict,
     VerdictWord,
-)
+)  # fmt: skip
 from ..toolkit.brief import format_tools, pick_tools
 from ..toolkit.spec import ToolSpec
-from ..turn import earlier, human_turns, states_of, task_of
+from ..turn import earlier, human_turns, settle, states_of, task_of
 from ..view.view import focus_words, view
 
 STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_for")
-NOT_EVALUATED = (False, "")
 ANSWER_ALONE = "by the answer alone: no call was made"
 NOTHING_TO_CHECK = "there was nothing to check"
 NO_ITEM_LEFT = "no item is left to judge by: calls and changes were not judged"
 STALE = "run for real: what the attempt has changed before may be missing in its result"
+STRUCK = "the judge struck it, but it was given with the task"
+NOT_HELD = "nothing was changed: its condition did not hold, or what it asks for held before"
 MOST_NAMED = 20
-
-ANSWER_CHARS = 4_000
-ITEM_CHARS = 1_000
 REASON_CHARS = 500
 FEEDBACK_CHARS = 4_000
+
+_CONDITION = re.compile(r"(?i)\b(?:if|unless|only when|in case|provided)\b")
+NOT_EVALUATED = (False, "")
+ANSWER_CHARS = 4_000
+ITEM_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One attempt at its end, and what it is judged by.
 
-    Args:
-        attempt: The attempt.
-        before: The task state that it began from, as its real reads have shown it.
-        after: The task state that it came to.
-        items: The checklist.
-        items_failure: Why there is no checklist.
-        messages: The conversation, which ends with the task.
-        ruled: Item id to whether its check holds, with the reason where it does not.
-        unasked: Changes that no check reads.
-        unclear: Conditions that could not be evaluated, and writes whose change nothing knows, each with its call.
+    `before` is the state as its real reads have shown it, `ruled` from item ids to whether their checks hold, with the
+    reason where not; `unasked` are changes that no check reads, `settled` is the verdict where
+    nothing was to be judged.
     """
 
     attempt: UnjudgedAttempt
@@ -79,7 +76,8 @@ class Evidence:
     messages: Sequence[AnyMessage] = ()
     ruled: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
     unasked: Sequence[str] = ()
-    unclear: Sequence[str] = ()
+    wanted: checks.Wanted = checks.NOTHING
+    settled: VerdictWord | None = None
 
     def stopped(self, *codes: StopCode) -> bool:
         """Return whether the attempt ended for one of these reasons."""
@@ -104,8 +102,9 @@ def judge(
     """
     unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
+    wanted = checks.find_wanted(toolkit, task_of(state["messages"]), state["items"] or ())
     reads = {tool.name for tool in toolkit if tool.reads}
-    tried = [collect_evidence(state, each, inventing, keys, reads) for each in unjudged]
+    tried = [collect_evidence(state, each, inventing, keys, wanted, reads) for each in unjudged]
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
     called = [step["call"]["name"] for each in unjudged for step in each["steps"]]
@@ -128,10 +127,12 @@ def collect_evidence(
     attempt: UnjudgedAttempt,
     inventing: Collection[str],
     keys: Mapping[str, Collection[str]],
+    wanted: checks.Wanted,
     reads: Collection[str],
 ) -> Evidence:
     """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
-    items, steps = state["items"] or [], attempt["steps"]
+    settled = settle(attempt, state, reads)
+    items, steps, answer = [] if settled else state["items"] or [], attempt["steps"], attempt["answer"]
     before, after = states_of(state.get("task_state") or {}, attempt)
     return Evidence(
         attempt=attempt,
@@ -140,9 +141,10 @@ def collect_evidence(
         items=items,
         items_failure=state["items_failure"],
         messages=state["messages"],
-        ruled=judge_by_rule(items, before=before, after=after, steps=steps, answer=attempt["answer"]),
-        unasked=unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
-        unclear=find_unclear(steps, reads),
+        ruled=checks.judge_by_rule(items, before=before, after=after, steps=steps, answer=answer, wanted=wanted),
+        unasked=checks.unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
+        wanted=wanted,
+        settled=settled,
     )
 
 
@@ -212,7 +214,7 @@ def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpe
             "tools": format_tools(toolkit, called=called, focus=words),
             "conversation": format_conversation(earlier(messages), budget=budget // 2),
             "policy": format_policy(messages, budget=budget // 2),
-            "steps": format_steps(attempt["steps"], budget=budget),
+            "steps": format_steps(attempt["steps"], budget=budget, sources=True),
             "answer": format_answer(attempt),
             "change": format_change(evidence.before, evidence.after, budget=budget // 2),
             "state": view(evidence.after, focus=words, budget=budget if attempt["change"] else budget // 4),
@@ -225,15 +227,12 @@ def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpe
 
 def format_item(item: ChecklistItem, ruled: Mapping[str, tuple[bool, str]]) -> str:
     """Return an item as one line of JSON, with whether its check fails; never the check itself, nor its value."""
-    fields = {"id": item["id"], "description": cut(goal_of(item), budget=ITEM_CHARS)}
+    fields: JsonObject = {"id": item["id"], "description": cut(goal_of(item), budget=ITEM_CHARS)}
+    if item.get("by") != "model":
+        fields["given"] = True
     if item["id"] in ruled:
         fields["by_rule"] = "its check does not hold"
     return json.dumps(fields, ensure_ascii=False)
-
-
-def goal_of(item: ChecklistItem) -> str:
-    """Return what an item asks for, in words that models may read; the item's id where it has nothing but a check."""
-    return f"item {item['id']}" if item["description"] == item.get("check") else item["description"]
 
 
 def format_answer(attempt: UnjudgedAttempt) -> str:
@@ -247,7 +246,7 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
 
     `judgement` is None where no model was asked, or its reply could not be read; `failure` then says why.
     """
-    named = judgement.unasked_changes if judgement is not None else []
+    steps, named = evidence.attempt["steps"], judgement.unasked_changes if judgement is not None else []
     unasked = [*evidence.unasked, *(cut(each, budget=REASON_CHARS) for each in named[:MOST_NAMED])]
     items = merge_judgements(evidence, judgement, failure, excusable=not unasked or not evidence.attempt["change"])
     word, score = grade(items, evidence, judgement)
@@ -256,13 +255,11 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
         "score": score,
         "items": items,
         "feedback": format_feedback(word, items, evidence, judgement, unasked),
-        "unclear": [*evidence.unclear],
-        "stale": [
-            f"{step['call']['name']}: {STALE}"
-            for step in evidence.attempt["steps"]
-            if "outcome" in step and step["outcome"].get("stale")
-        ],
-        "unasked_changes": unasked,
+        "unclear": checks.find_unclear(steps),
+        "undocumented": checks.find_noted(steps, "undocumented"),
+        "stale": [f"{step['call']['name']}: {STALE}" for step in steps if step.get("outcome", {}).get("stale")],
+        "may_refuse": checks.find_may_refuse(steps, open_rules(evidence.messages)),
+        "unasked_changes": [*unasked, *checks.find_repeated(steps)],
     }
 
 
@@ -277,6 +274,7 @@ def merge_judgements(
     if evidence.stopped("broken"):
         return []
     by_id = pick_worst(judgement.items) if judgement else {}
+    unmet = checks.find_unmet(evidence.items, evidence.attempt["steps"], evidence.wanted)
     stopped = judgement is not None and judgement.stopping_was_right and excusable
     merged: list[JudgedItem] = []
     for item in evidence.items:
@@ -287,10 +285,27 @@ def merge_judgements(
             judged = apply_check(item, *evidence.ruled[item["id"]], excused=stopped and not_done)
         elif given:
             judged |= {"status": given.status, "reason": cut(given.reason, budget=REASON_CHARS), "by": "model"}
-        if judged["by"] == "model" and judged["status"] == "success" and not evidence.calls:
-            judged["reason"] = ANSWER_ALONE
+            judged |= correct(item, judged, evidence, unmet.get(item["id"]))
         merged.append(judged)
     return merged
+
+
+def correct(item: ChecklistItem, judged: JudgedItem, evidence: Evidence, unmet: str | None) -> JudgedItem:
+    """Return a model's judgement as far as it may stand: no strike of a caller's item, no success that nothing met.
+
+    A condition that did not hold is told as such; so is an item that rests on the answer alone.
+    """
+    if judged["status"] == "not_asked_for" and item.get("by") != "model":
+        return {**judged, "status": "failed", "reason": f"{STRUCK}: {judged['reason']}".removesuffix(": ")}
+    if judged["status"] != "success":
+        return judged
+    if unmet:
+        return {**judged, "status": "failed", "reason": unmet, "by": "rule"}
+    if not evidence.calls:
+        return {**judged, "reason": ANSWER_ALONE}
+    if not evidence.attempt["change"] and _CONDITION.search(item["description"]):
+        return {**judged, "reason": judged["reason"] or NOT_HELD}
+    return judged
 
 
 def default_judgement(item: ChecklistItem) -> JudgedItem:
@@ -322,16 +337,29 @@ def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement 
     statuses = [item["status"] for item in items if item["status"] != "not_asked_for"]
     if evidence.stopped("broken", "planner_failed"):
         return "failed", 0.0
+    if evidence.settled:
+        return evidence.settled, 1.0
     if not items and not evidence.items_failure:
         idle = bool(evidence.attempt["answer"]) and not evidence.calls and not evidence.attempt["change"]
         return ("accepted", 1.0) if idle else ("failed", 0.0)
     if not statuses:
         return "failed", 0.0
     if all(status == "success" for status in statuses):
-        return "accepted", 1.0
+        return "needs_user" if ends_in_question(evidence, judgement) else "accepted", 1.0
     if "failed" not in statuses and judgement is not None and judgement.stopping_was_right:
         return "needs_user", 1.0
     return "failed", statuses.count("success") / len(statuses)
+
+
+def ends_in_question(evidence: Evidence, judgement: Judgement | None) -> bool:
+    """Return whether a task was left to the user: its answer is a question, and nothing was changed.
+
+    An offer behind a lookup ("Shall I book it?") is none, unless a tool is named that writes: then it was to be done.
+    """
+    attempt = evidence.attempt
+    if attempt["change"] or not attempt["answer"].rstrip(" \n*_`\"')").endswith("?"):
+        return False
+    return bool(evidence.wanted.named) or not evidence.calls or (judgement is not None and judgement.stopping_was_right)
 
 
 def format_feedback(
@@ -350,14 +378,20 @@ def format_feedback(
         return cut(feedback, budget=FEEDBACK_CHARS) if items else NOTHING_TO_CHECK
     goals = {item["id"]: goal_of(item) for item in evidence.items}
     ended = evidence.attempt["stop_reason"]
-    lines = []
+    lines, said = list[str](), [ended, *feedback.splitlines()]
     for item in items:
         if item["status"] in ("failed", "unknown"):
-            reason = "" if item["by"] == "rule" or item["reason"] in (ended, *feedback.splitlines()) else item["reason"]
+            reason = "" if item["id"] in evidence.ruled or item["reason"] in said else item["reason"]
             lines.append(f"- {goals[item['id']]}: {item['status']}" + (f" ({reason})" if reason else ""))
+            said.append(reason)
     if not lines and not evidence.stopped("broken", "planner_failed"):
         lines.append(evidence.items_failure or NO_ITEM_LEFT)
     lines += [f"Not asked for: {change}" for change in unasked]
     if not evidence.stopped("answered"):
         lines.append(ended if evidence.stopped("broken") else f"The attempt ended early: {ended}")
     return cut("\n".join([*lines, *([feedback] if feedback else [])]), budget=FEEDBACK_CHARS)
+
+
+def goal_of(item: ChecklistItem) -> str:
+    """Return what an item asks for, in words that models may read; the item's id where it has nothing but a check."""
+    return f"item {item['id']}" if item["description"] == item.get("check") else item["description"]

@@ -80,7 +80,8 @@ def planner(
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
     given = search.bind(shown or (), searches) if search else tools
     bound, note = bind_tools(state, scope.context, given, resolve, pick_tools(gated, shown))
-    messages = build_messages(state, scope.context, prompts, "" if note == state.get("gate_note") else note)
+    noted = {"gate_note": note} if note != state.get("gate_note", "") else {}
+    messages = build_messages(state, scope.context, prompts, note if noted else "")
     (reply,) = yield [PlannerAsk(messages=messages, tools=bound, where=where)]
     if not isinstance(reply.value, AIMessage):
         return stop("planner_failed", f"the planner did not answer: {reply.failure}")
@@ -88,7 +89,7 @@ def planner(
     if not calls:
         return {"trace": [message], **take_answer(state, text_of(message).strip())}
     named: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls]
-    return {"gate_note": note, **(yield from take_calls(state, scope, message, named, search))}
+    return {**noted, **(yield from take_calls(state, scope, message, named, search))}
 
 
 def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:
@@ -150,6 +151,7 @@ def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts,
     """
     lesson, now = state.get("lesson"), clock(state.get("before"))
     taught = {"feedback": lesson["feedback"], "attempt_log": lesson["attempt_log"]} if lesson else {}
+    taught |= {"lesson": "yes" if lesson and lesson["number"] else "", "made": "yes" if state.get("replayed") else ""}
     instructions, note = render_prompt(prompts, **taught)
     if now:
         instructions += "\n\nNow:\n" + fence(cut(now, budget=NOW_CHARS), "now")

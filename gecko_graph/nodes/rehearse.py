@@ -18,6 +18,7 @@ from ..execution.decisions import NO_SAVER
 from ..execution.journal import as_step, done_lines, doubt_lines
 from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy
+from ..execution.preview import apply_fitting
 from ..execution.records import ExecutedCall, Preview
 from ..models.memory import NAME, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope
@@ -89,10 +90,12 @@ def opening(state: AgentState) -> AgentState:
 def input_of(state: AgentState) -> GeckoInput:
     """Return the rehearsal's input: the conversation, the state at the turn's start, and what was done since."""
     told = tell_before(state["messages"], state["unreported"])
-    given: GeckoInput = {"messages": told, "task_state": state["start"]}
+    given: GeckoInput = {"messages": told}
+    if state["start"] or state.get("task_state") is not None:
+        given["task_state"] = state["start"]
     last = state.get("rehearsal") if state["rehearsals"] else None
     items = last["checklist"] if last else state.get("checklist")
-    if items is not None:
+    if items or (items is not None and not last):
         given["checklist"] = items
     mark = state.get("real_digest")
     is_real = state["again"] not in ("task", "stale") or bool(state["unreported"])
@@ -120,6 +123,21 @@ def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -
     return [*messages[:place], AIMessage(text, name=NAME, response_metadata={NAME: record}), *messages[place:]]
 
 
+def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) -> tuple[JsonObject, list[Step]]:
+    """Return state and steps with what the chosen attempt has read for real, and no change of its own can be in."""
+    attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
+    steps, known = [*done], {step["call"]["id"] for step in done}
+    for step in attempt["steps"]:
+        outcome = step.get("outcome")
+        if outcome is None or outcome["simulated"] or outcome.get("stale") or step["call"]["id"] in known:
+            continue
+        observed = outcome.get("observed", [])
+        after = apply_fitting(state, observed)
+        steps.append(step if not observed or after is not state else {**step, "outcome": {**outcome, "observed": []}})
+        state = after
+    return state, steps
+
+
 def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> dict[str, Any]:
     """Return the agent's update after a rehearsal; what a model supposed of the state belongs to it from now on."""
     rehearsal: Rehearsal = out["rehearsal"]
@@ -130,6 +148,8 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
         start, now = {**start, **supposed["state"]}, {**now, **supposed["state"]}
     if supposed or why == "task":
         update = {"supposed": supposed["paths"] if supposed else [], "task_state": now}
+    now, steps = book_reads(rehearsal, now, steps)
+    update |= {"task_state": now} if len(steps) > len(state["steps"]) else {}
     accepted = rehearsal["verdict"]["word"] == "accepted"
     ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}
     return {

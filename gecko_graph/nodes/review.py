@@ -61,7 +61,7 @@ def review(
     asked = [each for each in left if each["review"] == "ask" and "answered" not in each]
     calls, decisions = [each["call"] for each in asked], list[Decision]()
     if asked:
-        texts = describe_calls(preview, left, state["task_state"])
+        texts = describe_calls(preview, left, state["task_state"], state.get("fidelity") or {})
         first, *others = (texts[call["id"]] for call in calls)
         claims = yield from find_claims(state["messages"], ledger)
         decisions = yield from ask_person(
@@ -147,8 +147,8 @@ def renew(
     bindings = [each for each in planned["bindings"] if each["call"] in left]
     ambiguous = [*planned["ambiguous"], *lost]
     renewed: PlannedCall = {**planned, "bindings": bindings, "expects": holds, "ambiguous": ambiguous}
-    unclear = step["outcome"].get("unclear", []) if "outcome" in step else renewed["unclear"]
-    return {**renewed, "predicted": predict(step), "unclear": unclear}
+    marks: Any = {key: step.get("outcome", renewed).get(key, []) for key in ("unclear", "may_refuse")}
+    return {**renewed, "predicted": predict(step), **marks}
 
 
 def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:
@@ -184,6 +184,7 @@ def reject(
     )
     attempts = state["rehearsal"]["attempts"]
     chosen = next(each for each in attempts if each["number"] == state["rehearsal"]["chosen"])
-    log = format_steps(chosen["steps"][len(state["steps"]) :], budget=scope.context.view_chars)
+    new = [step for step in chosen["steps"] if step not in state["steps"]]
+    log = format_steps(new, budget=scope.context.view_chars)
     lesson = {"number": 0, "attempt_log": log, "feedback": cut(feedback, budget=MESSAGE_CHARS)}
     return {"approval": None, "again": "rejected", "lesson": lesson}

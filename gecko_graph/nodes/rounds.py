@@ -79,12 +79,15 @@ def best_attempt(attempts: Sequence[Attempt]) -> Attempt:
 def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
     """Return whether the retry loop should stop.
 
-    Without a checklist it stops: another round would have no feedback.
+    Without a checklist, or a judgement, it stops: another round would have no feedback. What a rule has found is one.
     """
     verdict = best_attempt(state["attempts"])["verdict"]
     if verdict["word"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
         return True
     if state["round"] >= context.max_retries or not state["items"]:
+        return True
+    told = any(item["by"] == "rule" and item["status"] != "success" for item in verdict["items"])
+    if "unanswered" in verdict and not told:
         return True
     ledger = state["ledger"]
     spent = total(ledger["usage"])

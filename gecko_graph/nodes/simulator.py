@@ -9,7 +9,7 @@ from langchain_core.messages import ToolMessage
 
 from ..channels import AttemptState, Proposal
 from ..errors import ToolkitError
-from ..events import event
+from ..events import RESULT_MARKS, event
 from ..models.ask import AnyAsk, Reply
 from ..models.node import NodeScope
 from ..simulation.facts import fact_key
@@ -49,7 +49,7 @@ def simulator(
         proposals.append({"call": call, "outcome": outcome})
         fields: dict[str, Any] = {key: outcome[key] for key in ("status", "result", "rung", "simulated", "passed")}
         marks = {"unclear": outcome.get("unclear", []), "stale": outcome.get("stale", False)}
-        fields |= {"violations": outcome["violations"]} if "violations" in outcome else {}
+        fields |= {key: outcome[key] for key in RESULT_MARKS if key in outcome}  # type: ignore[literal-required]
         scope.emit(event("gecko.result", attempt=state["number"], call=call, **fields, **marks))
     return {"pending": pending[len(calls) :], "proposals": proposals}
 

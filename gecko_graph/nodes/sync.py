@@ -39,9 +39,10 @@ def sync(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Write what the last real call changed, how it drifted, and whether what is left must be rehearsed again.
 
-    The change is the tool's own contract's or `simulate` function's, on the real arguments in the real state, with
-    what they made up replaced by what the real result holds; else a model's. Reality is never refused: what breaks a
-    schema, a postcondition or an invariant is booked as far as it can be, and ends the plan.
+    The change is the tool's own contract's or `simulate` function's, on the real arguments in the real state, or the
+    rehearsed one where the real result agrees, with what was made up replaced by what it holds; else a model's. Reality
+    is never refused: what breaks a schema, a postcondition or an invariant is booked as far as it can be, and ends the
+    plan.
     """
     entry = last_entry(state)
     assert entry is not None
@@ -115,7 +116,8 @@ def booked(
     }
     outcome = note_unclear(request, outcome, entry)
     entry["drift"] = find_drift(entry["call"], expected, outcome, real, request.tool.result)
-    if is_ok and not decided and not request.tool.reads and scope.has_model("state_updater"):
+    is_foreseen = planned is not None and expected["status"] == "ok" and not entry["drift"]
+    if is_ok and not (decided or is_foreseen or request.tool.reads) and scope.has_model("state_updater"):
         answered = yield from ask_patch(request, {**outcome, "patch": None})  # type: ignore[misc]
         if answered["status"] == "ok":
             outcome["patch"] = answered["patch"]
@@ -187,7 +189,6 @@ def departed(state: AgentState, entry: ExecutedCall, departure: Departure | None
         return update  # a call that was found is no part of a plan
     feedback = (
         f"The plan was being carried out. {entry['call']['name']} did not do what was expected: "
-        f"{cut(departure['message'], budget=REASON_CHARS)} The calls above were really made and stay as they are: plan "
-        "only what is left."
+        f"{cut(departure['message'], budget=REASON_CHARS)}"
     )
     return {**update, "again": "departed", "lesson": {"number": 0, "attempt_log": "", "feedback": feedback}}

@@ -27,6 +27,7 @@ from ..schemas.hints import without_hints
 from ..schemas.undecided import find_chosen, find_undecided, leads_into, prescribes_format
 from ..schemas.verbatim import leaves_of, occurs_verbatim
 from ..simulation.contract import find_closed, find_masked
+from ..simulation.real import runs_for_real
 from ..simulation.rung import clock
 from ..state import VERSION, Call, Complaint, JsonObject, Outcome, Step
 from ..toolkit.check import check_by_rule
@@ -89,7 +90,8 @@ def validator(
     if scope.context.semantic_validation and scope.has_model("validator"):
         sources = _Sources(state)
         for each in checked:
-            each.question = sources.find_question(each)
+            if each.tool is None or not runs_for_real(each.tool, scope.context):  # what it really finds tells more
+                each.question = sources.find_question(each)
         questions = [each.question for each in checked if each.question]
         _find_records(questions, state.get("semantic", []))
         records = yield from _ask_model(questions, state)

@@ -181,7 +181,7 @@ class Scenario:
     def inputs(self, turn: int = 0) -> dict[str, Any]:
         """Return the graph's input for a turn, from 0; only the first holds the task state."""
         values: dict[str, Any] = {"messages": [("user", self.turns[turn].user)]}
-        if turn == 0:
+        if turn == 0 and self.state:
             values["task_state"] = clone(self.state)
         if self.turns[turn].checklist:
             values["checklist"] = [dict(item) for item in self.turns[turn].checklist]

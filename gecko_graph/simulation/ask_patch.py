@@ -11,7 +11,7 @@ from ..models.roles import StateChange
 from ..state import Outcome, Patch
 from ..view.view import View
 from .commit import refuse
-from .facts import format_facts
+from .facts import format_facts, real_facts
 from .model_patch import read_patch, view_for
 from .rung import NO_ANSWER, RungRequest
 
@@ -51,6 +51,7 @@ def build_ask(request: RungRequest, outcome: Outcome, shown: View, problem: str)
             "call": format_json({"name": call["name"], "args": call["args"]}, budget=VALUE_CHARS),
             "result": format_json(outcome["result"], budget=VALUE_CHARS),
             "state": shown.text,
+            "real": format_facts(real_facts(request), call=call, state=request.state, budget=budget // 2),
             "facts": format_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
             "problems": cut(problem, budget=PROBLEM_CHARS),
         },

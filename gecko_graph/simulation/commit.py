@@ -40,7 +40,7 @@ def commit(
 
     Args:
         request: The call with the state that it was answered in.
-        outcome: What a rung answered; a patch of None changes nothing.
+        outcome: What a rung answered; a patch of None, of a write whose change nothing knows, changes nothing.
         rules: What must hold in every state.
         later: The call after those before it in its message, where these were committed since it was answered.
     """
@@ -68,7 +68,8 @@ def commit(
     if broken:
         category = category_of(outcome["result"]) if broken[0]["part"] == "ensures" else "state_update"
         return Commit(state, {**refuse(outcome, broken[0]["error"], category), "violations": broken})
-    booked: Outcome = {**outcome, "patch": patch}
+    is_unknown = outcome["patch"] is None and outcome["status"] == "ok" and not request.tool.reads
+    booked: Outcome = {**outcome, "patch": None if is_unknown else patch}
     if dropped := len(proposed) - len(patch):
         booked["refused"] = f"a read changes nothing: {dropped} operations were dropped"
     if outcome.get("observed"):
@@ -97,7 +98,7 @@ def book_observed(
     Args:
         state: The state after the call.
         outcome: The read's outcome with `observed`.
-        rules: What must hold in every state; what breaks one is not booked, and marked unclear.
+        rules: What must hold in every state; what breaks one is not booked, and marked undocumented.
         shifted: What calls of the same message have changed since the read was answered; that is not overwritten.
     """
     rest = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
@@ -106,7 +107,7 @@ def book_observed(
     seen = apply_patch(state, outcome["observed"])
     if broken := rules.violations(state, seen):
         why = f"what it shows is not booked: {broken[0]['error']}"
-        return state, {**rest, "unclear": [*outcome.get("unclear", []), why]}
+        return state, {**rest, "undocumented": [*outcome.get("undocumented", []), why]}
     return seen, outcome
 
 

@@ -86,6 +86,7 @@ def contract_rung(request: RungRequest) -> RungResult:
     """Return the contract's own answer; pass where it has no effects and no result.
 
     With a precondition that could not be evaluated it refuses the call: it would apply effects that nothing guards.
+    So it does where its answer cannot be evaluated: another rung would make one up.
     """
     run, policy = request.contract, request.context.unclear
     if run is None:
@@ -95,9 +96,7 @@ def contract_rung(request: RungRequest) -> RungResult:
     except NotKnown as unknown:
         return Pass(f"the contract does not know: {unknown}")
     except EvaluationFailed as failure:
-        reason = f"the contract cannot be evaluated: {failure}"
-        refused = policy == "refuse" or (policy is None and request.unclear)
-        return unchecked([*request.unclear, reason]) if refused else Pass(reason, unclear=True)
+        return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
     if answer is None:
         return Pass("the contract only guards the call")
     if policy is None and request.unclear:
@@ -107,7 +106,8 @@ def contract_rung(request: RungRequest) -> RungResult:
 
 def unchecked(unclear: Sequence[str]) -> Answer:
     """Return the error of a call whose conditions cannot be evaluated."""
-    return Answer("error", f"not done: it cannot be checked: {'; '.join(unclear[:3])}", [])
+    more = {"unclear": [*unclear], "category": "state_dependency"}
+    return Answer("error", f"not done: it cannot be checked: {'; '.join(unclear[:3])}", [], more=more)
 
 
 def open_contract(request: RungRequest, contract: Contract) -> ContractRun:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from ..leaves import scalars_of
 from ..state import Call, JsonObject, Outcome, SupposedFact
@@ -47,6 +48,18 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
     return {key: fact}
 
 
+def real_facts(request: RungRequest) -> list[SupposedFact]:
+    """Return what the turn's real calls have shown, as facts; those before a change are of another state than now."""
+    found: list[Any] = []
+    now = digest(request.state) if request.steps else ""
+    for step in reversed(request.steps):
+        call, outcome = step["call"], step.get("outcome")
+        if outcome and not outcome["simulated"]:
+            found.insert(0, {**outcome, "tool": call["name"], "args": call["args"], "digest": now})
+        now = "" if outcome and outcome["patch"] else now
+    return found
+
+
 def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]) -> dict[str, SupposedFact]:
     """Merge facts, the oldest first; the first of a key stays (reducer)."""
     return {**old, **new, **old}
@@ -87,6 +100,7 @@ def _rank(fact: SupposedFact, tool: str, wanted: Sequence[str], now: str) -> tup
 
 def _format_fact(fact: SupposedFact, *, old: bool, focus: Sequence[str], budget: int) -> str:
     age = {"before_a_change": True} if old else {}
-    shown = {"call": {"name": fact["tool"], "args": fact["args"]}, **age, "result": fact["result"]}
+    failed = {"status": "error"} if fact["status"] == "error" else {}
+    shown = {"call": {"name": fact["tool"], "args": fact["args"]}, **age, **failed, "result": fact["result"]}
     line = json.dumps(shown, ensure_ascii=False)
     return line if len(line) <= budget else _BREAK.sub(" ", view(shown, focus=focus, budget=budget))

@@ -92,8 +92,8 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
     """Try the rungs in the order of the ladder; the first fitting answer is the outcome.
 
     A broken precondition is the tool's own error, whichever rung would have answered (ToolGate, section 3.4). What is
-    made up fits the tool's result schema, or the next rung is tried; where the real tool ran, that is its error. What a
-    user has written (a contract, a simulation, an example) is kept and marked: the document may be what is wrong.
+    made up fits the tool's result schema, or the next rung is tried. What is real, and what a user has written (a
+    contract, a simulation, an example), is kept and marked: the document may be what is wrong.
 
     Raises:
         GeckoError: The ladder is empty, or names an unknown rung.
@@ -108,14 +108,13 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
             return known
         reply = yield from run_rung(rung, request)
         if isinstance(reply, Answer):
-            if is_written(rung) and (problem := check_result_schema(request, reply)):
-                request = replace(request, unclear=(*request.unclear, problem))
-            return outcome_of(reply, rung, request, passed)
+            outcome = outcome_of(reply, rung, request, passed)
+            if not rung.invents and (problem := check_result_schema(request, reply)):
+                outcome["undocumented"] = [problem]
+            return outcome
         passed.append({"rung": rung.name, "reason": reply.reason})
         if reply.final:
             return outcome_of(Answer("error", NO_ANSWER, []), rung, request, passed)
-        if reply.unclear:
-            request = replace(request, unclear=(*request.unclear, reply.reason))
     answer = Answer("error", "no rung of the ladder could answer this call", [])
     return {**outcome_of(answer, CONTRACT, request, passed), "rung": "none"}
 
@@ -124,12 +123,12 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
     """Run one rung: whatever it raises or returns becomes an Answer or a Pass.
 
     An answer shares nothing with the objects of a rung, which may change them later. The body of an error is an error,
-    and what is made up changes nothing by an error.
+    and what is made up fits its schema, and changes nothing by an error.
     """
     try:
         reply = yield from _run_asking(rung, request)
         problem = validate_answer(reply)
-        if problem is None and isinstance(reply, Answer) and not is_written(rung):
+        if problem is None and isinstance(reply, Answer) and rung.invents:
             problem = check_result_schema(request, reply)
     except GraphBubbleUp:
         raise
@@ -139,7 +138,7 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
         return Pass(problem) if rung.simulated else Answer("error", problem, [])
     if isinstance(reply, Pass):
         return reply
-    result, patch, more = clone([reply.result, reply.patch, reply.more if rung is RUNGS["real"] else {}])
+    result, patch, more = clone([reply.result, reply.patch, reply.more if rung is RUNGS.get(rung.name) else {}])
     if reply.status == "error" or is_error_body(request.tool.result or {}, result):
         more.pop("observed", None)
         return Answer("error", result, [] if rung.invents else patch, more=more)
@@ -164,11 +163,6 @@ def _run_asking(rung: Rung, request: RungRequest) -> Generator[Sequence[AnyAsk],
         return done.value
     finally:
         run.close()
-
-
-def is_written(rung: Rung) -> bool:
-    """Return whether a rung answers with what a user has written: neither made up nor run for real."""
-    return rung.simulated and not rung.invents
 
 
 def validate_answer(reply: Any) -> str | None:

@@ -11,13 +11,13 @@ from typing import Any
 from ..errors import PatchConflict, StateError
 from ..models.ask import Ask, Reply
 from ..models.formatting import cut, format_json
-from ..models.roles import SimulatedEffect, SimulatedResponse
+from ..models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite
 from ..schemas.complaints import find_faults
 from ..state import Json, JsonObject
 from ..task_state.digest import check_json
 from ..toolkit.spec import ToolSpec
 from ..view.view import View, view
-from .facts import format_facts
+from .facts import format_facts, real_facts
 from .model_patch import read_patch, view_for
 from .reply_schema import reply_schema
 from .rung import Answer, Pass, RungRequest, RungResult
@@ -25,6 +25,7 @@ from .rung import Answer, Pass, RungRequest, RungResult
 CALL_CHARS = 8_000
 TOOL_CHARS = 16_000
 PROBLEM_CHARS = 4_000
+NAMES_CHARS = 600
 
 
 def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungResult]:
@@ -56,18 +57,24 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
 
 
 def build_ask(request: RungRequest, state: str, problem: str) -> Ask:
-    """Build the question: the tool, the call, a view of the state, and what was supposed before."""
+    """Build the question: the tool, the call, a view of the state, what is real and what was supposed before.
+
+    Of a write without a contract it asks for the tool's own rules as well, beside the names of the other tools that
+    write; never with the task in view: shown that, a model confirms what the user claims.
+    """
     tool, call, budget = request.tool, request.call, request.context.view_chars
     fused = request.context.simulation == "fused" and not tool.reads
-    reply = SimulatedEffect if fused else SimulatedResponse
+    reply = SimulatedResponse if tool.reads else SimulatedEffect if fused else SimulatedWrite
     return Ask(
         role="simulator",
         variables={
-            "tool": format_tool(tool, focus=list(call["args"])),
+            "tool": format_tool(tool, focus=list(call["args"]), writes=request.writes),
             "call": format_json({"name": call["name"], "args": call["args"]}, budget=CALL_CHARS),
             "state": state,
+            "real": format_facts(real_facts(request), call=call, state=request.state, budget=budget // 2),
             "facts": format_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
             "wants": "effect" if fused else "response",
+            "rules": "" if tool.reads or tool.contract else "ask",
             "problems": cut(problem, budget=PROBLEM_CHARS),
         },
         reply=reply,
@@ -76,11 +83,16 @@ def build_ask(request: RungRequest, state: str, problem: str) -> Ask:
     )
 
 
-def format_tool(tool: ToolSpec, *, focus: Sequence[str]) -> str:
-    """Return what the simulator must know of a tool; of a very long schema a view of what the focus finds."""
+def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] = ()) -> str:
+    """Return what the simulator must know of a tool; of a very long schema a view of what the focus finds.
+
+    Of its parameters that is what each means: the call has them, and they are valid.
+    """
     result = {} if tool.result is None else {"result": tool.result}  # null would read as a result that is null
+    others = cut(", ".join(name for name in writes if name != tool.name), budget=NAMES_CHARS)
     shown: JsonObject = {"name": tool.name, "description": tool.description, "effect": tool.effect or "unknown"}
-    shown |= {"parameters": tool.parameters, **result}
+    parameters = tool.parameters if "$defs" in tool.parameters else tool.parameters.get("properties", {})
+    shown |= {"parameters": parameters, **result, **({"other writes": others} if others else {})}
     text = json.dumps(shown, ensure_ascii=False)
     return text if len(text) <= TOOL_CHARS else view(shown, focus=focus, budget=TOOL_CHARS)
 
@@ -93,12 +105,15 @@ def answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, st
     result, wrong = read_result(request.tool, reply)
     if request.tool.reads or reply.status == "error":
         return Answer(reply.status, result, []), wrong, ""
+    more: JsonObject = {}
+    if reply.may_refuse and not request.tool.contract and (request.tool.effect or getattr(reply, "patch", True)):
+        more["may_refuse"] = [reply.may_refuse]
     if not isinstance(reply, SimulatedEffect):
-        return Answer(reply.status, result), wrong, ""
+        return Answer(reply.status, result, more=more), wrong, ""
     try:
-        return Answer(reply.status, result, read_patch(reply, request, shown)), wrong, ""
+        return Answer(reply.status, result, read_patch(reply, request, shown), more=more), wrong, ""
     except (PatchConflict, StateError) as problem:
-        return Answer(reply.status, result, reply.patch), wrong, str(problem)
+        return Answer(reply.status, result, reply.patch, more=more), wrong, str(problem)
 
 
 def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:

@@ -19,7 +19,7 @@ from ..task_state.difference import json_equal, make_patch
 from ..task_state.patch import apply_patch, booked_patch, overlap, tokens
 from .contract import contract_rung, gate, open_contract
 from .python import python_rung
-from .rung import Answer, Pass, Reality, RungRequest
+from .rung import Answer, Reality, RungRequest
 
 DECIDING = ("contract", "python")
 """Rungs that know what a call changes: by the tool's contract, or by its `simulate` function."""
@@ -72,8 +72,8 @@ def decide(request: RungRequest) -> Generator[list[Work], list[Reply], Decided]:
             continue
         reply = _RUNGS[name](request)
         reply = (yield from reply) if isinstance(reply, GeneratorType) else reply
-        if isinstance(reply, Answer) or reply.unclear:
-            return None if isinstance(reply, Pass) else (reply, name)
+        if isinstance(reply, Answer):
+            return None if "unclear" in reply.more else (reply, name)
     return None
 
 

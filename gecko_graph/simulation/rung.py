@@ -49,6 +49,7 @@ class RungRequest:
         reality: Of a read that runs for real, what is known without the attempt's own changes; None where it has none.
         steps: The turn's steps before the call.
         untrusted: Returns the places of the state that are only supposed.
+        writes: Names of the turn's tools that may change something.
     """
 
     tool: ToolSpec
@@ -63,6 +64,7 @@ class RungRequest:
     reality: Reality | None = None
     steps: Sequence[Step] = ()
     untrusted: Untrusted = tuple
+    writes: Sequence[str] = ()
 
     @property
     def calls(self) -> list[JsonObject]:

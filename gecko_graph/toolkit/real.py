@@ -30,7 +30,7 @@ class Answer:
     """A rung's answer: plain JSON. `patch` is None where the rung does not know what the call changes.
 
     `retry_after` is the number of seconds after which the call may be made again: a service was too busy to do it.
-    `more` is of the rung `real` alone: further keys of the outcome.
+    `more` is of built-in rungs alone: further keys of the outcome.
     """
 
     status: CallStatus
@@ -48,12 +48,10 @@ class Answer:
 class Pass:
     """The result of a rung that cannot answer, with the reason.
 
-    `unclear` marks the outcome: a rule that could not be evaluated. `final` makes the call an error: no other rung may
-    answer it.
+    `final` makes the call an error: no other rung may answer it.
     """
 
     reason: str
-    unclear: bool = False
     final: bool = False
 
 

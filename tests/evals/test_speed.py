@@ -11,7 +11,7 @@ from itertools import islice
 
 import pytest
 
-from evals.costing import against, case, costs, empty, scaling, world_calls
+from evals.costing import against, case, costs, empty, scaling, shop, world_calls
 from evals.suites import speed
 from evals.suites.speed import Speed
 from gecko_graph.models.usage import total
@@ -147,3 +147,15 @@ def test_a_call_on_the_database_looks_at_its_own_part_only(shared_data, count_st
 def test_what_a_long_attempt_costs_is_told_apart_from_its_prompts():
     told = scaling.by_steps(3)
     assert 0 < told["model_seconds"] < told["seconds"]
+
+
+@pytest.mark.skipif(not shop.tasks(), reason="the shop (../shared/repros/exact/shop) is not on this machine")
+def test_on_the_shop_a_turn_that_only_reads_costs_what_a_plain_agent_costs_and_writes_are_the_same():
+    reading, writing = shop.measure("T4"), shop.measure("T2b")
+    assert reading["ours"]["roles"] == reading["plain"]["roles"] == {"planner": 3}
+    assert reading["ours"]["tokens"] < 1.2 * reading["plain"]["tokens"]
+    assert reading["ours"]["answers"] == reading["plain"]["answers"]
+    paths = [[path.partition("/O-")[0] for path in each["writes"]] for each in (writing["ours"], writing["plain"])]
+    assert paths[0] == paths[1] == ["/orders", "/orders", "/emails"]
+    assert writing["ours"]["reads"] == writing["plain"]["reads"] == 2
+    assert "bootstrapper" not in writing["ours"]["roles"]

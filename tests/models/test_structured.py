@@ -157,6 +157,7 @@ EXAMPLES = {
         "result": [1, None],
         "patch": [{"op": "add", "path": "/a", "value": {}}],
         "unchanged": False,
+        "may_refuse": "must a be there?",
     },
     SimulatedResponse: {"status": "error", "result": "no such file"},
     StateChange: {

@@ -26,6 +26,21 @@ FITTING = {"domain": {"trays": {"letters": []}, "desk": 1}, "runtime_state": {"u
 MADE = {"domain": {"trays": {"letters": []}}, "runtime_state": {"user": "ann"}}
 
 
+def look() -> dict:
+    """Look at all trays."""
+    return {}
+
+
+def count() -> int:
+    """Count the letters."""
+    return 0
+
+
+def file_letter(tray: str) -> dict:
+    """File the letter."""
+    return {}
+
+
 def boot(state, *replies, toolkit=BARE, roles=("bootstrapper",), **context):
     return drive(partial(bootstrapper, toolkit=toolkit), state, replies, context=GeckoContext(**context), roles=roles)
 
@@ -53,9 +68,8 @@ def test_the_caller_s_checklist_is_the_turn_s_and_without_one_the_model_is_to_wr
     assert [each["type"] for each in none.events] == ["gecko.checklist"]
 
 
-@pytest.mark.parametrize("given", [{}, None])
-def test_no_state_is_made_up_by_the_model(turn, given):
-    driven = boot(turn(task_state=given), MADE)
+def test_no_state_is_made_up_by_the_model(turn):
+    driven = boot(turn(task_state=None), MADE)
     assert driven.update["task_state"] == {"trays": {"letters": []}, "runtime_state": {"user": "ann"}}
     assert driven.asks[0].variables["state"] == ""
     assert driven.asks[0].variables["tools"] == "look: Look at all trays."
@@ -76,7 +90,21 @@ def test_a_given_state_gets_runtime_variables_and_nothing_else(turn):
 
 def test_runtime_variables_that_the_model_put_into_the_domain_are_found(turn):
     made = {"domain": {"runtime_state": {"user": "ann"}}, "runtime_state": {}}
-    assert boot(turn(task_state={}), made).update["task_state"] == {"runtime_state": {"user": "ann"}}
+    assert boot(turn(task_state=None), made).update["task_state"] == {"runtime_state": {"user": "ann"}}
+
+
+def test_an_empty_state_that_is_given_stays_empty(turn):
+    assert boot(turn(task_state={})).update["task_state"] == {}
+
+
+@pytest.mark.parametrize("given", [None, {}, {"trays": {}}])
+def test_where_every_read_is_real_nothing_is_supposed_of_the_state(turn, given):
+    real = Toolkit.from_tools([look, file_letter], effects={"look": "read"})
+    update = boot(turn(task_state=given), toolkit=real, reads="real").update
+    assert (update["task_state"], update["supposed"], update["real"]) == (given or {}, [], True)
+    assert boot(turn(task_state=given), toolkit=real.open("look")).update["real"]
+    partly = Toolkit.from_tools([look, count, file_letter], effects={"look": "read", "count": "read"}).open("look")
+    assert not boot(turn(task_state=None), MADE, toolkit=partly).update["real"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +122,9 @@ def test_a_whole_state_costs_no_question(turn, toolkit, state):
     assert driven.update["task_state"] is not state, "what the caller holds is not what nodes hand around"
 
 
-@pytest.mark.parametrize(("toolkit", "state"), [(RULED, {"trays": {}}), (RULED, {}), (BARE, {"trays": {}, "desk": 1})])
+@pytest.mark.parametrize(
+    ("toolkit", "state"), [(RULED, {"trays": {}}), (RULED, None), (BARE, {"trays": {}, "desk": 1})]
+)
 def test_a_state_of_which_no_rule_tells_is_asked_about(turn, toolkit, state):
     assert len(boot(turn(task_state=state), FITTING, toolkit=toolkit).asks) == 1
 

@@ -23,8 +23,8 @@ def test_the_model_writes_it(turn):
     messages = [HumanMessage("what is in bills?"), AIMessage("An invoice."), HumanMessage("add a receipt")]
     driven = write(turn(messages=messages), {"items": [{"description": " filed "}, {"description": "told"}]})
     assert driven.update["items"] == [
-        {"id": "item-1", "description": "filed"},
-        {"id": "item-2", "description": "told"},
+        {"id": "item-1", "description": "filed", "by": "model"},
+        {"id": "item-2", "description": "told", "by": "model"},
     ]
     assert driven.update["items_failure"] == ""
     (ask,) = driven.asks

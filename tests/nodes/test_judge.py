@@ -220,10 +220,10 @@ def test_the_evidence(attempt, step):
                     answer="Filed.", stop_reason="answered", number=3, turn=1, asked={"judge": 2})  # fmt: skip
     _, driven = judged(state, said("success", "success"))
     (ask,) = driven.asks
-    assert ask.variables["items"].splitlines() == [json.dumps(item) for item in SAID]
+    assert ask.variables["items"].splitlines() == [json.dumps({**item, "given": True}) for item in SAID]
     assert ask.variables["policy"] == "Invoices go into bills."
     assert ask.variables["conversation"] == "user: what is there?\nassistant: letters"
-    assert ask.variables["steps"] == '1. put({"tray": "bills"}) -> ok: 1'
+    assert ask.variables["steps"] == '1. put({"tray": "bills"}) -> ok, by python: 1'
     assert ask.variables["change"] == 'add /trays/bills ["invoice"]'
     assert '"invoice"' in ask.variables["state"]
     assert (ask.where.turn, ask.where.attempt, ask.where.question) == (1, 3, 2)

@@ -41,17 +41,27 @@ def test_the_old_name_of_the_flag_is_still_read(flag):
 # what nobody asked for, and what the judge strikes
 
 
+BY_MODEL = [{**item, "by": "model"} for item in SAID]
+
+
 def test_a_struck_item_is_reported_and_not_counted(attempt):
-    verdict, _ = judged(attempt(items=SAID, answer="x", stop_reason="answered"), said("success", "not_asked_for"))
+    verdict, _ = judged(attempt(items=BY_MODEL, answer="x", stop_reason="answered"), said("success", "not_asked_for"))
     assert (verdict["word"], verdict["score"]) == ("accepted", 1.0)
     assert statuses(verdict) == [("success", "model"), ("not_asked_for", "model")]
-    half, _ = judged(attempt(items=SAID, answer="x", stop_reason="answered"), said("failed", "not_asked_for"))
+    half, _ = judged(attempt(items=BY_MODEL, answer="x", stop_reason="answered"), said("failed", "not_asked_for"))
     assert (half["word"], half["score"]) == ("failed", 0.0)
+
+
+def test_an_item_that_was_given_with_the_task_cannot_be_struck(attempt):
+    verdict, driven = judged(attempt(items=SAID, answer="x", stop_reason="answered"), said("success", "not_asked_for"))
+    assert (verdict["word"], statuses(verdict)[1]) == ("failed", ("failed", "model"))
+    assert verdict["items"][1]["reason"] == "the judge struck it, but it was given with the task"
+    assert driven.asks[0].variables["items"].count('"given": true') == 2
 
 
 def test_where_all_items_are_struck_nobody_has_judged(attempt):
     reply = said("not_asked_for", "not_asked_for", stopping_was_right=True)
-    verdict, _ = judged(attempt(items=SAID, answer="x", stop_reason="answered"), reply)
+    verdict, _ = judged(attempt(items=BY_MODEL, answer="x", stop_reason="answered"), reply)
     assert (verdict["word"], verdict["score"]) == ("failed", 0.0)
     assert "were not judged" in verdict["feedback"]
 

@@ -35,10 +35,11 @@ def test_a_change_is_committed_and_the_state_that_was_given_stays(question, stat
     assert state == before
 
 
-def test_no_patch_changes_nothing(question, state):
+def test_no_patch_changes_nothing_and_of_a_write_it_stays_known_that_none_was_proposed(question, state):
     booked = commit(question(), outcome(None))
     assert booked.state is state
-    assert booked.outcome["patch"] == []
+    assert booked.outcome["patch"] is None
+    assert commit(question(effect="read"), outcome(None)).outcome["patch"] == []
 
 
 @pytest.mark.parametrize(

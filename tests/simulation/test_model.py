@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gecko_graph.models.ask import Reply
-from gecko_graph.models.roles import SimulatedEffect, SimulatedResponse
+from gecko_graph.models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite
 from gecko_graph.models.structured import schema_of
 from gecko_graph.simulation.ladder import climb
 from gecko_graph.simulation.model import model_rung
@@ -36,7 +36,7 @@ def test_reads_and_separate_simulation_ask_for_the_response_only(question, told,
     asked = question(has_simulator=True, effect=effect, simulation=simulation)
     value, (ask,) = told(model_rung(asked), [{"status": "ok", "result": 1}])
     assert value == Answer("ok", 1, patch)
-    assert ask.reply is SimulatedResponse
+    assert ask.reply is (SimulatedResponse if effect == "read" else SimulatedWrite)
 
 
 def test_an_error_changes_nothing(question, told):
@@ -232,7 +232,10 @@ def test_no_part_of_the_simulator_s_prompt_is_unbounded(question, told):
         description="z" * 100_000,
         parameters=schema,
         result=schema,
-        facts={str(n): {"tool": "put", "args": {"n": n}, "result": "w" * 9_000, "digest": "d"} for n in range(99)},
+        facts={
+            str(n): {"tool": "put", "args": {"n": n}, "status": "ok", "result": "w" * 9_000, "digest": "d"}
+            for n in range(99)
+        },
     )
     fits = {"status": "ok", "result": {}, "unchanged": True}
     (ask,) = told(model_rung(asked), [fits]).asks

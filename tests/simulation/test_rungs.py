@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from gecko_graph.simulation.contract import contract_rung, gate
 from gecko_graph.simulation.example import example_rung
+from gecko_graph.simulation.ladder import climb
 from gecko_graph.simulation.python import python_rung
 from gecko_graph.simulation.real import real_rung
 from gecko_graph.simulation.rung import Answer, Pass, clock
@@ -209,12 +210,14 @@ def test_a_contract_that_only_guards_passes(question):
 @pytest.mark.parametrize(
     "contract", [{"returns": "{{ 1 / state.count }}"}, {"effects": [{"op": "remove", "path": ["x"]}]}]
 )
-def test_a_contract_that_cannot_be_evaluated_passes(question, contract):
-    said = contract_rung(gate(question(contract=contract))[0])
-    assert isinstance(said, Pass)
-    assert said.reason.startswith("the contract cannot be evaluated: ")
-    assert said.unclear
-    assert contract_rung(gate(question(contract=contract, unclear="refuse"))[0]).status == "error"
+def test_a_contract_that_cannot_be_evaluated_is_an_error_and_no_other_rung_s(question, told, contract):
+    for policy in (None, "pass", "refuse"):
+        asked = question(contract=contract, unclear=policy, simulate=lambda state: "made", has_simulator=True)
+        outcome = told(climb(asked)).value
+        assert (outcome["rung"], outcome["status"], outcome["patch"]) == ("contract", "error", [])
+        assert outcome["result"].startswith("not done: it cannot be checked: the contract cannot be evaluated: ")
+        assert outcome["category"] == "state_dependency"
+        assert outcome["unclear"][0].startswith("the contract cannot be evaluated: ")
 
 
 def test_no_contract(question):

@@ -60,15 +60,6 @@ def test_an_unclear_call_of_an_opened_tool_runs_and_is_marked(question, told):
     assert (outcome["rung"], outcome["result"], outcome["unclear"]) == ("real", "seen", [WHY])
 
 
-def test_effects_that_cannot_be_evaluated_mark_whoever_answers_instead(question, told):
-    contract = guarded(ALWAYS, returns="{{ state.desk.key }}")
-    outcome = told(climb(question(contract=contract, simulate=lambda state: "done"))).value
-    assert outcome["rung"] == "python"
-    assert outcome["unclear"][0].startswith("the contract cannot be evaluated: ")
-    assert outcome["passed"][-1] == {"rung": "contract", "reason": outcome["unclear"][0]}
-    assert told(climb(question(contract=guarded(MISSPELT, returns="{{ state.desk.key }}")))).value["status"] == "error"
-
-
 def test_an_error_that_cannot_be_filled_in_still_refuses(question, told):
     effects = [{"op": "remove", "path": ["nowhere"]}]
     contract = guarded({"check": "false", "error": "{{ 1 / state.count }}", "effects": effects}, returns="done")

@@ -1,0 +1,190 @@
+"""What is accepted was done: rules that no judge, however trusting, can talk past."""
+
+from __future__ import annotations
+
+import pytest
+
+from gecko_graph import GeckoContext, Toolkit, World, create_gecko, format_run
+from gecko_graph.testing import recorded
+
+QUIET = GeckoContext(semantic_validation=False)
+PAID = [{"op": "add", "path": "/paid", "value": True}]
+
+
+def find_invoice(customer: str) -> dict:
+    """Find a customer's open invoice."""
+    return {}
+
+
+def pay(number: str) -> dict:
+    """Pay an invoice."""
+    return {}
+
+
+def settle_invoice(number: str) -> dict:
+    """Settle an invoice."""
+    return {}
+
+
+def note(text: str) -> dict:
+    """Write a note."""
+    return {}
+
+
+TOOLS = Toolkit.from_tools(
+    [find_invoice, pay, settle_invoice, note],
+    effects={"find_invoice": "read", "pay": "write", "settle_invoice": "write", "note": "write"},
+)
+
+
+def call(name, **args):
+    return {"call": name, "args": args}
+
+
+def sim(patch=(), status="ok", **more):
+    return {
+        "status": status,
+        "result": {"ok": True} if status == "ok" else "no such invoice",
+        "patch": [*patch],
+        **more,
+    }
+
+
+def run(task, plan, sims=(), items=("done",), judge=None, say="It is all done.", rounds=0):
+    said = {"items": [{"id": f"item-{n}", "status": "success"} for n in range(1, len(items) + 1)], **(judge or {})}
+    model = recorded(planner=[[*plan, {"say": say}]] * (rounds + 1), simulator=[*sims] * (rounds + 1), judge=[said] * 4)
+    context = QUIET.model_copy(update={"max_retries": rounds})
+    gecko = create_gecko(TOOLS, models=dict.fromkeys(("planner", "simulator", "judge"), model), context=context)
+    state = {"paid": False, "runtime_state": {}}
+    return gecko.invoke({"messages": [("user", task)], "task_state": state, "checklist": [*items]})
+
+
+def verdict_of(*args, **more):
+    return run(*args, **more)["rehearsal"]["verdict"]
+
+
+TASK = "Pay invoice A-77"
+FAILED = sim(status="error")
+
+
+@pytest.mark.parametrize(
+    ("plan", "sims", "why"),
+    [
+        ([], [], "no call was made: pay"),
+        ([call("pay", number="A-77")], [FAILED], "no write has succeeded: pay"),
+        ([call("pay")], [], "no write has succeeded: pay"),
+        (
+            [call("find_invoice", customer="A"), call("pay", number="A-77")],
+            [sim(), FAILED],
+            "no write has succeeded: pay",
+        ),
+    ],
+)
+def test_without_a_successful_write_no_item_is_accepted_that_one_must_meet(plan, sims, why):
+    verdict = verdict_of(TASK, plan, sims, items=["A-77 is paid"])
+    assert (verdict["word"], verdict["items"][0]["reason"]) == ("failed", why)
+    assert verdict["items"][0]["by"] == "rule"
+
+
+@pytest.mark.parametrize(
+    ("task", "plan", "sims", "items"),
+    [
+        (TASK, [call("pay", number="A-77")], [sim(PAID)], ["A-77 is paid"]),
+        (TASK, [call("pay", number="A-7"), call("pay", number="A-77")], [FAILED, sim(PAID)], ["A-77 is paid"]),
+        ("How do I pay?", [], [], ["the way is told"]),
+        ("What do we owe Ann, and pay it", [call("find_invoice", customer="Ann"), call("pay", number="B-1")],
+         [sim(), FAILED], ["what Ann is owed was looked up"]),
+    ],
+)  # fmt: skip
+def test_what_was_done_and_what_was_only_asked_stay_accepted(task, plan, sims, items):
+    assert verdict_of(task, plan, sims, items=items)["word"] == "accepted"
+
+
+CHECK = [{"id": "item-1", "description": "paid", "check": "state.paid"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "word"),
+    [("note", {"text": "paid"}, "failed"), ("pay", {"number": "A-77"}, "accepted"),
+     ("settle_invoice", {"number": "A-77"}, "accepted")],
+)  # fmt: skip
+def test_a_check_is_met_only_by_what_was_asked_for(name, args, word):
+    change = [{"op": "replace", "path": "/paid", "value": True}]
+    verdict = verdict_of(TASK, [call(name, **args)], [sim(change)], items=CHECK)
+    assert verdict["word"] == word
+    assert (verdict["items"][0]["reason"] == "it holds only by what note is made up to change") is (word == "failed")
+
+
+def test_the_same_write_twice_is_named():
+    patches = [[{"op": "add", "path": f"/paid_{n}", "value": 1}] for n in (1, 2)]
+    verdict = verdict_of(TASK, [call("pay", number="A-77")] * 2, map(sim, patches))
+    assert verdict["unasked_changes"] == ['pay({"number": "A-77"}) was made 2 times']
+    assert verdict["word"] == "accepted"
+    unchanged = verdict_of(TASK, [call("pay", number="A-77")] * 2, [sim(PAID), sim(unchanged=True)])
+    assert unchanged["unasked_changes"] == []
+
+
+QUESTION = "Shall I pay A-77 first?"
+IF = "if an invoice is open, it is paid"
+
+
+@pytest.mark.parametrize(
+    ("plan", "sims", "say", "judge", "word"),
+    [
+        ([call("find_invoice", customer="Ann")], [sim()], QUESTION, {}, "needs_user"),
+        ([call("find_invoice", customer="Ann")], [sim()], "None is open.", {}, "accepted"),
+        ([call("pay", number="A-77")], [sim(PAID)], "Paid. Anything else?", {}, "accepted"),
+    ],
+)
+def test_a_turn_that_ends_in_a_question_and_changed_nothing_is_the_users(plan, sims, say, judge, word):
+    verdict = verdict_of("If an invoice of Ann is open, pay it", plan, sims, items=[IF], say=say, judge=judge)
+    assert verdict["word"] == word
+
+
+def test_an_offer_behind_a_lookup_is_no_question_unless_the_judge_takes_it_for_one():
+    plan, offer = [call("find_invoice", customer="Ann")], "Ann is owed 5 euros. Anything else?"
+    asked = ("What is Ann owed?", plan, [sim()])
+    assert verdict_of(*asked, say=offer)["word"] == "accepted"
+    assert verdict_of(*asked, say=offer, judge={"stopping_was_right": True})["word"] == "needs_user"
+
+
+def test_a_condition_that_did_not_hold_is_told_as_such():
+    plan, item = [call("find_invoice", customer="Ann")], "if an invoice is open, it is paid"
+    verdict = verdict_of("If an invoice of Ann is open, pay it", plan, [sim()], items=[item], say="None is open.")
+    assert verdict["items"][0]["reason"].startswith("nothing was changed: its condition did not hold")
+
+
+def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
+    model = recorded(planner=[[call("pay", number="A-77"), {"say": "Paid."}]] * 4, simulator=[sim(PAID)] * 4,
+                     judge=["I think it is fine!"] * 8)  # fmt: skip
+    gecko = create_gecko(TOOLS, models=dict.fromkeys(("planner", "simulator", "judge"), model), context=QUIET)
+    given = {"messages": [("user", TASK)], "task_state": {"paid": False, "runtime_state": {}}}
+    out = gecko.invoke({**given, "checklist": ["A-77 is paid", "nothing else is paid"]})["rehearsal"]
+    assert (len(out["attempts"]), out["verdict"]["word"]) == (1, "failed")
+    assert out["verdict"]["feedback"].count("holds no JSON") == 1
+    assert out["verdict"]["unanswered"].startswith("the judge did not answer")
+
+
+def test_what_changes_nothing_is_an_answer_and_no_mark():
+    for effect in (None, "read", "write"):
+        tools = Toolkit.from_tools([note], effects={"note": effect} if effect else None)
+        model = recorded(planner=[[call("note", text="x"), {"say": "Done."}]], simulator=[sim(unchanged=True)],
+                         judge=[{"items": [{"id": "item-1", "status": "success"}]}])  # fmt: skip
+        gecko = create_gecko(tools, models=dict.fromkeys(("planner", "simulator", "judge"), model), context=QUIET)
+        out = gecko.invoke(
+            {"messages": [("user", "x")], "task_state": {"a": 1, "runtime_state": {}}, "checklist": ["x"]}
+        )
+        assert out["rehearsal"]["verdict"]["unclear"] == []
+        assert "could not be checked" not in str(format_run(out))
+
+
+def test_a_contract_that_cannot_be_evaluated_invents_no_number():
+    number = {"type": "number"}
+    takes = {"type": "object", "properties": {"gallon": number}, "required": ["gallon"]}
+    gives = {"type": "object", "properties": {"liter": number}, "required": ["liter"]}
+    spec = {"name": "to_liter", "description": "Gallons to liters.", "parameters": takes, "response": gives}
+    returns = {"to_liter": {"returns": {"liter": "{{ args.gallon * 3.78541 }}"}}}
+    world = World(Toolkit.from_tools([spec], effects={"to_liter": "read"}, contracts=returns), context=QUIET)
+    outcome = world.call({"name": "to_liter", "args": {"gallon": 1e308}})["outcome"]
+    assert (outcome["status"], outcome["rung"], outcome["category"]) == ("error", "contract", "state_dependency")
+    assert "a number that is not finite" in outcome["unclear"][0]

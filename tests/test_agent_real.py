@@ -1,0 +1,253 @@
+"""The agent where every read is real: what it supposes, whom it asks, what it shows, and what it says at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from pydantic import Field
+
+from gecko_graph import GeckoContext, Refused, Toolkit, create_gecko, create_gecko_agent
+from gecko_graph.models.recorded import RecordedModel
+
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+LOOK = {"call": "find", "args": {"name": "pen"}}
+ORDER = {"call": "order", "args": {"item": "pen-1", "quantity": 2}}
+MADE = {"id": "SIM-5000", "item": "pen-1", "total": 3.0}
+ADDED = {"status": "ok", "result": MADE, "patch": [{"op": "add", "path": "/orders", "value": {"SIM-5000": "pen-1"}}]}
+ITEMS = {"items": [{"description": "two pens are ordered"}]}
+FAILS = {"items": [{"id": "item-1", "status": "failed", "reason": "there is no answer"}]}
+HOLDS = {"items": [{"id": "item-1", "status": "success"}]}
+APPROVE = {"type": "approve"}
+
+
+class Noting(RecordedModel):
+    """A recorded model; `seen` has the role and the text of each question."""
+
+    seen: list[tuple[str, str]] = Field(default_factory=list)
+
+    def _reply(self, messages: list[BaseMessage], run_manager: Any, kwargs: Any) -> AIMessage:
+        text = "\n".join(str(each.text) for each in messages if each.type != "system")
+        self.seen.append((run_manager.metadata["gecko_role"], text))
+        return super()._reply(messages, run_manager, kwargs)
+
+    def asked(self, *but: str) -> list[str]:
+        return [role for role, _ in self.seen if role not in but]
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.refuses = ""
+        self.total = 3.0
+
+    def find(self, name: str) -> dict:
+        """Find items by a part of their name."""
+        self.calls.append("find")
+        return {"items": [{"item": f"{name}-1", "price": 1.5}]}
+
+    def order(self, item: str, quantity: int) -> dict:
+        """Order an item."""
+        self.calls.append("order")
+        if self.refuses:
+            raise Refused(self.refuses)
+        return {"id": f"REAL-{700 + len(self.calls)}", "item": item, "total": self.total}
+
+    def toolkit(self) -> Toolkit:
+        effects: Any = {"find": "read", "order": "write"}
+        return Toolkit.from_tools([self.find, self.order], effects=effects)
+
+
+def turn(*attempts: list[dict], **more: Any) -> dict:
+    replies = {
+        "checklist": [ITEMS],
+        "judge": [HOLDS] * 3,
+        "simulator": [ADDED] * 3,
+        "validator": [{"problems": []}] * 9,
+    }
+    return {"planner": [*attempts], **replies, **more}
+
+
+def agent_of(desk: Desk, *turns: dict, **more: Any) -> tuple[Any, Noting]:
+    model = Noting(turns=turns)
+    given = {"context": GeckoContext(reads="real"), "checkpointer": InMemorySaver(), **more}
+    return create_gecko_agent(desk.toolkit(), model=model, **given), model
+
+
+def say(text: str) -> dict:
+    return {"messages": [("user", text)]}
+
+
+def decide(agent: Any, *decisions: dict) -> Any:
+    return agent.invoke(Command(resume={"decisions": list(decisions)}), THREAD)
+
+
+def test_a_turn_that_only_reads_asks_the_planner_alone_and_reads_once():
+    desk = Desk()
+    agent, model = agent_of(desk, turn([LOOK, {"say": "pen-1 costs 1.50."}]))
+    out = agent.invoke(say("What does a pen cost?"), THREAD)
+    assert out["messages"][-1].text == "pen-1 costs 1.50."
+    assert (out["rehearsal"]["verdict"]["word"], out["execution"]["status"]) == ("accepted", "done")
+    assert "nothing to check" in out["rehearsal"]["verdict"]["feedback"]
+    assert (desk.calls, model.asked()) == (["find"], ["planner", "planner"])
+    assert out["task_state"] == {}
+
+
+def test_no_model_is_asked_whether_the_arguments_of_a_real_read_make_sense():
+    agent, model = agent_of(Desk(), turn([{"call": "find", "args": {"name": "biro"}}, {"say": "biro-1"}]))
+    agent.invoke(say("What writes?"), THREAD)
+    assert model.asked() == ["planner", "planner"]
+
+
+def test_a_question_after_reads_reaches_the_user_and_the_next_turn_knows_what_was_read():
+    desk = Desk()
+    agent, model = agent_of(desk, turn([LOOK, {"say": "Two of pen-1?"}]), turn([{"say": "Good bye."}]))
+    out = agent.invoke(say("Order the cheapest pens."), THREAD)
+    assert out["messages"][-1].text == "Two of pen-1?"
+    assert (out["rehearsal"]["verdict"]["word"], out["execution"]["status"]) == ("needs_user", "nothing")
+    agent.invoke(say("No."), THREAD)
+    assert '"price": 1.5' in model.seen[-1][1]
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_an_attempt_that_writes_has_a_checklist_and_a_judge(width):
+    model = Noting(turns=[turn(*[[LOOK, ORDER, {"say": "Ordered."}]] * 2)])
+    gecko = create_gecko(Desk().toolkit(), model=model, context=GeckoContext(reads="real", parallel_attempts=width))
+    out = gecko.invoke(say("Order two pens."))
+    assert [each["description"] for each in out["rehearsal"]["checklist"]] == ["two pens are ordered"]
+    assert model.asked("planner", "validator", "simulator") == ["checklist", *["judge"] * width]
+
+
+def test_a_failed_attempt_without_an_answer_is_tried_again():
+    model = Noting(turns=[turn([LOOK, {"say": ""}], [LOOK, {"say": "1.50"}], judge=[FAILS, HOLDS])])
+    out = create_gecko(Desk().toolkit(), model=model, context=GeckoContext(reads="real")).invoke(say("What is it?"))
+    assert len(out["rehearsal"]["attempts"]) == 2
+    assert model.asked("planner", "validator") == ["checklist", "judge", "judge"]
+
+
+def test_the_caller_s_checklist_is_judged_also_where_nothing_is_written():
+    agent, model = agent_of(Desk(), turn([LOOK, {"say": "1.50"}]))
+    out = agent.invoke({**say("What does it cost?"), "checklist": ["the price was looked up"]}, THREAD)
+    assert model.asked("planner", "validator") == ["judge"]
+    assert out["rehearsal"]["verdict"]["word"] == "accepted"
+
+
+def test_reads_that_are_only_partly_real_leave_all_as_it_was():
+    desk = Desk()
+    other = {"name": "count", "parameters": {"type": "object", "properties": {}}}
+    tools = Toolkit.from_tools([desk.find, desk.order, other], effects={"find": "read", "count": "read"}).open("find")
+    replies = turn([LOOK, {"say": "1.50"}], bootstrapper=[{"domain": {"items": {}}, "runtime_state": {}}])
+    model = Noting(turns=[replies])
+    create_gecko(tools, model=model).invoke(say("What does a pen cost?"))
+    assert sorted(model.asked("planner", "validator")) == ["bootstrapper", "checklist", "judge"]
+
+
+def test_what_was_approved_and_came_as_rehearsed_is_told_and_booked_by_rule():
+    desk = Desk()
+    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered: SIM-5000 for 3.00."}]))
+    (asked,) = agent.invoke(say("Order two pens."), THREAD)["__interrupt__"]
+    text = asked.value["action_requests"][0]["description"]
+    assert "Its effect is not known here; it was never called for real." in text
+    assert "3.0" not in text
+    out = decide(agent, APPROVE)
+    assert out["messages"][-1].text == "Ordered: REAL-702 for 3.00."
+    assert out["execution"]["status"] == "done"
+    assert desk.calls == ["find", "order"]
+    assert out["task_state"] == {"orders": {"REAL-702": "pen-1"}}
+    assert model.asked("validator") == ["planner", "planner", "simulator", "planner", "checklist", "judge"]
+
+
+def test_what_came_otherwise_is_told_and_booked_by_a_model():
+    desk = Desk()
+    desk.total = 4.0
+    booked = {"patch": [{"op": "add", "path": "/orders", "value": {"REAL-702": "pen-1"}}]}
+    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered for 3.00."}], state_updater=[booked]))
+    agent.invoke(say("Order two pens."), THREAD)
+    decide(agent, APPROVE)
+    assert model.asked()[-2:] == ["state_updater", "planner"]
+    (entry,) = agent.get_state(THREAD).values["journal"]
+    assert [each["path"] for each in entry["drift"]] == ["$.total"]
+
+
+def test_earlier_real_calls_are_what_is_known_of_a_write():
+    desk = Desk()
+    plan = [ORDER, {"say": "Ordered."}]
+    agent, _ = agent_of(desk, turn(plan), turn(plan))
+    agent.invoke(say("Order two pens."), THREAD)
+    decide(agent, APPROVE)
+    (asked,) = agent.invoke(say("Order two pens more."), THREAD)["__interrupt__"]
+    assert (
+        "not known here; 1 earlier real calls, 0 of them other than rehearsed."
+        in asked.value["action_requests"][0]["description"]
+    )
+
+
+def test_after_a_refusal_there_is_one_note_and_the_planner_s_own_question():
+    desk = Desk()
+    desk.refuses = "only 1 left"
+    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], [{"say": "Only 1 is left. Order one?"}]))
+    agent.invoke(say("Order two pens."), THREAD)
+    out = decide(agent, APPROVE)
+    assert out["messages"][-1].text.splitlines() == [
+        "Only 1 is left. Order one?",
+        "Not done: order (item pen-1, quantity 2): only 1 left",
+    ]
+    assert (out["rehearsal"]["verdict"]["word"], out["execution"]["status"]) == ("needs_user", "nothing")
+    assert model.asked("validator")[-3:] == ["checklist", "judge", "planner"]
+    last = model.seen[-1][1]
+    assert "Your first calls below were really made" in last
+    assert "undone" not in last
+    assert "above" not in last
+    assert desk.calls == ["find", "order"]
+
+
+def test_what_replaces_a_refused_write_is_judged_by_the_checklist_that_was_written():
+    desk = Desk()
+    desk.refuses = "only 1 left"
+    one = {"call": "order", "args": {"item": "pen-1", "quantity": 1}}
+    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], [one, {"say": "Ordered one, SIM-5000."}]))
+    agent.invoke(say("Order two pens."), THREAD)
+    asked = decide(agent, APPROVE)["__interrupt__"][0]
+    desk.refuses = ""
+    out = agent.invoke(Command(resume={asked.id: {"decisions": [APPROVE]}}), THREAD)
+    assert model.asked().count("checklist") == 1
+    assert model.asked().count("judge") == 2
+    assert out["messages"][-1].text.splitlines()[0] == "Ordered one, REAL-703."
+
+
+def test_what_was_only_simulated_at_last_is_not_told_as_done():
+    desk = Desk()
+    desk.refuses = "only 1 left"
+    again, told = [ORDER, {"say": "Ordered, SIM-5000."}], [{"say": "It was refused."}]
+    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], again, told, judge=[HOLDS, *[FAILS] * 5]))
+    agent.invoke(say("Order two pens."), THREAD, context=GeckoContext(reads="real", max_retries=0))
+    out = agent.invoke(
+        Command(resume={"decisions": [APPROVE]}), THREAD, context=GeckoContext(reads="real", max_retries=0)
+    )
+    assert out["rehearsal"]["verdict"]["word"] == "failed"
+    assert out["messages"][-1].text.splitlines()[0] == "It was refused."
+    assert model.asked()[-1] == "planner"
+
+
+def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_twice():
+    desk = Desk()
+    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], [{"say": "Then not."}]))
+    agent.invoke(say("Order two pens."), THREAD)
+    out = decide(agent, {"type": "reject", "message": "too dear"})
+    assert out["messages"][-1].text == "Then not."
+    lesson = [text for role, text in model.seen if role == "planner"][-1]
+    assert "too dear" in lesson
+    assert "order(" in lesson
+    assert desk.calls == ["find"]
+
+
+@pytest.mark.parametrize(("given", "state"), [({"task_state": {}}, {}), ({}, {"items": {"x": 1}, "runtime_state": {}})])
+def test_an_empty_state_that_is_given_is_not_made_up(given, state):
+    made = {"domain": {"items": {"x": 1}}, "runtime_state": {}}
+    model = Noting(turns=[turn([{"say": "Hello."}], bootstrapper=[made])])
+    assert create_gecko(Desk().toolkit(), model=model).invoke(say("Hello") | given)["task_state"] == state
+    agent = create_gecko_agent(Desk().toolkit(), model=model, checkpointer=InMemorySaver())
+    assert agent.invoke(say("Hello") | given, THREAD)["task_state"].keys() == state.keys() - {"runtime_state"}

@@ -1,0 +1,147 @@
+"""What is not known of a write is said: a rule for which the tool may refuse it, until a real call settles it.
+
+And what is known for real outranks the state, for all who are asked.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from gecko_graph import GeckoContext, Toolkit, create_gecko, create_gecko_agent, format_run
+from gecko_graph.models.memory import open_rules
+from gecko_graph.testing import recorded
+from tests.test_prompts_in_runs import Listener
+
+RULE = "must the released brake pedal be pressed first?"
+SCHEMA = {"type": "object", "properties": {}}
+DONE = {"items": [{"id": "item-1", "status": "success"}]}
+ITEM = {"checklist": ["the engine runs"]}
+QUIET = GeckoContext(max_retries=0, semantic_validation=False)
+
+
+def start_engine() -> dict:
+    """Start the engine."""
+    return {"engine": "runs"}
+
+
+def press_pedal() -> dict:
+    """Press the brake pedal."""
+    return {"brake": "pressed"}
+
+
+def doors() -> dict:
+    """Look at the doors."""
+    return {"doors": "locked"}
+
+
+EFFECTS = {"start_engine": "write", "press_pedal": "write", "doors": "read"}
+CAR = Toolkit.from_tools([start_engine, press_pedal, doors], effects=EFFECTS)
+
+
+def starts(rule=RULE, status="ok", **more):
+    patch = [{"op": "add", "path": "/engine", "value": "on"}] if status == "ok" else []
+    return {"status": status, "result": {"engine": "runs"}, "patch": patch, "may_refuse": rule, **more}
+
+
+def run(*replies, tools=CAR, plan=({"call": "start_engine", "args": {}}, {"say": "It runs."}), judge=DONE, **given):
+    """One rehearsal, and the prompts by role."""
+    model = Listener(turns=[{"planner": [[*plan]], "simulator": [*replies], "judge": [judge]}] * 2)
+    state = {"engine": "off", "runtime_state": {}}
+    told = {"messages": [("user", "Start the engine")], "task_state": state, **ITEM, **given}
+    gecko = create_gecko(tools, models=dict.fromkeys(("planner", "simulator", "judge"), model), context=QUIET)
+    out = gecko.invoke(told)
+    return out, ["\n".join(each.text for each in messages) for _, messages in model.heard]
+
+
+def prompt_of(seen, start):
+    return next(text for text in seen if start in text)
+
+
+def test_the_rule_is_in_the_verdict_and_neither_planner_nor_judge_sees_it():
+    out, seen = run(starts())
+    verdict, (step,) = out["rehearsal"]["verdict"], out["rehearsal"]["attempts"][0]["steps"]
+    assert step["outcome"]["may_refuse"] == [RULE]
+    assert verdict["may_refuse"] == [{"call": step["call"]["id"], "tool": "start_engine", "rule": RULE}]
+    assert verdict["word"] == "accepted"
+    assert f"may be refused: start_engine ({RULE})" in str(format_run(out))
+    assert sum(RULE in text for text in seen) == 0
+    asked = prompt_of(seen, "You stand in for a tool")
+    assert "may_refuse: " in asked
+    assert '"other writes": "press_pedal"' in asked
+    assert "Start the engine\n" not in asked  # the task: shown it, a model confirms what the user claims
+
+
+@pytest.mark.parametrize("rule", [None, 7, "", "none.", ["  "], {"a": 1}])
+def test_a_rule_that_is_none_or_no_text_is_nothing(rule):
+    out, _ = run(starts(rule))
+    assert "may_refuse" not in out["rehearsal"]["attempts"][0]["steps"][0]["outcome"]
+    assert out["rehearsal"]["verdict"]["may_refuse"] == []
+
+
+def test_a_long_rule_is_one_line_and_cut():
+    out, _ = run(starts(["must\n it " + "x" * 900]))
+    (rule,) = out["rehearsal"]["attempts"][0]["steps"][0]["outcome"]["may_refuse"]
+    assert rule.startswith("must it x")
+    assert len(rule) == 160
+
+
+@pytest.mark.parametrize(
+    ("effect", "contract", "status"),
+    [("read", None, "ok"), ("write", {"requires": [{"check": "true", "error": "e"}]}, "ok"), ("write", None, "error")],
+)
+def test_only_a_write_that_succeeds_without_a_contract_may_be_refused(effect, contract, status):
+    spec = {"name": "start_engine", "description": "Start.", "parameters": SCHEMA}
+    contracts = {"start_engine": contract} if contract else None
+    tools = Toolkit.from_tools([spec], effects={"start_engine": effect}, contracts=contracts)
+    out, seen = run(starts(status=status, unchanged=True), tools=tools)
+    assert out["rehearsal"]["verdict"]["may_refuse"] == []
+    assert ("may_refuse: " in prompt_of(seen, "You stand in for a tool")) is (status == "error")
+
+
+def test_it_stays_with_the_thread_until_a_real_call_settles_it():
+    first, _ = run(starts())
+    again, _ = run(starts(""), messages=[*first["messages"], ("user", "Start the engine again")])
+    assert [each["rule"] for each in again["rehearsal"]["verdict"]["may_refuse"]] == [RULE]
+    assert open_rules(again["messages"]) == {"start_engine": [RULE]}
+    model = recorded(planner=[[{"call": "start_engine", "args": {}}, {"say": "It runs."}, {"say": "It runs."}]],
+                     simulator=[starts()], judge=[DONE])  # fmt: skip
+    agent = create_gecko_agent(CAR, model=model, context=QUIET, review="writes", checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "car"}}
+    given = {"messages": [("user", "Start the engine")], "task_state": {"engine": "off", "runtime_state": {}}, **ITEM}
+    asked = agent.invoke(given, config)["__interrupt__"][0].value
+    assert f"- may be refused: {RULE}" in asked["action_requests"][0]["description"]
+
+    done = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+    assert open_rules(done["messages"]) == {}
+
+
+def test_forged_metadata_hold_no_rules():
+    first, _ = run(starts())
+    for forged in ("x", [1], [{"tool": 3, "rule": "a"}], {"tool": "a"}):
+        answer = first["messages"][-1].model_copy(deep=True)
+        answer.response_metadata["gecko"]["may_refuse"] = forged
+        assert open_rules([answer]) == {}
+
+
+def test_real_results_are_facts_for_the_simulator_and_the_judge_is_told_what_is_made_up():
+    plan = [{"call": "doors", "args": {}}, {"call": "start_engine", "args": {}}, {"say": "It runs."}]
+    tools = CAR.open("doors")
+    out, seen = run(starts(), tools=tools, plan=plan, task_state={"doors": "open", "engine": "off"})
+    asked = prompt_of(seen, "You stand in for a tool")
+    real = json.dumps({"call": {"name": "doors", "args": {}}, "result": {"doors": "locked"}})
+    assert f"{real}\n</real-" in asked
+    judged = prompt_of(seen, "You judge an agent's attempt")
+    assert '1. doors({}) -> ok, real: {"doors": "locked"}' in judged
+    assert '2. start_engine({}) -> ok, made up: {"engine": "runs"}' in judged
+    assert out["rehearsal"]["verdict"]["word"] == "accepted"
+
+
+def test_a_real_result_from_before_a_change_is_marked_so():
+    plan = [{"call": name, "args": {}} for name in ("doors", "start_engine", "press_pedal")] + [{"say": "It runs."}]
+    _, seen = run(starts(), starts(""), tools=CAR.open("doors"), plan=plan)
+    last = [text for text in seen if "You stand in for a tool" in text][-1]
+    assert '"before_a_change": true, "result": {"doors": "locked"}' in last
