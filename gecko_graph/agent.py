@@ -86,7 +86,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
 
     Raises:
         ToolkitError: The toolkit is empty, not a Toolkit, or no tool has a real function.
-        ModelError: A model cannot be built.
+        ModelError: A model cannot be built, or the planner has none.
         GeckoError: The context, the review, the ladder or a prompt cannot be used.
     """
     knobs = check_setup(toolkit, context)
@@ -99,6 +99,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     rungs = tuple(rungs)
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
+    bound.require("planner")
     node = partial(as_node, models=bound, default=knobs, book=book_turn)
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     deciding: Any = {"toolkit": toolkit, "policy": policy, "ledger": ledger}

@@ -45,11 +45,18 @@ def read_document(path: Path | str) -> Json:
     """Return the JSON value of a YAML or JSON file.
 
     Raises:
-        ToolkitError: The file is missing, unreadable, too large, not UTF-8, empty or broken; the message names
-            file, line and column.
+        ToolkitError: The file is missing, unreadable, no regular file, too large, not UTF-8, empty or broken; the
+            message names file, line and column.
     """
+    return parse_document(read_text(path), where=str(Path(path)))
+
+
+def read_text(path: Path | str) -> str:
+    """Return the text of a document's file. Raises ToolkitError as `read_document` does."""
     file = Path(path)
     try:
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise ToolkitError(f"{file}: is a pipe or a device; name a file (`-` is the standard input)")
         if file.stat().st_size > MAX_BYTES:
             raise ToolkitError(f"{file}: larger than {MAX_BYTES // 1_000_000} MB; is this the right file?")
         raw = file.read_bytes()
@@ -57,17 +64,17 @@ def read_document(path: Path | str) -> Json:
         raise ToolkitError(f"{file}: no such file") from None
     except IsADirectoryError:
         raise ToolkitError(f"{file}: is a folder; name a YAML or JSON file in it") from None
+    except ToolkitError:
+        raise
     except (OSError, ValueError) as error:
         raise ToolkitError(f"{file}: cannot be read: {error}") from None
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         column = error.start - raw.rfind(b"\n", 0, error.start)
-        raise ToolkitError(
-            f"{file}:{line}:{column}: not UTF-8 (byte 0x{raw[error.start]:02x}); save it as UTF-8"
-        ) from None
-    return parse_document(text, where=str(file))
+        why = f"not UTF-8 (byte 0x{raw[error.start]:02x}); save it as UTF-8"
+        raise _failure(str(file), line, column, why) from None
 
 
 def parse_document(text: str, *, where: str) -> Json:
@@ -368,7 +375,9 @@ class _YamlReader:
     def _number(self, event: Any, text: str) -> Json:
         try:
             if _INT.fullmatch(text):
-                return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+                number = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+                str(number)  # raises for more digits than JSON can be written with
+                return number
             if _FLOAT.fullmatch(text):
                 return _parse_finite(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
         except ValueError as error:

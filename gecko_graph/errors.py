@@ -10,6 +10,7 @@ GeckoError              a user's mistake; the message names what is wrong, where
 ├── InDoubt             a real call whose effect is unknown: it was sent, and no usable answer came
 ├── NotMade             a real call that was not sent: no connection, a missing credential, no graph around it
 └── ModelError          an unknown model, a missing key
+    └── NoReply         a model's server that refuses the key, the address or the name
 
 Refused                 raised by a tool itself: it has done nothing, and this is its error result
 
@@ -71,6 +72,10 @@ class NotMade(GeckoError):
 
 class ModelError(GeckoError):
     """A model that cannot be built: unknown provider, missing key, missing package."""
+
+
+class NoReply(ModelError):
+    """A model whose server refuses every question: a wrong key, address or name. The run can be resumed."""
 
 
 class Refused(_Masked):

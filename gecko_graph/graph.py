@@ -95,12 +95,14 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
 
     Raises:
         ToolkitError: The toolkit is empty or not a Toolkit.
-        ModelError: A model cannot be built.
+        ModelError: A model cannot be built, or the planner has none.
         GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
     knobs = check_setup(toolkit, context)
     bound = Models.bind(model, models, base_url=base_url, prices=prices, prompts=prompts, timeout_s=timeout_s)
-    return compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs, index=index)
+    gecko = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs, index=index)
+    bound.require("planner")
+    return gecko
 
 
 def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword

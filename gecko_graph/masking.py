@@ -53,8 +53,17 @@ _PATTERNS = tuple(
         rf"((?i:{_NAMES})[\"']?(?:\s{{0,8}}:|\s{{1,8}}=)\s{{0,8}})(?=[^\s\"',;&<>]{{0,64}}?[\d*+/=_.!$%^#-])"
         rf"{_BARE}{{6,}}+",
         rf"(--(?:[\w-]{{1,20}}-)?(?i:{_NAMES})\s{{1,8}})(?=[^\s\"',;&<>]{{0,64}}?[\d*+/=_.!$%^#])(?!-){_BARE}{{6,}}+",
+        # of pairs, as headers are listed; in words; of curl and mysql; quoted for a URL
+        rf"(\(\s{{0,8}}b?[\"'][\w-]{{0,30}}(?i:{_NAMES}|authorization|cookie)[\"'],\s{{0,8}}b?[\"'])[^\"'\\]++(?=[\"']\))",
+        r"((?i:pass(?:word|wd|phrase)|api[_ -]?key|secret)\s{1,8}(?:is\s{1,8})?[\"'])[^\"'\\]{1,200}+(?=[\"'])",
+        r"((?<=\s)(?:-u|--user|--proxy-user)[\s=]{0,4}[\"']?(?!\d+:\d+\b)[^\s:\"'/]{1,64}+:)[^\s\"']++",
+        r"(\bmysql(?:dump|admin)?\b[^\n|;]{0,200}?\s-p[\"']?)[^\s\"'-][^\s\"']*+",
+        rf"((?i:{_NAMES})(?i:%3d))(?:(?!%26)[^\s\"'&<>])++",
+        r"((?i:%3a%2f%2f)[^\s%/]{1,64}+(?i:%3a))(?:(?!%40)[^\s\"'<>/&]){1,200}+(?=%40)",
         r"([?&](?i:key|api_?key|sig|auth|hmac|jwt)=)[^&\s\"'#<>]++",
-        # tokens with a known prefix or form
+        # tokens with a known prefix or form, and what stands behind a Twilio account or a digest's name
+        r"(\b(?:AC|SK)[0-9a-f]{32}:)[0-9A-Za-z]{32}\b",
+        r"(\bresponse=\"?)[0-9a-f]{32,64}\b",
         r"((?<![A-Za-z0-9])(?:AKIA|ASIA))[0-9A-Z]{16}\b(?:\W{1,5}[A-Za-z0-9/+]{40})?",
         rf"((?<![A-Za-z0-9])(?:{_PREFIXES}))[\w*.-]{{6,}}+",
         r"((?<![\w.-])eyJ)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]++)*",

@@ -16,17 +16,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
+from . import graph as graphs
+from . import toolgate as toolgates
 from .agent import create_gecko_agent
 from .channels import GeckoState
 from .demo.service import OrderService
 from .errors import ModelError, ScenarioError, ToolkitError
 from .execution.channels import AgentState
-from .graph import Gecko, compose, create_gecko
+from .graph import Gecko, create_gecko
 from .models.factory import Models
 from .models.node import NodeFunction, NodeScope
 from .models.recorded import RecordedModel, as_needs
@@ -95,12 +98,8 @@ def create_studio_toolgate() -> Gecko:
         return create_toolgate(Toolkit.from_openapi(tools), model=model, base_url=base_url)
     scenario = shipped("files")
     recorded = RecordedModel(turns=[as_needs(turn.replies) for turn in scenario.turns])
-    toolgate = create_toolgate(
-        scenario.toolkit(), model=model or recorded, context=scenario.context(), base_url=base_url
-    )
-    first: Any = toolgate.builder.nodes["bootstrapper"]
-    first.runnable = RunnableLambda(partial(_fill, scenario=scenario, recorded=model is None)) | first.runnable
-    return toolgate.builder.compile(name=toolgate.name)
+    models = Models.bind(model or recorded, base_url=base_url)
+    return play(scenario, models, recorded=model is None, compose=toolgates.compose)
 
 
 def _read_environment() -> tuple[str | None, str | None, str | None]:
@@ -110,7 +109,9 @@ def _read_environment() -> tuple[str | None, str | None, str | None]:
     return tools, model, base_url
 
 
-def play(scenario: Scenario, models: Models, *, recorded: bool) -> Gecko:
+def play(
+    scenario: Scenario, models: Models, *, recorded: bool, compose: Callable[..., Gecko] = graphs.compose
+) -> Gecko:
     """Return the scenario's graph for a form: a message alone starts from the scenario's state and checklist."""
     toolkit = scenario.toolkit()
     filled = {"bootstrapper": _filled(partial(bootstrapper, toolkit=toolkit), scenario, recorded=recorded)}

@@ -91,11 +91,13 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
 
     Raises:
         ToolkitError: The toolkit is empty or not a Toolkit.
-        ModelError: A model cannot be built.
+        ModelError: A model cannot be built, or a role that needs one has none.
         GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
     knobs, bound = check_setup(toolkit, context), Models.bind(model, models, base_url=base_url, prompts=prompts)
-    return compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index)
+    toolgate = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index)
+    bound.require("reasoner", "planner")
+    return toolgate
 
 
 def compose(

@@ -30,9 +30,17 @@ FORMATS = [
     "https://example.com/cb?access_token={w}#top", "https://s3.example.com/a?X-Amz-Signature={w}&x=1",
     "https://blob.example.com/c?sv=2022&sig={w}", "AccountName=a;AccountKey={w}==;", "1234567890:AA{w}", "key-{w}",
     "https://{w}@github.com/ann/desk.git", "https://ann@example.com:{w}@git.example.com/", "npx shop --api-key {w} -v",
-    "--password {w}",
+    "--password {w}", "Headers([('x-api-key', '{w}'), ('a', 'b')])", "(b'x-api-key', b'{w}')", "('api_key', '{w}')",
+    '[("Authorization", "Bearer {w}")]', "the password '{w}' is wrong", 'with the password "{w}"',
+    "curl -u ann:{w} https://api.example.com", "curl --user 'ann:{w}' x", "curl -uann:{w}", "mysql -u root -p{w} shop",
+    "mysqldump --all -p'{w}'", "location: https://example.com/in?next=%2Fa%3Ftoken%3D{w}%26b%3D1",
+    "location: /in?to=https%3A%2F%2Fann%3A{w}%40db.example.com%2F",
 ]  # fmt: skip
 SECRETS = [text.format(w=WORD) for text in FORMATS]
+SECRETS_IN_HEX = [
+    "Authorization: Digest username=\"ann\", nonce=\"n\", uri=\"/\", response=\"{w}\"", "AC" + 32 * "a" + ":{w}",
+    "curl -u SK" + 32 * "0" + ":{w}",
+]  # fmt: skip
 
 LOOK_ALIKES = [
     "f47ac10b-58cc-4372-a567-0e02b2c3d479", "da39a3ee5e6b4b0d3255bfef95601890afd80709", "5cffd46", HEX,
@@ -47,5 +55,6 @@ LOOK_ALIKES = [
     "00:1A:2B:3C:4D:5E", "cookie: disabled", "unexpected token '<' at 12", "X-Request-Id: req_0123456789abcdef",
     "call_abc123DEF456", "primary key = 42", "see you at 12:30@home", "AC/DC 0123456789", "Sketch-123456",
     "https://ann-0123@example.com/desk", "http://ann@example.com:8080/a@b", "--max-tokens 4096", "--token is missing 1",
-    "--password --verbose=1",
+    "--password --verbose=1", "required: ['password', 'email']", "docker run -u 1000:1000 alpine", "mysql -p shop",
+    "('name', 'Ann')", "unexpected token 'x1' at 12", f"response {HEX}", "location: /a%3Fpage%3D2",
 ]  # fmt: skip

@@ -143,7 +143,7 @@ def test_the_live_view_draws_the_same_from_events():
 def test_what_is_of_the_whole_turn_is_shown_before_its_attempts():
     state = {"v": 1, "type": "gecko.state", "attempt": 0, "supposed": ["/a"], "state": {"a": [1]}, "unclear": ["why"]}
     items = [{"id": "i", "description": "it is paid"}]
-    checklist = {"v": 1, "type": "gecko.checklist", "attempt": 0, "items": items, "failure": "no reply"}
+    checklist = {"v": 1, "type": "gecko.checklist", "attempt": 0, "items": items, "failure": "no checklist: no reply"}
     for progress, start in ((PlainLines, "[-] "), (LiveTree, "")):
         out = io.StringIO()
         with progress(Console(file=out, width=200)) as shown:

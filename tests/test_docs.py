@@ -158,10 +158,12 @@ def test_links_lead_somewhere():
             assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
-@pytest.mark.parametrize(("words", "line"), [(["demo"], "[1] call"), (["demo", "order", "--yes"], "what would")])
-def test_the_results_in_the_readme_are_the_demos(words, line, capsys):
+@pytest.mark.parametrize(("words", "line"), [(["demo"], "Attempt 1"), (["demo", "order", "--yes"], "what would")])
+def test_the_results_in_the_readme_are_what_a_terminal_shows(words, line, capsys, monkeypatch):
+    for name, value in {"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "140"}.items():
+        monkeypatch.setenv(name, value)
     assert main(words) == 0
-    shown = capsys.readouterr().out.splitlines()
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
     block = next(text for text in blocks(ROOT / "README.md", "") if line in text)
     assert [line for line in block.splitlines() if line not in shown] == []
 

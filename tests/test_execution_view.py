@@ -77,11 +77,31 @@ def test_each_real_call_says_what_came_of_it(is_terminal):
 
 def test_a_page_has_it_below_the_rehearsal():
     for page in (html_page(OUTPUT), format_run(OUTPUT)._repr_html_()):
-        assert page.index("Change of the task state") < page.index("Carried out") < page.index("2 attempts")
+        headings = [
+            page.index(each) for each in ("Change of the task state</h2>", "Carried out</h2>", "2 attempts</h2>")
+        ]
+        assert headings == sorted(headings)
         assert "5 real calls, 1 drifted" in page
         assert "predicted → real 5 → 6" in page
         assert page.index("not made</p>") < page.index(">close<")
     assert "Carried out</h2>" not in html_page(RUN)
+
+
+def test_a_page_says_first_what_was_really_done():
+    asked = {"action_requests": [{"name": "pay", "args": {}, "description": "Pays:\n````\n```5```\n````\nfor it"}] * 2}
+    waiting = {**OUTPUT, "__interrupt__": [SimpleNamespace(value=asked)]}
+    for run, says in (
+        (RUN, "Only rehearsed: nothing was done for real but 1 read<"),
+        ({**RUN, "attempts": RUN["attempts"][:1]}, "Only rehearsed: nothing was done for real<"),
+        (waiting, "Not done yet: 2 calls below wait for a decision<"),
+        (OUTPUT, "For real: in doubt: 5 real calls, 1 drifted, 1 not made; 2 rehearsals<"),
+    ):
+        for page in (html_page(run), format_run(run)._repr_html_()):
+            assert page.index(says) < page.index('<div class="verdict')
+            assert page.count("answer in the rehearsal") == 1
+    for shown in (html_page(waiting), str(format_run(waiting))):
+        assert "````" not in shown
+        assert shown.count("```5```") == 2
 
 
 def test_texts_of_reality_are_harmless():

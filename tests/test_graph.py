@@ -276,9 +276,9 @@ def test_knobs_are_optional_for_type_checkers_without_a_plugin():
 
 
 @pytest.mark.parametrize("models", [None, {"judge": RecordedModel()}])
-def test_a_run_in_which_nobody_plans_is_a_mistake(models):
+def test_a_graph_in_which_nobody_plans_is_a_mistake(models):
     with pytest.raises(GeckoError, match=r"no model configured for role 'planner': .*models=\{'planner'"):
-        create_gecko(desk.toolkit(), models=models).invoke(desk.inputs())
+        create_gecko(desk.toolkit(), models=models)
 
 
 def test_no_tools_and_no_toolkit_are_mistakes():

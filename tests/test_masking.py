@@ -21,7 +21,7 @@ from gecko_graph.models.failure import failure_of
 from gecko_graph.testing import failing, recorded
 from tests import desk
 from tests.cli.command import SHOP
-from tests.secrets_to_mask import LOOK_ALIKES, SECRETS, WORD
+from tests.secrets_to_mask import HEX, LOOK_ALIKES, SECRETS, SECRETS_IN_HEX, WORD
 
 SOME = [SECRETS[start : start + 8] for start in range(0, len(SECRETS), 8)]
 """The same in handfuls, for what takes a whole run."""
@@ -101,6 +101,12 @@ def test_what_a_model_raises_is_masked_on_the_command_line(text, monkeypatch, ca
     told = capsys.readouterr()
     assert WORD not in told.out + told.err + file.read_text()
     assert "http://ann:…@127.0.0.1:1/v1" in told.out
+
+
+@pytest.mark.parametrize("text", SECRETS_IN_HEX)
+def test_what_only_its_place_tells_from_a_hash_is_masked(text):
+    assert mask(text.format(w=HEX)).count(MASK) >= 1
+    assert HEX not in mask(text.format(w=HEX))
 
 
 @pytest.mark.parametrize("text", SECRETS)

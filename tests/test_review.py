@@ -49,7 +49,7 @@ def words(out: dict) -> list[str]:
 def test_the_question_has_langchains_shape(shop):
     asked = ask(agent_of(shop, PLAN))
     assert set(asked) == {"id", "action_requests", "review_configs"}
-    assert [set(each) for each in asked["action_requests"]] == [{"name", "args", "description"}] * 3
+    assert [set(each) for each in asked["action_requests"]] == [{"name", "args", "arguments", "description"}] * 3
     assert asked["review_configs"] == [
         {"action_name": name, "allowed_decisions": ["approve", "edit", "reject", "respond"]}
         for name in ("order", "cancel")
@@ -58,6 +58,47 @@ def test_the_question_has_langchains_shape(shop):
     assert 'add /orders/sim-5000 "pen"' in texts[0]
     assert "Step 2 of 3" in texts[1]
     assert "$.id: its value is the real $.id in the result of step 1 (order)" in texts[1]
+
+
+def test_the_first_description_holds_the_whole_plan(shop):
+    first, *others = ask(agent_of(shop, PLAN))["action_requests"]
+    lines = first["description"].splitlines()
+    assert lines[0] == "The plan, 3 calls:"
+    assert [line.partition("(")[0] for line in lines[2:5]] == ["1. order", "2. cancel", "3. order"]
+    assert all(line.endswith("), ask") for line in lines[2:5])
+    assert not any("The plan" in each["description"] for each in others)
+
+
+def test_agent_inbox_may_show_and_decide(shop):
+    agent = agent_of(shop, PLAN)
+    asked = ask(agent)
+    assert all(each["arguments"] == each["args"] for each in asked["action_requests"])
+    edited = {"type": "edit", "args": {"action": "order", "args": {"item": "quill", "quantity": 2}}}
+    again = agent.invoke(Command(resume=[edited, {"type": "accept"}, {"type": "accept"}]), thread())["__interrupt__"]
+    assert not shop.calls
+    assert again[0].value["action_requests"][0]["args"] == {"item": "quill", "quantity": 2}
+    out = decide(agent, *[{"type": "accept", "args": None}] * 3)
+    assert (shop.calls, out["execution"]["status"]) == (["order quill", "cancel real-1001", "order ink"], "done")
+
+
+def test_words_from_agent_inbox_are_a_reason_and_never_a_call_s_result(shop):
+    agent = agent_of(shop, PLAN, INK)
+    ask(agent)
+    refused = [{"type": "response", "args": "no pens"}, {"type": "accept"}, {"type": "ignore", "args": None}]
+    again = agent.invoke(Command(resume=refused), thread())["__interrupt__"]
+    assert [each["args"] for each in again[0].value["action_requests"]] == [{"item": "ink", "quantity": 1}]
+    assert not shop.calls
+    feedback = [each for each in agent.get_state_history(thread()) if each.values.get("lesson")]
+    assert "rejected by the user: no pens" in feedback[0].values["lesson"]["feedback"]
+
+
+@pytest.mark.parametrize("is_parent", [False, True])
+def test_a_front_end_that_reads_values_with_subgraphs_is_told_nothing_before_the_approval(shop, is_parent):
+    agent = parent_of(shop) if is_parent else agent_of(shop, PLAN)
+    parts = [*agent.stream(TASK, thread(), stream_mode="values", subgraphs=True)]
+    said = [each.text for _, values in parts for each in values.get("messages", ()) if each.type == "ai"]
+    assert any(len(namespace) > is_parent for namespace, _ in parts), "the rehearsal is among them"
+    assert said == []
 
 
 def test_what_was_previewed_is_what_runs(shop):

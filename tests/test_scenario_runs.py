@@ -179,11 +179,11 @@ def test_tools_are_read_from_files_of_many_kinds(tmp_path, name, content):
     ("name", "content", "message"),
     [
         ("none.yaml", None, "no such file"),
-        ("none.jsonl", None, "cannot be read"),
+        ("none.jsonl", None, "no such file"),
         ("empty.json", "[]", "holds no tools"),
         ("text.yaml", "hello", "hello|text.yaml"),
         ("broken.jsonl", '{"name": "a"}\n{', "line 2"),
-        ("old.yaml", "swagger: '2.0'", "OpenAPI 2.0"),
+        ("old.yaml", "swagger: '1.2'", "Swagger 1.2"),
     ],
 )
 def test_files_that_hold_no_tools(tmp_path, name, content, message):

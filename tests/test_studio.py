@@ -199,6 +199,15 @@ def test_a_scenario_runs_over_the_api_and_can_be_looked_into_afterwards(server):
     assert any(snapshot["next"] == ["attempt"] for snapshot in history)
 
 
+@pytest.mark.parametrize("path", ["runs/wait", "runs/stream"])
+def test_forward_execution_runs_over_the_api(server, path):
+    thread = ask(f"{server}/threads", {})["thread_id"]
+    body = {"assistant_id": "toolgate", "input": {"messages": [{"role": "user", "content": "go on"}]}}
+    ask(f"{server}/threads/{thread}/{path}", body)
+    run = ask(f"{server}/threads/{thread}/state")["values"]
+    assert [call["name"] for call in run["record"]["plan"]] == ["cd", "mkdir", "mv", "ls"]
+
+
 def test_a_thread_stops_before_a_round_and_is_forked_there(server):
     thread = ask(f"{server}/threads", {})["thread_id"]
     body = {"assistant_id": "gecko", "input": inputs(), "interrupt_before": ["start_round"]}

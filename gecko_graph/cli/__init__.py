@@ -16,7 +16,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TextIO, TypeAlias
 
-from ..errors import GeckoError
+from ..errors import GeckoError, NoReply
 from .arguments import build_parser
 
 __all__ = ["build_parser", "main"]
@@ -70,7 +70,7 @@ def _run_command(arguments: list[str]) -> int:
         return command(options)
     except GeckoError as error:
         _print_error(str(error))
-        return 2
+        return 3 if isinstance(error, NoReply) else 2
     except KeyboardInterrupt as interrupted:
         _print_error(_format_interruption(arguments, options, saved=any(interrupted.args)))
         return INTERRUPTED

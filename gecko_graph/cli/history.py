@@ -23,6 +23,7 @@ from ..display.words import clean, counted, cut, format_execution, format_value,
 from ..errors import GeckoError
 from ..execution.channels import calls_left
 from ..graph import Gecko, create_gecko
+from ..models.recorded import RecordedModel
 from ..state import Attempt, JsonObject, Rehearsal
 from ..toolkit import Toolkit, ToolSpec
 from ..trust import blame
@@ -300,9 +301,9 @@ def _build_draft(values: JsonObject) -> Draft:
 
 
 def _build_agent_reader(saver: BaseCheckpointSaver[str]) -> Gecko:
-    return create_gecko_agent(Toolkit([ToolSpec(name="none", real=dict)]), checkpointer=saver)
+    return create_gecko_agent(Toolkit([ToolSpec(name="none", real=dict)]), model=RecordedModel(), checkpointer=saver)
 
 
 def _build_reader(saver: BaseCheckpointSaver[str]) -> Gecko:
     """Return a graph that only reads checkpoints; they do not depend on its tools."""
-    return create_gecko(Toolkit([ToolSpec(name="none")]), checkpointer=saver)
+    return create_gecko(Toolkit([ToolSpec(name="none")]), model=RecordedModel(), checkpointer=saver)

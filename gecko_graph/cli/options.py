@@ -172,6 +172,8 @@ def check_target(option: str, target: str | None) -> None:
         return
     if Path(target).is_dir():
         raise GeckoError(f"{option} {target}: is a folder: give a file")
+    if option not in ("--save", "--log") and Path(target).is_symlink():  # those are added to
+        raise GeckoError(f"{option} {target}: is a link: name the file itself, which would be overwritten")
     folder = Path(target).absolute().parent
     if not os.access(folder, os.W_OK):
         why = "may not be written to" if folder.is_dir() else "does not exist"

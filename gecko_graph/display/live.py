@@ -217,7 +217,7 @@ def _checklist(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for item in event["items"]:
         yield "expected", words.prose(item["description"])
     if event.get("failure"):
-        yield "expected", f"no checklist: {words.prose(event['failure'])}"
+        yield "expected", words.prose(event["failure"])
 
 
 def _complaint(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -99,7 +99,7 @@ def _view(turn: Turn, *, waiting: str = "") -> JsonObject:
         "checks": {item["id"]: item.get("check", "") for item in record.get("checklist", ())},
         "state": [(words.clean(key), fold_value(value, key), made_up) for key, (value, made_up) in state.items()],
         "attempts": [_attempt(each, start, waiting=waiting) for each in record["attempts"]],
-        "asked": [(_call(each), words.prose(each.get("description", ""))) for each in record.get("asked", ())],
+        "asked": [(_call(each), words.format_description(each)) for each in record.get("asked", ())],
         "real": [(_call(entry["call"]), list(_real_lines(entry))) for entry in execution["calls"]] if execution else [],
         "left": [_call(call) for call in execution["left"]] if execution else [],
     }

@@ -41,7 +41,7 @@ def follow_up_trees(record: words.Record) -> Iterator[RenderableType]:
     if asked := record.get("asked"):
         tree = Tree(Text(f"waiting for a decision on {words.counted(len(asked), 'call')}", "bold yellow"))
         for action in asked:
-            tree.add(Group(_call(action), Text(words.prose(action.get("description", "")), "dim")))
+            tree.add(Group(_call(action), Text(words.format_description(action), "dim")))
         yield Group(Text(""), tree)
     if execution := record.get("execution"):
         tree = Tree(Text(words.format_execution(execution), "bold"), guide_style="dim")

@@ -51,6 +51,7 @@ MARKS = {
 }
 """What marks a verdict besides made-up values, in words."""
 EXECUTION_WORDS = {"": "not over", "nothing": "nothing was done", "in_doubt": "in doubt"}
+_FENCE = re.compile(r"^`{3,}(?:\n|$)", re.MULTILINE)
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
 _STRAY_JOINERS = re.compile(rf"(?:^|(?<=[\s{_JOINERS}]))[{_JOINERS}]")
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -240,6 +241,22 @@ def format_execution(execution: Record) -> str:
     )
 
 
+def format_standing(record: Record) -> str:
+    """Format what a run has really done: nothing of a rehearsal but opened reads; of an agent what it made, or asks."""
+    if execution := record.get("execution"):
+        return f"For real: {format_execution(execution)}"
+    if asked := record.get("asked"):
+        return f"Not done yet: {counted(len(asked), 'call')} below wait{'s' * (len(asked) == 1)} for a decision"
+    steps = [step.get("outcome", {}) for attempt in record["attempts"] for step in attempt["steps"]]
+    reads = sum(outcome.get("simulated") is False for outcome in steps)
+    return "Only rehearsed: nothing was done for real" + (f" but {counted(reads, 'read')}" if reads else "")
+
+
+def format_description(action: Record) -> str:
+    """Format what is said of a call that a person decides on, without the fences around data."""
+    return prose(_FENCE.sub("", str(action.get("description", ""))))
+
+
 def format_real_call(entry: Record) -> list[tuple[str, str]]:
     """Return labelled lines of a real call: result, or why it was not made; departure from the plan; drift."""
     departure = prose(entry["departure"]["message"]) if "departure" in entry else ""
@@ -324,7 +341,9 @@ def format_usage(usage: Usage) -> str:
     if not usage:
         return "no model was asked"
     spent = total(usage)
-    by_role = ", ".join(f"{role} {each['calls']}" for role, each in sorted(usage.items()))
+    if not spent["calls"]:
+        return "no model replied"
+    by_role = ", ".join(f"{role} {each['calls']}" for role, each in sorted(usage.items()) if each["calls"])
     price = "" if spent["cost"] is None else f", ${spent['cost']:.4f}"
     replies = "1 model reply" if spent["calls"] == 1 else f"{spent['calls']:,} model replies"
     tokens = f"{spent['input_tokens']:,} tokens read, {spent['output_tokens']:,} written{price}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator, Mapping, Sequence
-from typing import NotRequired
+from typing import Any, NotRequired
 
 from langgraph.config import get_config
 from typing_extensions import TypedDict
@@ -29,6 +29,8 @@ NO_SAVER = (
     "or compile its parent graph with one; review='none' with tools that only read needs none"
 )
 DECISIONS = ("approve", "edit", "reject", "respond")
+INBOX = {"accept": "approve", "ignore": "reject", "response": "reject", "edit": "edit"}
+"""What agent-inbox answers with; its words on a call are a reason to plan again, never taken for the call's result."""
 DOUBT_DECISIONS = ("happened", "make_now", "skip")
 IN_DOUBT = (
     "{tool} was called, and it is not known whether it took effect. happened: it did; your message is its result. "
@@ -114,9 +116,12 @@ def settled_by(decision: Decision) -> JsonObject:
 
 
 def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: Sequence[str]) -> JsonObject:
-    """Return the HITLRequest: an action for each call, in order, and what can be decided, by the tool's name."""
+    """Return the HITLRequest: an action for each call, in order, and what can be decided, by the tool's name.
+
+    Arguments are given twice: as LangChain names them, and as agent-inbox does.
+    """
     actions = [
-        {"name": call["name"], "args": call["args"], "description": text}
+        {"name": call["name"], "args": call["args"], "arguments": call["args"], "description": text}
         for call, text in zip(calls, descriptions, strict=True)
     ]
     names = dict.fromkeys(call["name"] for call in calls)
@@ -128,7 +133,7 @@ def read_decisions(
     answer: object, calls: Sequence[Call], toolkit: Toolkit, allowed: Sequence[str] = DECISIONS
 ) -> tuple[list[Decision], str]:
     """Return the decisions of a HITLResponse, or what is wrong with it and what to do."""
-    given = answer.get("decisions") if isinstance(answer, Mapping) else None
+    given = answer.get("decisions") if isinstance(answer, Mapping) else answer
     if not isinstance(given, list | tuple):
         return [], f'expected {{"decisions": [...]}} with a decision for each call, got {excerpt(answer)}'
     if len(given) != len(calls):
@@ -144,7 +149,12 @@ def read_decisions(
 
 
 def read_decision(raw: object, call: Call, toolkit: Toolkit, allowed: Sequence[str]) -> tuple[Decision | None, str]:
-    """Return one decision, or None and what is wrong with it."""
+    """Return one decision, also in agent-inbox's words, or None and what is wrong with it."""
+    if isinstance(raw, Mapping) and (known := INBOX.get(str(raw.get("type")))):
+        given, read = raw.get("args"), dict[str, Any]()
+        if isinstance(given, Mapping):
+            read = {"edited_action": {"name": given.get("action"), "args": given.get("args")}}
+        raw = {"message": given if isinstance(given, str) else None, **read, **raw, "type": known}
     word = raw.get("type") if isinstance(raw, Mapping) else None
     if not isinstance(raw, Mapping) or word not in allowed:
         return None, f"expected a `type` of {', '.join(allowed)}, got {excerpt(raw if word is None else word)}"

@@ -10,7 +10,7 @@ from typing import cast
 from langchain_core.messages import AnyMessage
 
 from ..errors import PatchConflict
-from ..models.formatting import cut, format_change, format_complaint, format_json, one_line
+from ..models.formatting import cut, format_call, format_change, format_complaint, format_json, one_line
 from ..state import VERSION, JsonObject, Patch, Rehearsal, Step
 from ..task_state.digest import digest
 from ..task_state.patch import fold_patches
@@ -142,15 +142,22 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
 def describe_calls(
     preview: Preview, left: Sequence[PlannedCall], state: JsonObject, fidelity: Mapping[str, Mapping[str, int]]
 ) -> dict[str, str]:
-    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data."""
+    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data.
+
+    What is said of the first call that is asked about holds the whole plan: some front ends show nothing else.
+    """
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
     names = {id_: f"step {number} ({tools[id_]})" for id_, number in numbers.items()}
-    texts: dict[str, str] = {}
+    plan = [f"{n}. {format_call(each['call'])}, {each['review']}" for n, each in enumerate(preview["calls"], 1)]
+    texts, asked = dict[str, str](), False
     for planned, before, after in with_states(left, state):
         call, predicted = planned["call"], planned["predicted"]
         reason = f": {cut(one_line(planned['reason']), budget=REASON_CHARS)}" if planned["reason"] else ""
         change = format_change(before, after, budget=CHANGE_CHARS)
+        is_first = len(plan) > 1 and planned["review"] == "ask" and "answered" not in planned and not asked
+        asked = asked or is_first
+        whole = [f"The plan, {len(plan)} calls:", fence("\n".join(plan)), ""] if is_first else []
         lines = [
             f"Predicted by {predicted['rung']}: {predicted['status']}",
             fence(format_json(predicted["result"], budget=RESULT_CHARS)),
@@ -161,7 +168,7 @@ def describe_calls(
             some = "{calls} earlier real calls, {drifted} of them other than rehearsed".format_map(known)
             lines = [f"Its effect is not known here; {some if known['calls'] else 'it was never called for real'}."]
         head = f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}"
-        texts[call["id"]] = "\n".join([head, *lines, *describe_dependencies(planned, names)])
+        texts[call["id"]] = "\n".join([*whole, head, *lines, *describe_dependencies(planned, names)])
     return texts
 
 

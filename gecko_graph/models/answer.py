@@ -1,6 +1,6 @@
 """Answering what nodes ask: models and users' functions are called here, sync or async.
 
-A model's fault is a `Reply` with a failure, never an exception.
+A model's fault is a `Reply` with a failure, never an exception, but for a wrong key, address or name (`NoReply`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langgraph.errors import GraphBubbleUp
 
-from ..errors import RunFailure
+from ..errors import ModelError, RunFailure
 from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
 from .factory import Models
@@ -96,6 +96,8 @@ def _resume(dialogue: Dialogue, message: Any) -> ModelCall | Reply:
     except StopIteration as done:
         reply: Reply = done.value
         return reply
+    except ModelError:
+        raise
     except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they reply becomes data
         return Reply(None, f"the model's reply could not be read ({failure_of(error)})")
 

@@ -105,6 +105,13 @@ class Models:
         """Return whether the role has a model."""
         return role in self._clients
 
+    def require(self, *roles: Role) -> None:
+        """Raise ModelError unless all of these roles, without which nothing can be done, have a model."""
+        for role in roles:
+            if role not in self._clients:
+                how = f"pass model='openai:gpt-5-mini' or any chat model, or models={{{role!r}: ...}}"
+                raise ModelError(f"no model configured for role {role!r}: {how}")
+
     def open(self, ask: ModelAsk) -> Dialogue:
         """Begin to answer an ask; `ask.answer` and `ask.aanswer` carry it through."""
         client = self._clients.get(ask.role)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from http.client import responses
 from typing import Any
+
+from langchain_core.language_models import BaseChatModel
 
 from ..errors import RunFailure
 from ..masking import mask
+from .doubt import status_of_error
 from .usage import is_count
 
 _LONGEST = 300
 
 # what a server answers that knows no response_format or no tools
 _REFUSALS = frozenset({400, 415, 422, 501})
+
+# what to look at where a server answers this, whatever is asked
+_ADDRESS = "base_url (most servers want /v1 at its end) and the model's name"
+_CHECKS = {401: "the key in {keys}", 403: "whether the key in {keys} may use this model", 404: _ADDRESS}
+_PAGE = re.compile(r"(?i)<(?:html|!doctype)|^'str' object has no attribute")
 
 # what clients raise that trip over a reply which is not what they expect
 _STUMBLES = (AttributeError, IndexError, KeyError, TypeError)
@@ -49,6 +59,29 @@ def is_refusal(error: Exception) -> bool:
         return False
     text = f"{getattr(error, 'code', '')} {message_of(error)}".lower()
     return not ("context_length" in text or "context length" in text or "maximum context" in text)
+
+
+def find_setup_problem(error: Exception, model: BaseChatModel, *, has_replied: bool) -> str | None:
+    """Return what is wrong with key, address or name of a model, in one line; None where asking again may help.
+
+    A page in HTML, or a text over which its client stumbles, is of a wrong address, unless it has replied before.
+    """
+    status = getattr(error, "status_code", None) or status_of_error(error)
+    status = status if isinstance(status, int) else 0
+    is_page = not has_replied and _PAGE.search(f"{message_of(error)} {getattr(error, 'body', '')}") is not None
+    if status not in _CHECKS and not is_page:
+        return None
+    code = f"{status} {responses.get(status, '')}".strip() if status else "no model's reply"
+    said = "a web page" if is_page else failure_of(error).partition(" - ")[2]
+    address = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
+    asked = f"model {name_of(model)!r}{f' at {address}' if address else ''}"
+    keys = " or ".join(model.lc_secrets.values()) or "its settings"
+    return f"{asked}: {code}{f' ({said})' if said else ''}: check {_CHECKS.get(status, _ADDRESS).format(keys=keys)}"
+
+
+def name_of(model: BaseChatModel) -> str:
+    """Return a chat model's own name, as the provider knows it."""
+    return str(getattr(model, "model_name", "") or getattr(model, "model", ""))
 
 
 def tokens_of(error: Exception) -> tuple[int, int]:

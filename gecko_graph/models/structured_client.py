@@ -17,18 +17,19 @@ from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableSequence
 from pydantic import BaseModel
 
+from ..errors import NoReply
 from ..schemas.rules import Same
 from ..state import JsonObject, RoleUsage
 from . import structured
 from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
-from .failure import failure_of, is_refusal, tokens_of
+from .failure import failure_of, find_setup_problem, is_refusal, name_of, tokens_of
 from .formatting import cut
 from .json_text import Unreadable
 from .planner_message import read_message, sanitize_message
 from .prompts import Prompt, Prompts
 from .secrets import BLIND, hide_secrets
 from .structured import OUTPUT_METHODS, OutputMethod
-from .usage import Price, add_all, count, count_tokens
+from .usage import Price, add_all, count, count_tokens, no_usage
 
 _REPAIR_CHARS = 4_000
 _MOST_BOUND = 1_000
@@ -47,6 +48,7 @@ class StructuredClient:
         self._method: OutputMethod = OUTPUT_METHODS[0]
         self._methods: dict[type[BaseModel], OutputMethod] = {}
         self._plain = _caller(model)
+        self._has_replied = False
         self._structured: dict[tuple[OutputMethod, Same], _Caller | None] = {}
         self._tools: tuple[Sequence[JsonObject], _Caller] | None = None
 
@@ -60,7 +62,7 @@ class StructuredClient:
             if call is None:
                 continue
             in_words = method == "text" or schema is not _schema_of(ask)
-            message = _sanitize((yield call(_messages(prompt, ask, in_words=in_words))))
+            message = self._look(_sanitize((yield call(_messages(prompt, ask, in_words=in_words)))))
             spent.append(self._count(message))
             if isinstance(message, Exception) and method != "text" and is_refusal(message):
                 if schema is ask.schema:
@@ -72,7 +74,7 @@ class StructuredClient:
             value, problem = _read(message, ask)
             if problem is None or problem.final:
                 return Reply(value, str(problem) if problem else None, add_all(spent))
-            again = _sanitize((yield call(_repair(prompt, ask, message, problem))))
+            again = self._look(_sanitize((yield call(_repair(prompt, ask, message, problem)))))
             spent.append(self._count(again))
             return self._repaired(ask, problem, again, spent)
         raise AssertionError("plain text is a method that is always there")
@@ -85,7 +87,7 @@ class StructuredClient:
             return Reply(None, f"{type(self.model).__name__} has no bind_tools, so it cannot plan tool calls")
         except Exception as error:  # noqa: BLE001 - the boundary to models: a client that chokes on a tool is data
             return Reply(None, f"the tools could not be bound: {failure_of(error)}")
-        message = yield call(ask.messages)
+        message = self._look((yield call(ask.messages)))
         usage = self._count(message)
         if isinstance(message, Exception):
             return Reply(None, failure_of(message), usage)
@@ -93,6 +95,14 @@ class StructuredClient:
             return Reply(None, f"the model replied with {type(message).__name__}, not with a message", usage)
         message, failure = read_message(message)
         return Reply(message, failure, usage)
+
+    def _look(self, message: Any) -> Any:
+        """Return what a call has come to; raises NoReply where key, address or name is wrong."""
+        is_error = isinstance(message, Exception)
+        if is_error and (problem := find_setup_problem(message, self.model, has_replied=self._has_replied)):
+            raise NoReply(problem) from message
+        self._has_replied = self._has_replied or not is_error
+        return message
 
     def _repaired(self, ask: Ask, problem: Unreadable, again: Any, spent: Sequence[RoleUsage]) -> Reply:
         if isinstance(again, Exception):
@@ -135,7 +145,10 @@ class StructuredClient:
 
     def _count(self, message: Any) -> RoleUsage:
         if isinstance(message, Exception):
-            return count_tokens(*tokens_of(message), model_name=_name_of(self.model), prices=self._prices)
+            spent = tokens_of(message)
+            return (
+                count_tokens(*spent, model_name=name_of(self.model), prices=self._prices) if any(spent) else no_usage()
+            )
         return count(message if isinstance(message, BaseMessage) else None, prices=self._prices)
 
 
@@ -206,10 +219,6 @@ def _read(message: Any, ask: Ask, *, whole: bool = True) -> tuple[BaseModel | No
         return structured.read_reply(message, ask.reply, ids=ask.ids, whole=whole), None
     except Unreadable as problem:
         return None, problem
-
-
-def _name_of(model: BaseChatModel) -> str:
-    return str(getattr(model, "model_name", "") or getattr(model, "model", ""))
 
 
 def _same(a: Sequence[JsonObject], b: Sequence[JsonObject]) -> bool:

@@ -37,7 +37,7 @@ from ..state import ChecklistItem, JsonObject, SupposedState
 from ..task_state.digest import check_json, clone, digest
 from ..task_state.patch import pointer
 from ..toolkit import Toolkit, ToolSpec
-from ..toolkit.brief import pick_tools
+from ..toolkit.brief import member_names, pick_tools
 from ..turn import earlier, human_turns, next_turn, read_checklist, task_of
 from ..view.view import focus_words, view
 
@@ -251,7 +251,7 @@ def format_contracts(toolkit: Toolkit, *, budget: int) -> str:
 def describe(tool: ToolSpec, whole: bool) -> str:
     """Return a tool's description; where the domain is to be made up, with what the tool takes and gives."""
     if not whole:
-        return tool.description
-    takes, gives = (", ".join((schema or {}).get("properties", {})) for schema in (tool.parameters, tool.result))
-    parts = [tool.description, f"Takes {takes}." if takes else "", f"Gives {gives}." if gives else ""]
+        return tool.about
+    takes, gives = (", ".join(member_names(schema)) for schema in (tool.parameters, tool.result))
+    parts = [tool.about, f"Takes {takes}." if takes else "", f"Gives {gives}." if gives else ""]
     return " ".join(filter(None, parts))

@@ -60,7 +60,7 @@ def build_ask(state: ForwardState, scope: NodeScope, toolkit: Toolkit, gated: Se
     closed = find_closed(gated, now, seed=scope.context.seed, steps=steps, untrusted=untrusted)
     known = trusted_part(now, untrusted())
     committed = [step for step in steps if is_planned(step)]
-    lines = [(tool.name, tool.description) for tool in toolkit] if len(toolkit) <= scope.context.max_tools else []
+    lines = [(tool.name, tool.about) for tool in toolkit] if len(toolkit) <= scope.context.max_tools else []
     variables = {
         "task": state["task"],
         "policy": format_policy(state["conversation"], budget=budget),

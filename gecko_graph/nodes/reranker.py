@@ -75,7 +75,7 @@ def retrieve(
 def describe(tool: ToolSpec) -> str:
     """Return a tool's description and its arguments."""
     takes = ", ".join(tool.parameters.get("properties", {}))
-    return f"{tool.description} Takes {takes}." if takes else tool.description
+    return f"{tool.about} Takes {takes}." if takes else tool.about
 
 
 def read_ranking(ranking: Ranking, found: Mapping[str, float]) -> dict[str, float]:

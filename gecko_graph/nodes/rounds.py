@@ -103,7 +103,7 @@ def finish(
 
     Where the conversation ends in calls without results, which its owner makes next, nothing may stand between. What
     rungs that make things up (`inventing`) wrote to the state is marked as supposed. Where it is not alone, but part of
-    an agent whose real calls are claimed, two runs of a thread at once may both go on.
+    an agent whose real calls are claimed, two runs of a thread at once may both go on; and the answer is the agent's.
 
     Raises:
         StateError: The task state is not the one that the accepted attempt began from, or another run has written to
@@ -130,6 +130,8 @@ def finish(
     update: dict[str, Any] = {"rehearsal": rehearsal}
     if chosen["verdict"]["word"] == "accepted":
         update |= write_back(state, chosen, rehearsal, scope.context.view_chars, inventing)
+    if not is_alone:  # the agent tells what was really done: no front end shall show this as fact
+        return update
     message = answer_message(
         chosen["answer"],
         chosen["verdict"],

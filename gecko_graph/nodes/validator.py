@@ -209,7 +209,7 @@ def _build_ask(question: _Question, state: AttemptState, where: Where) -> Ask:
     tool = question.tool
     answered = [step for step in state.get("steps", [])[-SHOWN_STEPS:] if "outcome" in step]
     parameters = _select_properties(tool.parameters, question.places)
-    shown = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    shown = {"name": tool.name, "description": tool.about, "parameters": parameters}
     variables = {
         "tool": format_json(shown, budget=TOOL_CHARS),
         "task": state["task"],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..documents import parse_document, read_document
+from ..documents import parse_document, read_document, read_text
 from ..errors import ScenarioError, ToolkitError, did_you_mean
 from ..milestones.format import MilestoneEntry
 from ..toolkit import Toolkit
@@ -35,7 +35,7 @@ def read_toolkit(path: str | Path, *, allow_remote: bool = False) -> Toolkit:
             f"{file}: is Python, which is not run from here: in Python, Toolkit.from_tools([function, ...]) reads "
             "functions, and to_openapi() writes them as a document"
         )
-    document = _document(file)  # read once: a pipe cannot be read twice
+    document = _document(file)
     if isinstance(document, dict) and document.keys() & _OPENAPI:
         source = document if str(path) == "-" else file
         return Toolkit.from_openapi(source, parsed=document, allow_remote=allow_remote)
@@ -138,8 +138,5 @@ def _document(file: Path) -> Any:
         return parse_document(sys.stdin.buffer.read().decode("utf-8-sig", "replace"), where="the standard input")
     if file.suffix != ".jsonl":
         return read_document(file)
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ToolkitError(f"{file}: cannot be read: {error}") from None
+    lines = read_text(file).splitlines()
     return [parse_document(line, where=f"{file} line {number}") for number, line in enumerate(lines, 1) if line.strip()]

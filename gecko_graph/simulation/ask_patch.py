@@ -47,7 +47,7 @@ def build_ask(request: RungRequest, outcome: Outcome, shown: View, problem: str)
     return Ask(
         role="state_updater",
         variables={
-            "tool": format_json({"name": tool.name, "description": tool.description}, budget=TOOL_CHARS),
+            "tool": format_json({"name": tool.name, "description": tool.about}, budget=TOOL_CHARS),
             "call": format_json({"name": call["name"], "args": call["args"]}, budget=VALUE_CHARS),
             "result": format_json(outcome["result"], budget=VALUE_CHARS),
             "state": shown.text,

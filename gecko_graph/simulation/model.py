@@ -90,7 +90,7 @@ def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] =
     """
     result = {} if tool.result is None else {"result": tool.result}  # null would read as a result that is null
     others = cut(", ".join(name for name in writes if name != tool.name), budget=NAMES_CHARS)
-    shown: JsonObject = {"name": tool.name, "description": tool.description, "effect": tool.effect or "unknown"}
+    shown: JsonObject = {"name": tool.name, "description": tool.about, "effect": tool.effect or "unknown"}
     parameters = tool.parameters if "$defs" in tool.parameters else tool.parameters.get("properties", {})
     shown |= {"parameters": parameters, **result, **({"other writes": others} if others else {})}
     text = json.dumps(shown, ensure_ascii=False)

@@ -6,8 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from math import log
+from typing import Any
 
 from ..models.formatting import cut, one_line
+from ..schemas.subschemas import follow
+from ..state import JsonObject
 from ..view.words import split_term
 from .spec import ToolSpec
 
@@ -55,7 +58,7 @@ def format_tools(tools: Iterable[ToolSpec], *, called: Collection[str] = (), foc
     small letters, see `view.focus_words`.
     """
     listed = list(tools)
-    brief = strip_boilerplate([tool.description for tool in listed])
+    brief = strip_boilerplate([tool.about for tool in listed])
     briefly = {tool.name: text for tool, text in zip(listed, brief, strict=True)}
     first = [tool for tool in listed if tool.name in called]
     others = [tool.name for tool in listed if tool.name not in called]
@@ -75,6 +78,16 @@ def format_parameters(tool: ToolSpec) -> str:
         about = schema.get("description", "") if isinstance(schema, dict) else ""
         described.append(f"{name}: {cut(one_line(about), budget=PARAMETER_CHARS)}" if about else name)
     return f"({', '.join(described)})"
+
+
+def member_names(schema: JsonObject | None) -> list[str]:
+    """Return the names in an object, or in the items of a list, of which a schema speaks, also by reference."""
+    part: Any = schema
+    for _ in range(8):  # references and lists that lead to an object
+        if not isinstance(part, dict) or "properties" in part:
+            break
+        part = follow(schema, str(part["$ref"])) if "$ref" in part else part.get("items")
+    return [*part.get("properties", ())] if isinstance(part, dict) else []
 
 
 def strip_boilerplate(descriptions: Sequence[str]) -> list[str]:

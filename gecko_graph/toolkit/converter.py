@@ -89,7 +89,7 @@ def convert(toolkit: Toolkit) -> Conversion:
 
 def describe_tool(tool: ToolSpec) -> str:
     """Return a tool as JSON for a prompt; very long schemas as an outline."""
-    known: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    known: JsonObject = {"name": tool.name, "description": tool.about, "parameters": tool.parameters}
     known |= {} if tool.result is None else {"result": tool.result}
     if tool.effect is not None:
         known["effect"] = tool.effect

@@ -86,6 +86,11 @@ class ToolSpec:
         return "idempotency_key" if is_header else self.idempotency
 
     @property
+    def about(self) -> str:
+        """The description that models are shown: method and path where an OpenAPI document has none."""
+        return self.description or (f"{self.binding.method.upper()} {self.binding.path}" if self.binding else "")
+
+    @property
     def reads(self) -> bool:
         """True if the tool is known to change nothing."""
         return self.effect == "read"

@@ -335,7 +335,7 @@ class Toolkit:
     def as_openai(self) -> list[JsonObject]:
         """Return OpenAI function dicts for `bind_tools`, under names that every provider takes: see `resolve`."""
         names = self._provider_names
-        shown = ({"name": names[t.name], "description": t.description, "parameters": t.parameters} for t in self)
+        shown = ({"name": names[t.name], "description": t.about, "parameters": t.parameters} for t in self)
         return [{"type": "function", "function": each} for each in shown]
 
     def resolve(self, provider_name: str) -> str:

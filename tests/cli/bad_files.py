@@ -32,7 +32,7 @@ FILES = {
     "outside.yaml": CASE.replace("api.yaml", "../api.yaml") % "",
     "refused.yaml": CASE % (ITEM % "state.pen is defined" + ", replies: {planner: [[{say: No.}]]}"),
     "role.yaml": CASE % ", replies: {plannr: []}",
-    "swagger.yaml": "swagger: '2.0'\ninfo: {title: Pens, version: '1'}\npaths: {}\n",
+    "swagger.yaml": "swagger: '1.2'\ninfo: {title: Pens, version: '1'}\npaths: {}\n",
     "twice.yaml": "a: 1\na: 2\n",
     "unrecorded.yaml": CASE % ITEM % "state.pen is defined",
 }

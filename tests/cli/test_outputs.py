@@ -64,3 +64,11 @@ def test_an_ascii_locale_shows_what_it_can(tmp_path, locale):
         done = shell('"$@"', *words, env={**BUFFERED, **locale})
         assert "Traceback" not in done.stderr
         assert done.returncode == (2 if "größer" in words[1] else 0), done.stderr
+
+
+def test_a_link_is_not_followed_to_what_it_would_overwrite(run, tmp_path):
+    (tmp_path / "kept.txt").write_text("kept")
+    (tmp_path / "out.html").symlink_to(tmp_path / "kept.txt")
+    code, _, err = run("demo", "--html", tmp_path / "out.html")
+    assert (code, (tmp_path / "kept.txt").read_text()) == (2, "kept")
+    assert "out.html: is a link: name the file itself" in err

@@ -147,7 +147,7 @@ async def test_any_fault_of_a_model_is_data(ask_for, plan_for, answer_all, error
     for reply in await answer_all([ask_for("judge"), plan_for()], Models.bind(failing(error))):
         assert reply.value is None
         assert type(error).__name__ in reply.failure
-        assert reply.usage["calls"] >= 1
+        assert reply.usage["calls"] == 0, "no reply came"
 
 
 @pytest.mark.parametrize("asks", [1, 3])
@@ -246,7 +246,7 @@ async def test_a_repair_round_that_fails_is_a_failure(ask_for, answer_all):
 
     (reply,) = await answer_all([ask_for("validator")], Models.bind(Once(responses=["x"])))
     assert reply.failure == "TimeoutError: gone"
-    assert reply.usage["calls"] == 2
+    assert reply.usage["calls"] == 1
 
 
 class Oversized(BaseChatModel):

@@ -11,6 +11,7 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from gecko_graph.context import GeckoContext
+from gecko_graph.errors import NoReply
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import as_node
 from gecko_graph.models.roles import Checklist, Judgement, SemanticVerdict, SimulatedEffect, SimulatedResponse
@@ -55,7 +56,7 @@ async def test_a_reply_comes_down_the_ways_and_the_way_is_remembered(
     assert isinstance(first.value, SemanticVerdict)
     assert first.value.problems[0].argument == "city"
     assert first.failure is None
-    assert len(fake.bodies) == first.usage["calls"] == calls_first
+    assert (len(fake.bodies), first.usage["calls"]) == (calls_first, 1)
     await answer_all([ask_for("validator"), ask_for("judge")], models)
     assert len(fake.bodies) == calls_first + 3  # the judge's reply does not fit: one repair
     assert all(key in body for body in fake.bodies[calls_first:] if key)
@@ -103,7 +104,7 @@ async def test_a_server_that_refuses_the_own_schema_is_told_it_in_words_and_the_
     own = replace(ask_for("simulator", reply=SimulatedResponse), schema=OWN)
     (first,) = await answer_all([own], models)
     (second,) = await answer_all([own], models)
-    assert (first.usage["calls"], second.usage["calls"]) == (2, 1)
+    assert (first.usage["calls"], second.usage["calls"], len(fake.bodies)) == (1, 1, 3), "a refusal is no reply"
     assert first.value == second.value == SimulatedResponse(status="ok", result=1)
     for body in fake.bodies[1:]:
         assert body["response_format"]["json_schema"]["name"] == "SimulatedResponse"
@@ -143,8 +144,6 @@ async def test_a_server_that_overlooks_response_format_is_told_the_schema_in_wor
 FAULTS = {
     "500": (lambda body: httpx.Response(500, json={"error": {"message": "boom"}}), "boom"),
     "429": (lambda body: httpx.Response(429, json={"error": {"message": "slow down"}}), "slow down"),
-    "401": (lambda body: httpx.Response(401, json={"error": {"message": "Incorrect key sk-abc123456789"}}), "sk-…"),
-    "html": (lambda body: httpx.Response(200, content=b"<html>"), ""),
     "no choices": (
         lambda body: httpx.Response(200, json={"id": "r", "choices": [], "model": "m"}),
         "could not be read",
@@ -175,11 +174,53 @@ async def test_a_helpers_fault_is_a_short_failure(server, ask_for, answer_all, f
     assert "\n" not in reply.failure
     assert len(reply.failure) <= 320
     assert not reply.absent
-    assert reply.usage["calls"] == len(fake.bodies) <= 2
-    assert "abc123456789" not in reply.failure
+    came = 0 if fault in ("500", "429", "no choices", "too long") else len(fake.bodies)
+    assert reply.usage["calls"] == came <= 2
 
 
-@pytest.mark.parametrize("fault", ["500", "429", "401", "html", "no choices", "huge", "too long"])
+KEY = "sk-abc123456789"
+PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><hr>nginx</body></html>"
+WRONG = {
+    "key": (
+        401,
+        b'{"error": {"message": "Incorrect key sk-abc123456789"}}',
+        "401 Unauthorized (Incorrect key sk-…)",
+        "OPENAI_API_KEY",
+    ),
+    "model": (404, b'{"error": {"message": "no such model"}}', "404 Not Found (no such model)", "the model's name"),
+    "right": (403, b'{"error": {"message": "no"}}', "403 Forbidden (no)", "may use this model"),
+    "address": (200, PAGE, "no model's reply (a web page)", "check base_url"),
+    "gateway": (502, PAGE, "502 Bad Gateway (a web page)", "check base_url"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("role", ["planner", "validator"])
+async def test_what_the_user_has_set_up_wrongly_is_raised_at_the_first_question(
+    server, plan_for, ask_for, answer_all, wrong, role
+):
+    status, body, *words = WRONG[wrong]
+    kind = "text/html" if body is PAGE else "application/json"
+    fake = server(lambda _: httpx.Response(status, content=body, headers={"content-type": kind}))
+    with pytest.raises(NoReply) as raised:
+        await answer_all([plan_for() if role == "planner" else ask_for("validator")], Models.bind(fake.chat()))
+    assert [word for word in words if word not in str(raised.value)] == []
+    assert str(raised.value).startswith("model 'gpt-5-mini': ")
+    assert KEY not in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert len(fake.bodies) == 1 or status in (200, 502)
+
+
+async def test_a_page_in_place_of_a_later_reply_is_a_failure(server, plan_for, answer_all):
+    fake = server(lambda body: {"content": "Hello"} if len(fake.bodies) < 2 else httpx.Response(502, content=PAGE))
+    models = Models.bind(fake.chat())
+    (first,) = await answer_all([plan_for()], models)
+    (later,) = await answer_all([plan_for()], models)
+    assert (first.failure, later.value) == (None, None)
+    assert "502" in later.failure
+
+
+@pytest.mark.parametrize("fault", ["500", "429", "no choices", "huge", "too long"])
 async def test_a_planners_fault_is_a_short_failure(server, plan_for, answer_all, fault):
     behave, words = FAULTS[fault]
     (reply,) = await answer_all([plan_for()], Models.bind(server(behave).chat()))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gecko_graph.toolkit.brief import TOOLS_CHARS, format_tools, strip_boilerplate
+from gecko_graph import Toolkit
+from gecko_graph.toolkit.brief import TOOLS_CHARS, format_tools, member_names, strip_boilerplate
 from gecko_graph.toolkit.spec import ToolSpec
 
 COMMON = "This tool belongs to the travel system, which allows users to book flights. Tool description: "
@@ -71,3 +72,23 @@ def test_tools_of_the_multi_turn_tasks_lose_their_noise(read_jsonl):
         assert "This tool belongs" not in short
         before, after = before + len(section), after + len(short)
     assert 0 < after < before / 4
+
+
+def test_what_has_no_description_is_shown_with_method_and_path():
+    tools = Toolkit.from_openapi({"openapi": "3.1.0", "paths": {"/pens/{id}": {"get": {"operationId": "a"}}}})
+    assert tools.as_openai()[0]["function"]["description"] == "GET /pens/{id}"
+    assert format_tools(tools) == "a: GET /pens/{id}"
+    assert tools.to_openapi()["paths"]["/pens/{id}"]["get"].get("description") is None
+
+
+def test_the_names_of_a_list_s_items_and_of_what_refers_to_itself():
+    node = {"type": "object", "properties": {"id": {}, "children": {"type": "array", "items": {"$ref": "#/$defs/N"}}}}
+    for schema in (
+        node,
+        {"type": "array", "items": node},
+        {"$ref": "#/$defs/N", "$defs": {"N": node}},
+        {"type": "array", "items": {"$ref": "#/$defs/N"}, "$defs": {"N": node}},
+    ):
+        assert member_names(schema) == ["id", "children"]
+    assert member_names({"$ref": "#/$defs/N", "$defs": {"N": {"$ref": "#/$defs/N"}}}) == []
+    assert member_names(None) == member_names({"type": "string"}) == member_names({"items": True}) == []

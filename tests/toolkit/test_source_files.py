@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given
@@ -49,17 +50,20 @@ def test_a_byte_order_mark_changes_nothing(tmp_path, name, content):
     assert read_toolkit(tmp_path / name).names == ("a",)
 
 
-def test_a_document_comes_through_a_pipe(tmp_path, shared_data):
-    source = shared_data / "openapi" / "twilio_lookups_v2.json"
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=lambda: pipe.write_bytes(source.read_bytes()), daemon=True)
-    writer.start()
-    read: list[tuple[str, ...]] = []
-    reader = threading.Thread(target=lambda: read.append(read_toolkit(pipe).names), daemon=True)
-    reader.start()
-    reader.join(60)
-    assert read == [read_toolkit(source).names]
+@pytest.mark.parametrize("name", ["pipe.yaml", "pipe.jsonl", "/dev/zero"])
+def test_what_is_no_regular_file_is_refused_unread(tmp_path, name):
+    file = tmp_path / name
+    if not file.exists():
+        os.mkfifo(file)
+    with pytest.raises(ToolkitError, match="is a pipe or a device; name a file"):
+        read_toolkit(file)
+
+
+@pytest.mark.parametrize("number", ["0x" + "f" * 5_000, "0o" + "7" * 9_000, "9" * 5_000])
+def test_a_number_that_json_cannot_be_written_with_is_refused_where_it_stands(tmp_path, number):
+    (tmp_path / "api.yaml").write_text(f"openapi: 3.1.0\ndefault: {number}\n")
+    with pytest.raises(ToolkitError, match=r"api\.yaml:2:10: not a JSON number"):
+        read_toolkit(tmp_path / "api.yaml")
 
 
 ADDRESS = "https://api.example/openapi.json"
@@ -83,13 +87,54 @@ def test_a_document_comes_from_the_standard_input(shared_data):
     assert done.stdout.splitlines()[0] == b"Twilio - Lookups: 10 tools"
 
 
-@pytest.mark.parametrize("place", [0, -1])
-def test_swagger_2_says_so_and_what_to_do(shared_data, tmp_path, place):
-    import yaml
+@pytest.fixture
+def local_server():
+    """A server on this machine: `answers` by path, a document or the address that a redirect leads to."""
 
-    source = yaml.safe_load((shared_data / "openapi" / "oai_v2.0_yaml_uber.yaml").read_text("utf-8"))
-    rest = [(key, one) for key, one in source.items() if key != "swagger"] + [("definitions", LARGE["schemas"])]
-    rest.insert(place % (len(rest) + 1), ("swagger", source["swagger"]))
-    (tmp_path / "uber.json").write_text(json.dumps(dict(rest)))
-    with pytest.raises(ToolkitError, match=r"#/swagger: this is OpenAPI 2\.0 \(Swagger\); convert it to 3\.0 first"):
-        read_toolkit(tmp_path / "uber.json")
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.asked.append(self.path)
+            found = self.server.answers[self.path]
+            self.send_response(302 if isinstance(found, str) else 200)
+            self.send_header("location", found if isinstance(found, str) else "")
+            self.end_headers()
+            self.wfile.write(b"" if isinstance(found, str) else json.dumps(found).encode())
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.answers, server.asked = {}, []
+        server.url = f"http://localhost:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_what_this_machine_serves_is_read_as_a_server_in_development_has_it(local_server):
+    operation = {"operationId": "a", "responses": {"200": {"content": {"application/json": {"schema": {"$ref": "b"}}}}}}
+    local_server.answers["/openapi.json"] = document({"/x": {"get": operation}})
+    local_server.answers["/b"] = {"type": "string"}
+    (tool,) = read_toolkit(f"{local_server.url}/openapi.json")
+    assert tool.result == {"type": "string"}
+    assert tool.binding.server == {"url": f"{local_server.url}/"}
+
+
+@pytest.mark.parametrize(
+    "to", ["http://127.0.0.2/x", "http://localhost:1/x", "https://localhost/x", "http://a.example/x"]
+)
+def test_from_this_machine_no_redirect_or_reference_leads_elsewhere(local_server, to):
+    local_server.answers |= {"/moved": to, "/refers": document({"/x": {"$ref": to}})}
+    for path in local_server.answers:
+        with pytest.raises(ToolkitError, match=r"is not read|cannot read|is on the web"):
+            read_toolkit(f"{local_server.url}{path}")
+
+
+def test_a_document_of_elsewhere_reads_nothing_of_this_machine(local_server, tmp_path):
+    local_server.answers["/x"] = {"get": {"operationId": "a"}}
+    (tmp_path / "api.json").write_text(json.dumps(document({"/x": {"$ref": f"{local_server.url}/x"}})))
+    with pytest.raises(ToolkitError, match="cannot read"):
+        read_toolkit(tmp_path / "api.json", allow_remote=True)
+    assert local_server.asked == []

@@ -1,4 +1,4 @@
-"""Tools from an OpenAPI 3.0 or 3.1 document: every operation under `paths` is one tool.
+"""Tools from an OpenAPI 3.0 or 3.1 document, or Swagger 2.0: every operation under `paths` is one tool.
 
 - Name: the `operationId`; made valid where a provider would refuse it, unique_name where it is given twice, made from
   method and path where there is none (`get_pets_by_petId`).
@@ -44,6 +44,7 @@ from .own_keys import apply_own_keys
 from .references import Documents, Place, error_at, expect_list, expect_object, list_items, member
 from .schema_reader import SchemaReader, Version
 from .servers import ServerReader
+from .swagger import upgrade
 
 EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(("get", "head", "options"), "read"),
@@ -77,21 +78,23 @@ def read_openapi(
     holds, where it has been read already.
 
     Raises:
-        ToolkitError: It is not an OpenAPI 3.0 or 3.1 document, or no operation is whole; the message names the place.
+        ToolkitError: It is no such document, or no operation is whole; the message names the place.
     """
     documents = Documents(source, allow_remote=allow_remote, parsed=parsed)
     place = documents.root
-    root = expect_object(documents.at(place), place)
-    return _DocumentReader(documents, root, _version(root, place)).read()
+    root, broken = expect_object(documents.at(place), place), list[tuple[ToolkitError, str]]()
+    if str(root.get("swagger")) in ("2.0", "2"):
+        root, broken = upgrade(root, documents)
+        documents.replace_root(root)
+    reader = _DocumentReader(documents, root, _version(root, place))
+    for error, name in broken:
+        reader.leave_out(error, name)
+    return reader.read()
 
 
 def _version(root: JsonObject, place: Place) -> Version:
     if "swagger" in root:
-        raise error_at(
-            place / "swagger",
-            f"this is OpenAPI {str(root['swagger'])[:10]} (Swagger); convert it to 3.0 first, for example with the "
-            "swagger2openapi program or the converter of editor.swagger.io",
-        )
+        raise error_at(place / "swagger", f"this is Swagger {str(root['swagger'])[:10]}: 2.0, 3.0 and 3.1 are read")
     if "openapi" not in root:
         raise error_at(place, "not an OpenAPI document: it has no key 'openapi'" + _looks_like(root))
     version = str(root["openapi"])
@@ -119,7 +122,7 @@ class _DocumentReader:
         self._schemas = SchemaReader(documents, version=version)
         self._servers = ServerReader(documents, root)
         for error, name in self._servers.broken:
-            self._leave_out(error, name)
+            self.leave_out(error, name)
         self._arguments = ArgumentReader(documents, self._schemas, keys=self._servers.keys)
         self._lets = expect_object(member(root, "x-contract-let", {}), self._place / "x-contract-let")
         self._schema = self._state_schema()
@@ -165,7 +168,7 @@ class _DocumentReader:
             self._note(name, *find_misspelt(operation, there, "operation"), operation=(path, method))
             arguments = self._arguments.read(operation, there, item=item, item_place=place, path=path)
         except ToolkitError as error:
-            self._leave_out(error, name)
+            self.leave_out(error, name)
             return None
         response = None
         try:
@@ -178,7 +181,8 @@ class _DocumentReader:
         self._schemas.notes.clear()
         return operation, self._tool(operation, there, item, (method, path), arguments, response)
 
-    def _leave_out(self, error: ToolkitError, name: str) -> None:
+    def leave_out(self, error: ToolkitError, name: str) -> None:
+        """Note a part that cannot be read."""
         self._broken = self._broken or error
         self._schemas.notes.clear()
         self._note(name, f"left out: {error}")
@@ -211,7 +215,7 @@ class _DocumentReader:
                 paths[absolute] = self._item(item, here / path)
                 self._note(path, *find_misspelt(*paths[absolute], "path"))
             except ToolkitError as error:
-                self._leave_out(error, path)
+                self.leave_out(error, path)
         return paths
 
     def _item(self, item: Any, place: Place) -> tuple[JsonObject, Place]:

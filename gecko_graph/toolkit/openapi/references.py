@@ -3,7 +3,8 @@
 A document is untrusted text, and what a reference brings in ends up in prompts. So a reference reads only
 `.yaml`, `.yml` and `.json` files inside the folder of the document that the user named (links followed), never a path
 from elsewhere; a document given as a dict has no folder and so no files. The web is refused unless the user allowed it,
-and then it is `https` only, with a time and a size limit.
+and then it is `https` only, with a time and a size limit. A document that the user names at plain `http` on this
+machine, as a server in development has it, is read, and may refer to others of that server.
 """
 
 from __future__ import annotations
@@ -151,6 +152,10 @@ class Documents:
         """Return the value at a place that exists."""
         return self._find(place)
 
+    def replace_root(self, value: JsonObject) -> None:
+        """Put another value in the place of the user's document."""
+        self._values[self.root.document] = value
+
     def follow(self, value: Any, place: Place) -> tuple[Any, Place]:
         """Return the value, or what it refers to if it is a reference, or a reference to a reference.
 
@@ -227,7 +232,7 @@ class Documents:
     def _document(self, address: str, at: Place) -> str:
         if len(self._values) >= MAX_DOCUMENTS:
             raise error_at(at, f"more than {MAX_DOCUMENTS} documents refer to each other")
-        if at.document.startswith("https://"):
+        if at.document.startswith(("https://", "http://")):
             return self._remote(urljoin(at.document, address), at)
         if _SCHEME.match(address) or address.startswith("//"):
             return self._remote(address, at)
@@ -258,15 +263,17 @@ class Documents:
 
     def _remote(self, address: str, at: Place) -> str:
         url = address.partition("#")[0]
-        if not url.lower().startswith("https://"):
+        from .remote import fetch_document, local_origin
+
+        origin = local_origin(url)
+        is_local = bool(origin) and (not self._values or origin == local_origin(at.document))
+        if not is_local and not url.lower().startswith("https://"):
             raise error_at(at, f"cannot read {url!r}: only files inside the document's folder and https addresses")
-        if not self._allow_remote:
+        if not is_local and not self._allow_remote:
             raise error_at(at, f"{url!r} is on the web: not read without allow_remote=True (--allow-remote)")
         if url not in self._values:
-            if sum(one.startswith("https://") for one in self._values) >= MAX_REMOTE:
+            if sum(one.startswith(("https://", "http://")) for one in self._values) >= MAX_REMOTE:
                 raise error_at(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
-            from .remote import fetch_document
-
             try:
                 self._values[url] = fetch_document(url)
             except ToolkitError as error:

@@ -46,7 +46,7 @@ class ServerReader:
 
         A relative address is resolved where the document was fetched from; a file's stays as it is.
         """
-        is_remote = self._address.startswith("https://")
+        is_remote = self._address.startswith(("https://", "http://"))
         for holder in (*holders, self._root):
             listed = holder.get("servers")
             for one in listed if isinstance(listed, list) else ():
