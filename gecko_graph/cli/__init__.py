@@ -1,7 +1,7 @@
-"""The command line: `gecko-graph demo | run | test | record | tools | convert | history | completion`.
+"""The command line: `gecko-graph demo | run | do | test | record | tools | convert | history | completion`.
 
 Exit code: 0 accepted, 1 not accepted, 2 a user's mistake (a message on stderr, no traceback), 3 the model did not
-answer, 130 interrupted.
+answer, 4 a decision is waited for, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PIPE_CLOSED = 141
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _MODULES = {"demo": ".running", "run": ".running", "record": ".running", "tools": ".tools", "convert": ".tools"}
-_MODULES |= {"history": ".history", "completion": ".completion", "test": ".test"}
+_MODULES |= {"do": ".running", "history": ".history", "completion": ".completion", "test": ".test"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,7 +72,7 @@ def _run_command(arguments: list[str]) -> int:
         _print_error(str(error))
         return 3 if isinstance(error, NoReply) else 2
     except KeyboardInterrupt as interrupted:
-        _print_error(_format_interruption(arguments, options, saved=getattr(interrupted, "saved", False)))
+        _print_error(_format_interruption(arguments, options, saved=any(interrupted.args)))
         return INTERRUPTED
 
 
@@ -111,7 +111,7 @@ def _exit_process(code: int) -> int:
 
 def _format_interruption(arguments: list[str], options: argparse.Namespace, *, saved: bool) -> str:
     if saved:
-        again = [*arguments, *(() if "--resume" in arguments else ("--resume",))]
+        again = [*arguments, *(() if "--resume" in arguments or options.command == "do" else ("--resume",))]
         if options.command == "record":  # which needs every reply: what is left goes on as a `run`
             again = ["run", *(word for word in again[1:] if word not in ("--force", "--out", options.out))]
         return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"

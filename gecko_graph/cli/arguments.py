@@ -19,6 +19,7 @@ examples:
   gecko-graph run case.yaml                             # a scenario with recorded replies
   gecko-graph run case.yaml --model openai:gpt-5-mini   # the same, with a live model
   gecko-graph run api.yaml --task TEXT --model NAME     # a task with the tools of an OpenAPI document
+  gecko-graph do runs.sqlite monday                     # carry out a saved run, for real
   gecko-graph record api.yaml --task TEXT --model NAME --out case.yaml    # the same, kept as a scenario
   gecko-graph tools api.yaml                            # an OpenAPI document's tools, and what it does not define
 
@@ -27,6 +28,7 @@ exit code:
   1    not accepted
   2    a mistake in the command or its files
   3    the model did not answer (address, key, limits of its provider)
+  4    what would be done waits for a decision
   130  interrupted
 """
 
@@ -51,12 +53,20 @@ examples:
   gecko-graph run case.yaml --save runs.sqlite --thread monday --resume
   gecko-graph run api.yaml --task "Cancel my last order" --state state.json --model openai:gpt-5-mini
   gecko-graph run api.yaml --task "The one of Monday" --model openai:gpt-5-mini --save runs.sqlite --resume
+  gecko-graph run api.yaml --task TEXT --model NAME --server URL --auth ApiKey=env:KEY --reads real --save runs.sqlite
 
 knobs (--set KEY=VALUE, as often as you like; the default in brackets, null for none):
 {knobs}
 
 Without --model a scenario's recorded replies are used. --resume continues a saved run where it was interrupted;
 finished attempts are not repeated. A finished run of a --task continues with the next --task: a conversation.
+With --server or --reads real the accepted plan is shown, asked about, and carried out.
+"""
+
+_DO_EXAMPLES = """\
+examples:
+  gecko-graph do runs.sqlite monday          # shows the plan, asks, and carries it out
+  gecko-graph do runs.sqlite monday --yes    # without asking, but for a call in doubt
 """
 
 _RECORD_EXAMPLES = """\
@@ -120,7 +130,8 @@ def build_parser() -> HintingParser:
     parser = HintingParser(prog="gecko-graph", **_format_help(_MAIN, _MAIN_EXAMPLES))
     parser.add_argument("--version", action="version", version=f"gecko-graph {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for add in (_add_demo, _add_run, _add_test, _add_record, _add_tools, _add_convert, _add_history, _add_completion):
+    adding = (_add_demo, _add_run, _add_do, _add_test, _add_record, _add_tools, _add_convert, _add_history)
+    for add in (*adding, _add_completion):
         add(commands)
     return parser
 
@@ -149,6 +160,21 @@ def _add_run(commands: Any) -> None:
     parser.set_defaults(out=None)
     saving = _add_rehearsal(parser)
     saving.add_argument("--resume", action="store_true", help="continue a saved run")
+    saving.add_argument("--write-state", metavar="FILE", help="write the start state, supposed or given, to edit")
+    real = parser.add_argument_group("real calls, with the tools of an OpenAPI document")
+    real.add_argument("--server", metavar="URL", help="where they go, in place of the document's server")
+    about = "a security scheme's credential, from an environment variable (as often as you like)"
+    real.add_argument("--auth", metavar="SCHEME=env:NAME", **MANY, help=about)
+    real.add_argument("--reads", metavar="WORD", help="real: what only reads is run for real while rehearsing")
+    real.add_argument("--yes", action="store_true", help="approve without asking a plan that rests on nothing made up")
+
+
+def _add_do(commands: Any) -> None:
+    texts = _format_help("Carry out a saved run: what was rehearsed and approved, each call once.", _DO_EXAMPLES)
+    parser = commands.add_parser("do", help="carry out a saved run for real", **texts)
+    parser.add_argument("file", metavar="FILE", help="the SQLite file of --save")
+    parser.add_argument("thread", metavar="THREAD", help="the run's name")
+    parser.add_argument("--yes", action="store_true", help="approve the plan without asking")
 
 
 def _add_test(commands: Any) -> None:
@@ -174,7 +200,7 @@ def _add_record(commands: Any) -> None:
     about = "Rehearse as `run` does, and write the run as a scenario with its replies, to be played without a model."
     texts = _format_help(about, _RECORD_EXAMPLES)
     parser = commands.add_parser("record", help="rehearse, and write the run as a scenario", **texts)
-    parser.set_defaults(resume=False)
+    parser.set_defaults(resume=False, write_state=None, server=None, auth=[], reads=None, yes=False)
     parser.add_argument("--out", metavar="FILE", required=True, help="the scenario to write: .yaml or .json")
     parser.add_argument("--force", action="store_true", help="replace --out's file if it exists")
     _add_rehearsal(parser)

@@ -48,8 +48,7 @@ def history(options: argparse.Namespace) -> int:
         if options.thread is None:
             show_threads(saver, names, options.file, console)
             return 0
-        if options.thread not in names:
-            raise GeckoError(f"{options.file}: no thread {options.thread!r}; {saving.describe_threads(saver)}")
+        saving.check_thread(saver, options.file, options.thread)
         turns = list(read_turns(saver, options.thread))
     if not turns:
         raise GeckoError(
@@ -221,7 +220,7 @@ def _build_agent_turn(
 ) -> SavedTurn:
     """Return an agent's turn: `begun` are its snapshots from the first rehearsal on, `now` its open end."""
     turn = _build_turn(snapshots, _open_attempts(now) if now else [])
-    turn = replace(turn, rehearsal=None, resume="the agent goes on when it is invoked with None")
+    turn = replace(turn, rehearsal=None, resume="`gecko-graph do` goes on here; in Python the agent, invoked with None")
     if not begun:
         return turn
     values: Any = begun[0].values

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
@@ -21,7 +24,11 @@ from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
 from ..state import ROLES, Role
 from ..toolkit import Toolkit
+from ..toolkit.openapi.client import add_functions
+from ..toolkit.openapi.credentials import read_credential, resolve_server
+from .saving import OUTPUTS
 
+CONNECT_S = 10.0
 MODEL_OPTIONS = {
     "base_url": "it is the address of the model's server",
     "timeout": "it limits one reply of the model",
@@ -83,7 +90,9 @@ def load_scenario(options: argparse.Namespace) -> Scenario:
     else:
         scenario = _build_task_scenario(options)
     scenario = replace(scenario, tools_file=None) if options.contracts else scenario
-    return replace(scenario, tools=choose(scenario.tools, options), limits=apply_settings(scenario.limits, options.set))
+    settings = [*options.set, *([f"reads={options.reads}"] if options.reads else [])]
+    tools, limits = choose(scenario.tools, options), apply_settings(scenario.limits, settings)
+    return replace(scenario, tools=connect(tools, options) if is_real(options, limits) else tools, limits=limits)
 
 
 def choose(toolkit: Toolkit, options: argparse.Namespace) -> Toolkit:
@@ -145,10 +154,12 @@ def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
     check_model_options(options)
     inputs = [("FILE", options.file), ("--tools", options.tools), ("--state", options.state)]
     inputs += [("the scenario's tools", scenario.tools_file), *(("--contracts", file) for file in options.contracts)]
-    written = [(f"--{name}", getattr(options, name)) for name in ("save", "json", "html", "log", "out")]
+    written = [(f"--{name}".replace("_", "-"), getattr(options, name)) for name in ("save", "out", *OUTPUTS)]
     check_files(inputs, written)
     if options.resume and not options.save:
         raise GeckoError("--resume needs --save FILE: the file that the run was saved in")
+    if options.yes and not is_real(options, scenario.limits):
+        raise GeckoError("--yes approves real calls: it needs --server URL, or --reads real")
     if options.thread and not options.save:
         raise GeckoError("--thread needs --save FILE: it names a run in that file")
     for option, target in written:
@@ -167,6 +178,46 @@ def check_target(option: str, target: str | None) -> None:
     if not os.access(folder, os.W_OK):
         why = "may not be written to" if folder.is_dir() else "does not exist"
         raise GeckoError(f"{option} {target}: cannot be written: the folder {folder} {why}")
+
+
+# real calls ------------------------------------------------------------------------------------------
+
+
+def is_real(options: argparse.Namespace, limits: GeckoContext) -> bool:
+    """Return whether a command makes real calls: then what is accepted is asked about and carried out."""
+    return bool(options.server or options.auth or limits.reads == "real")
+
+
+def connect(toolkit: Toolkit, options: argparse.Namespace) -> Toolkit:
+    """Return the tools with a server that is there and credentials that are set: else GeckoError, before any model."""
+    auth = dict(map(_read_auth, options.auth))
+    connected = toolkit.replace(*add_functions(toolkit, server=options.server, auth=auth, client=None))
+    servers = {resolve_server(tool.binding.server, options.server) for tool in toolkit if tool.binding} - {None}
+    if not servers:
+        raise GeckoError("real calls need an OpenAPI document that names its server, or --server URL")
+    for tool in toolkit:
+        alternatives = tool.binding.security if tool.binding else ()
+        if alternatives and not any(one.keys() <= auth.keys() for one in alternatives):
+            wanted = " or ".join(" and ".join(one) for one in alternatives)
+            raise GeckoError(f"{tool.name} needs a credential: give --auth SCHEME=env:NAME for {wanted}")
+    for url in filter(None, servers):
+        parts = urlsplit(url)
+        try:
+            port = parts.port or (80 if parts.scheme == "http" else 443)
+            socket.create_connection((parts.hostname or "", port), CONNECT_S).close()
+        except (OSError, ValueError) as error:  # ValueError: no such port, or no name
+            raise GeckoError(f"server: nothing answers at {url}: {error}") from None
+    return connected
+
+
+def _read_auth(entry: str) -> tuple[str, str]:
+    """Return scheme and source of an `--auth`; what may be a credential stands in no error."""
+    scheme, _, source = entry.partition("=")
+    if not scheme or not re.fullmatch(r"env:\w+", source):
+        raise GeckoError("--auth: write SCHEME=env:NAME: the credential is read from the environment variable NAME")
+    if not read_credential(source, f"--auth {scheme}"):
+        raise GeckoError(f"--auth: the environment variable {source.removeprefix('env:')} for {scheme} is not set")
+    return scheme, source
 
 
 # knobs -----------------------------------------------------------------------------------------------

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -17,34 +17,37 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from rich.console import Console
 from rich.text import Text
 
-from ..display.live import progress
+from ..demo.service import OrderService
 from ..display.words import clean, prose
+from ..documents import format_document
 from ..errors import GeckoError
 from ..graph import Gecko
 from ..models.log import PromptLog
-from ..scenario import Recorder, Scenario, examples, play, shipped
+from ..scenario import Recorder, Scenario, examples, shipped
 from ..scenario.identity import check_same
 from ..scenario.play import read_verdicts, unanswered
 from ..scenario.recorder import check_target as check_record_target
-from ..state import Role
+from ..toolkit import Toolkit
 from ..toolkit.selection import find_size_problems
 from . import saving
-from .history import read_turns, show_given, write_page
-from .options import build_models, check_options, check_target, live_roles, load_scenario, next_task, read_role_models
-from .order import demo_order
+from .history import read_turns, write_page
+from .options import (
+    build_models,
+    check_options,
+    check_target,
+    is_real,
+    live_roles,
+    load_scenario,
+    next_task,
+    read_role_models,
+)
 from .screen import screen
+from .turns import is_carried_out, run_turns
 
-WAKE_S = 0.5
 NO_ANSWER = 3
+WAITS = 4
+NAMES_SHOWN = 5
 BROKEN_SHOWN = 3
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run; `saved` is whether its thread can be resumed."""
-
-    def __init__(self, saved: bool) -> None:
-        super().__init__()
-        self.saved = saved
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -60,23 +63,45 @@ def demo(options: argparse.Namespace) -> int:
     console.print(Text(f"{scenario.where}: recorded replies, no key, no network", "dim"))
     check_target("--html", options.html)
     saver = InMemorySaver()
-    if name == "order":
-        code = demo_order(scenario, saver, console, approved=options.yes)
-        if options.html:
-            write_page(options.html, list(read_turns(saver, scenario.name)), title=name)
-        return code
-    if options.yes:
+    if options.yes and name != "order":
         raise GeckoError(f"--yes approves what `demo order` would do; the example {name!r} does nothing real")
-    outputs = _run_turns(scenario, scenario.gecko(checkpointer=saver), console, thread=name)
+    with ExitStack() as stack:
+        service = stack.enter_context(OrderService()) if name == "order" else None
+        played = replace(scenario, tools=service.toolkit()) if service else scenario
+        gecko = played.gecko(checkpointer=saver, acts=bool(service))
+        outputs = run_turns(played, gecko, console, thread=name, yes=options.yes)
+        code = _compare(outputs[-1], service, console) if service else exit_code(outputs)
     if options.html:
         write_page(options.html, list(read_turns(saver, name)), title=name)
-    return exit_code(outputs)
+    return code
+
+
+def _compare(output: Mapping[str, Any], service: OrderService, console: Console) -> int:
+    """Print whether the service has come to what the agent keeps; 0 where it has, also where nothing was approved."""
+    agrees = output["task_state"] == service.state()
+    state = f"the state that the agent keeps {'equals' if agrees else 'differs from'} the service's database"
+    console.print(Text(f"{len(service.log())} changes in the service's log; {state}", "green" if agrees else "red"))
+    return 0 if agrees and output["rehearsal"]["verdict"]["word"] == "accepted" else 1
 
 
 def record(options: argparse.Namespace) -> int:
     """Rehearse as `run` does, and write the run as a scenario with recorded replies."""
     check_record_target(options.out, force=options.force)
     return run(options)
+
+
+def do(options: argparse.Namespace) -> int:
+    """Go on with a saved run by its own command, in its own folder: ask about its plan, and carry it out."""
+    with saving.reader(options.file) as saver:
+        saving.check_thread(saver, options.file, options.thread)
+        command = saving.read_command(saver, options.thread)
+    if command is None:
+        other = "rehearse its task in another one with --server URL; an agent of your own goes on by invoke(None)"
+        raise GeckoError(f"{options.file}: the thread {options.thread!r} was rehearsed without real calls: {other}")
+    own = {"save": str(Path(options.file).absolute()), "thread": options.thread, "yes": options.yes}
+    with suppress(OSError):
+        os.chdir(command["folder"])
+    return run(argparse.Namespace(**{**command, **own, "resume": True}))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -87,34 +112,44 @@ def run(options: argparse.Namespace) -> int:
     thread = options.thread or scenario.name
     console = screen(stderr=options.json == "-")
     _warn_of_tools(scenario, options, console)
-    opened = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
+    if acts := is_real(options, scenario.limits) and not recorder:
+        auth = [entry.replace("=env:", " from $") for entry in options.auth]
+        names = ", ".join([options.server or "the document's server", *auth])
+        console.print(Text(clean(f"for real     {names}; what changes something only after your approval"), "dim"))
+    opened: Any = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
     with opened as saver:
-        gecko = _create_gecko(scenario, options, saver, recorder)
-        if options.save:
-            _check_thread(saver, options, thread)
+        gecko = _create_gecko(scenario, options, saver, recorder, acts=acts)
         earlier: list[str] = []
         if options.resume:
+            saving.check_thread(saver, options.save, thread)
+            if acts != bool(saving.read_command(saver, thread)):
+                why = "was rehearsed without real calls" if acts else "makes real calls: it goes on by `gecko-graph do`"
+                raise GeckoError(f"{options.save}: the thread {thread!r} {why}")
             scenario, earlier = _check_saved(scenario, options, gecko, thread, console)
         try:
             live = live_roles(options)
-            outputs = _run_turns(scenario, gecko, console, thread=thread, resume=options.resume, live=live)
+            how: Any = {"thread": thread, "resume": options.resume, "live": live, "yes": options.yes}
+            outputs = run_turns(scenario, gecko, console, **how)
         except KeyboardInterrupt:
-            raise Interrupted(isinstance(saver, SqliteSaver) and thread in saving.threads(saver)) from None
+            is_saved = isinstance(saver, SqliteSaver) and thread in saving.threads(saver)
+            raise KeyboardInterrupt(is_saved) from None
         if options.html:
             write_page(options.html, list(read_turns(saver, thread)), title=thread)
-    if hint := _build_hint(options, outputs):
+    if hint := _build_hint(options, scenario, outputs):
         console.print(Text(f"hint         {clean(hint)}", "yellow"))
     if recorder:
         _write_recording(recorder, options, outputs, console)
-    if options.json:
-        _write_json(options.json, scenario, outputs)
+    _write_results(options, scenario, outputs)
     return NO_ANSWER if unanswered(outputs[-1], live) else exit_code(outputs, earlier)
 
 
-def _create_gecko(scenario: Scenario, options: argparse.Namespace, saver: Any, recorder: Recorder | None) -> Gecko:
+def _create_gecko(
+    scenario: Scenario, options: argparse.Namespace, saver: Any, recorder: Recorder | None, *, acts: bool
+) -> Gecko:
     model, models = build_models(options)
     listen = recorder.listen if recorder else None
-    gecko = scenario.gecko(model=model, models=models, checkpointer=saver, listen=listen)
+    gecko = scenario.gecko(model=model, models=models, checkpointer=saver, listen=listen, acts=acts)
+    gecko = gecko.with_config(metadata=saving.describe_command(options)) if acts else gecko
     return gecko.with_config(callbacks=[PromptLog(options.log)]) if options.log else gecko
 
 
@@ -145,12 +180,21 @@ def _warn_of_tools(scenario: Scenario, options: argparse.Namespace, console: Con
 
 
 def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ()) -> int:
-    """Return 0 if the last turn is accepted and none before it failed; one that had to ask was answered by the next."""
+    """Return 0 if the last turn is accepted, and done where it was to be, and none before it failed.
+
+    One that had to ask was answered by the next.
+    """
+    if any("__interrupt__" in output for output in outputs):
+        return WAITS
     words = [*earlier, *(output["rehearsal"]["verdict"]["word"] for output in outputs)]
-    return 0 if words and words[-1] == "accepted" and "failed" not in words else 1
+    done = all(output["execution"]["status"] == "done" for output in outputs if is_carried_out(output))
+    return 0 if done and words and words[-1] == "accepted" and "failed" not in words else 1
 
 
-def _build_hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]]) -> str:
+def _build_hint(options: argparse.Namespace, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> str:
+    if "__interrupt__" in outputs[-1]:
+        command = shlex.join(["gecko-graph", "do", str(options.save), options.thread or scenario.name])
+        return f"a decision is waited for; {f'to go on: {command}' if options.save else '--save FILE keeps it for do'}"
     if reason := unanswered(outputs[-1], live_roles(options)):
         again = " with --resume" if options.save else "; --save FILE keeps finished work"
         return f"{reason}; {_suggest_cause(options)} To ask again: the same command{again}"
@@ -158,6 +202,8 @@ def _build_hint(options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]
     if rehearsal["verdict"]["word"] == "accepted" and not rehearsal["plan"]:
         tried = any(each["steps"] for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
         return f"the plan is empty: no tool call {'worked' if tried else 'was needed'}"
+    if rehearsal["verdict"].get("made_up") and scenario.limits.reads != "real":
+        return _suggest_reality(options, scenario.tools)
     if options.task is None or rehearsal["verdict"]["word"] != "needs_user":
         return ""
     if options.save:
@@ -176,15 +222,16 @@ def _suggest_cause(options: argparse.Namespace) -> str:
     return f"are the key, the network and the name {' and '.join(map(repr, names))} right?"
 
 
-def _check_thread(saver: Any, options: argparse.Namespace, thread: str) -> None:
-    names = saving.threads(saver)
-    if options.resume and thread not in names:
-        raise GeckoError(f"{options.save}: no thread {thread!r} to resume; {saving.describe_threads(saver)}")
-    if not options.resume and thread in names:
-        raise GeckoError(
-            f"{options.save}: the thread {thread!r} already holds a run: continue it with --resume, or choose "
-            "another one with --thread NAME"
-        )
+def _suggest_reality(options: argparse.Namespace, tools: Toolkit) -> str:
+    """Return how to put real values in the place of those that are made up."""
+    way = "write what is true under `state` in the scenario"
+    if options.task is not None:
+        way = "give what is true as --state FILE (--write-state FILE writes what was supposed, to edit)"
+    if names := [tool.name for tool in tools if tool.reads][:NAMES_SHOWN]:
+        how = f"in Python, toolkit.open({', '.join(map(repr, names))})"
+        how = "--reads real --server URL --auth SCHEME=env:NAME" if tools[names[0]].binding else how
+        way = f"read for real, by {', '.join(names)}: {how}; or {way}"
+    return f"it rests on made-up values: {way}"
 
 
 def _check_saved(
@@ -201,82 +248,20 @@ def _check_saved(
     return scenario, earlier
 
 
-def _run_turns(
-    scenario: Scenario,
-    gecko: Gecko,
-    console: Console,
-    *,
-    thread: str,
-    resume: bool = False,
-    live: Collection[Role] = (),
-) -> list[dict[str, Any]]:
-    """Run and show the turns; return their outputs, of a run that was finished before the last one's."""
-    outputs: list[dict[str, Any]] = []
-    view, given = progress(console), {} if resume else scenario.state
-    with ExitStack() as stack:
-        for kind, value in _run_in_thread(scenario, gecko, thread=thread, resume=resume, live=live):
-            if kind == "turn":
-                console.print(Text.assemble(("task ", "bold"), prose(value)))
-                show_given(console, given)
-                view, given = stack.enter_context(progress(console)), {}
-            elif kind == "event":
-                view.on_event(value)
-            else:
-                stack.close()
-                view.on_result(value["rehearsal"])
-                outputs.append(value)
-    if not outputs:
-        console.print(Text(f"{clean(thread)} was finished before", "dim"))
-        outputs.append(dict(gecko.get_state({"configurable": {"thread_id": thread}}).values))
-        view.on_result(outputs[0]["rehearsal"])
-    return outputs
-
-
-def _run_in_thread(
-    scenario: Scenario, gecko: Gecko, *, thread: str, resume: bool, live: Collection[Role]
-) -> Iterator[tuple[str, Any]]:
-    """Yield `(kind, value)` of a run: `turn`, `event`, `output`. A turn that no live model answers is the last one.
-
-    It runs in a thread of its own, so that Ctrl-C need not wait for a slow model: the thread is abandoned, and with
-    `durability="sync"` nothing that was done is lost.
-    """
-    queue: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-
-    def put(kind: str) -> Callable[[Any], None]:
-        return lambda value: queue.put((kind, value))
-
-    def work() -> None:
-        listeners: dict[str, Any] = {"on_event": put("event"), "on_turn": put("turn")}
-        try:
-            for output in play(scenario, gecko, thread_id=thread, resume=resume, durability="sync", **listeners):
-                queue.put(("output", output))
-                if unanswered(output, live):
-                    break
-        except BaseException as error:  # noqa: BLE001 - raised again in the main thread
-            queue.put(("error", error))
-        queue.put(("over", None))
-
-    Thread(target=work, daemon=True, name="gecko-graph run").start()
-    for kind, value in iter(lambda: _take(queue), ("over", None)):
-        if kind == "error":
-            raise value
-        yield kind, value
-
-
-def _take(queue: SimpleQueue[Any]) -> Any:
-    while True:
-        with suppress(Empty):
-            return queue.get(timeout=WAKE_S)  # Windows delivers Ctrl-C only between two waits
-
-
-def _write_json(target: str, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> None:
+def _write_results(options: argparse.Namespace, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> None:
     turns = [
         {
             "messages": [{"type": message.type, "content": message.content} for message in output["messages"]],
             "rehearsal": output["rehearsal"],
             "task_state": output["task_state"],
+            **({"execution": output["execution"]} if is_carried_out(output) else {}),
         }
         for output in outputs
     ]
-    document = {"scenario": scenario.name, "start_state": scenario.state, "turns": turns}
-    saving.write_text("--json", target, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+    if options.json:
+        document = {"scenario": scenario.name, "start_state": scenario.state, "turns": turns}
+        saving.write_text("--json", options.json, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+    if target := options.write_state:
+        supposed = outputs[0]["rehearsal"].get("supposed_state") or {"state": {}}
+        text = format_document({**scenario.state, **supposed["state"]}, Path(target).suffix)
+        saving.write_text("--write-state", target, text)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ..errors import GeckoError
 
 SHOWN = 20
+OUTPUTS = ("json", "html", "log", "write_state")
+COMMAND = "gecko_command"
+"""Key in the metadata of a run with real calls: its options, by which `do` goes on; no credential is among them."""
 
 
 @contextmanager
@@ -48,6 +55,23 @@ def threads(saved: SqliteSaver) -> list[str]:
     with saved.cursor(transaction=False) as cursor:
         cursor.execute("SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC")
         return [str(row[0]) for row in cursor.fetchall()]
+
+
+def describe_command(options: argparse.Namespace) -> dict[str, str]:
+    """Return the metadata that a command is found by again."""
+    return {COMMAND: json.dumps({**vars(options), **dict.fromkeys(OUTPUTS), "folder": os.getcwd()})}
+
+
+def read_command(saved: SqliteSaver, thread: str) -> Any:
+    """Return the options that a thread goes on by; None where it makes no real calls, or none of a command's."""
+    known = saved.get_tuple({"configurable": {"thread_id": thread}})
+    return json.loads(dict[str, Any](known.metadata if known else {}).get(COMMAND, "null"))
+
+
+def check_thread(saved: SqliteSaver, file: str, thread: str) -> None:
+    """Raise GeckoError where a file has no thread of this name."""
+    if thread not in threads(saved):
+        raise GeckoError(f"{file}: no thread {thread!r}; {describe_threads(saved)}")
 
 
 def describe_threads(saved: SqliteSaver) -> str:

@@ -3,6 +3,8 @@
     with OrderService(faults=plan_faults(seed=7, rate=0.3)) as service:
         toolkit = service.toolkit()
 
+`python -m gecko_graph.demo.service PORT` runs it alone; its key is then the environment's `ORDER_KEY`.
+
 Its document is `examples/order/order.openapi.yaml`, `state()` its books as the task state of the contracts, `log()` and
 `GET /log` what was really done. A write that brings an `Idempotency-Key` again is answered from the log.
 """
@@ -10,9 +12,11 @@ Its document is `examples/order/order.openapi.yaml`, `state()` its books as the 
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -124,6 +128,9 @@ class OrderService:
         database: Path of the SQLite file.
     """
 
+    key, port = "demo-key", 0
+    """What requests must have as `X-API-Key`, but for `/log`; where it listens, 0 for any port that is free."""
+
     def __init__(
         self, faults: Iterable[str | None] = (), *, idempotent: bool = True, database: str = ":memory:"
     ) -> None:
@@ -134,7 +141,7 @@ class OrderService:
         self._database.execute("CREATE TABLE IF NOT EXISTS log (operation TEXT, args TEXT, key TEXT, result TEXT)")
         if not self._select("SELECT 1 FROM books"):
             self.reset()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), type("Handler", (_Handler,), {"service": self}))
         self._server.daemon_threads = False  # closing waits for them: they use the database
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
@@ -152,7 +159,8 @@ class OrderService:
         """Return the service's tools; `options` are those of `Toolkit.from_openapi`."""
         package = Path(__file__).resolve().parents[1]
         places = [folder / "examples/order/order.openapi.yaml" for folder in (package, package.parent)]
-        toolkit = Toolkit.from_openapi(next(filter(Path.is_file, places)), server=self.url, **options)
+        options = {"server": self.url, "auth": {"ApiKey": self.key}, **options}
+        toolkit = Toolkit.from_openapi(next(filter(Path.is_file, places)), **options)
         return toolkit if self._idempotent else toolkit.replace(*(replace(tool, idempotency=None) for tool in toolkit))
 
     def reset(self) -> None:
@@ -232,7 +240,9 @@ class _Handler(BaseHTTPRequestHandler):
             body = dict(json.loads(raw or b"{}"))
         except (TypeError, ValueError):
             body = {"body": "broken"}  # no operation takes it
-        answer = self.service.answer(f"{self.command} {self.path}", body, self.headers["idempotency-key"])
+        answer: tuple[int, Json] | None = (401, {"message": "the header X-API-Key is missing or wrong"})
+        if self.path == "/log" or self.headers["x-api-key"] == self.service.key:
+            answer = self.service.answer(f"{self.command} {self.path}", body, self.headers["idempotency-key"])
         if answer is None:
             return
         content = json.dumps(answer[1]).encode()
@@ -248,3 +258,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: `log` has what was done."""
+
+
+if __name__ == "__main__":
+    OrderService.key, OrderService.port = os.environ["ORDER_KEY"], int(sys.argv[1])
+    with OrderService() as running, suppress(KeyboardInterrupt):
+        sys.stderr.write(f"an order service: {running.url}; Ctrl-C ends it\n")
+        Event().wait()

@@ -39,7 +39,7 @@ RUNNING = set[str]()
 """Owners of the claims that this process is making a call for."""
 UNDER_WAY = (
     "{tool} is under way in another run of this thread, which began it {ago:.0f} s ago, or whose process has ended in "
-    "it. It is not made twice: in {left:.0f} s at most it has a result or is a doubt, then go on by invoke(None)"
+    "it. It is not made twice: in {left:.0f} s at most it has a result or is a doubt, then go on (invoke(None), or do)"
 )
 NOT_DURABLE = (
     "{tool} changes something, and nothing would remember that it was called: after a crash it could be made twice. "

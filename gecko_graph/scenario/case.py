@@ -28,6 +28,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langgraph.types import Checkpointer
 
+from ..agent import create_gecko_agent
 from ..context import GeckoContext
 from ..contracts.language.location import Origin
 from ..conversations.users import UserEntry
@@ -195,6 +196,7 @@ class Scenario:
         timeout_s: float | None = None,
         checkpointer: Checkpointer = None,
         listen: Listener | None = None,
+        acts: bool = False,
     ) -> Gecko:
         """Return the graph that rehearses this scenario.
 
@@ -205,6 +207,7 @@ class Scenario:
             timeout_s: Seconds that a model given as text may take for a reply.
             checkpointer: Keeps the snapshots.
             listen: Each dialogue with a model is led through it, as by a recorder.
+            acts: Return the agent, which asks about what it has rehearsed, and carries it out.
 
         Raises:
             ScenarioError: A turn has no planner, or no checklist and no model to write one.
@@ -217,8 +220,12 @@ class Scenario:
         if model is None:
             self._check_replies(models or {})
         is_recorded = model is None and "planner" not in (models or {})
-        clients = Models.bind(model, bound, base_url=base_url, timeout_s=timeout_s)
         knobs = check_setup(self.tools, self._recorded_limits() if is_recorded else self.limits)
+        if acts:
+            return create_gecko_agent(
+                self.tools, model=model, models=bound, context=knobs, base_url=base_url, checkpointer=checkpointer
+            )
+        clients = Models.bind(model, bound, base_url=base_url, timeout_s=timeout_s)
         heard = clients.listening(listen) if listen else clients
         return compose(self.tools, models=heard, default=knobs, checkpointer=checkpointer)
 

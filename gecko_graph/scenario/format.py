@@ -98,7 +98,7 @@ class ScenarioEntry(Entry):
     @classmethod
     def _simulated(cls, limits: GeckoContext) -> GeckoContext:
         if limits.reads != "simulated":
-            raise ValueError("a file opens no real tool: in Python pass context=GeckoContext(reads='real')")
+            raise ValueError("a file opens no real tool: --reads real does, in Python GeckoContext(reads='real')")
         return limits
 
 

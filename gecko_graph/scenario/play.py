@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Checkpointer, Durability
+from langgraph.types import Checkpointer, Command, Durability
 
 from ..errors import ScenarioError
 from ..events import Reader, stream_options
@@ -64,14 +64,15 @@ def play(
     thread_id: str,
     on_event: OnEvent | None = None,
     on_turn: OnTurn | None = None,
-    resume: bool = False,
+    resume: bool | Command[Any] = False,
     durability: Durability | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Run a scenario's turns in order on its graph, which has a checkpointer, and yield the output of each.
 
     With `resume` a thread goes on that was interrupted, or whose turns are not all done; a last turn that no model
-    answered is repeated from its beginning. `on_turn` is called with the user's message when a turn begins or is
-    resumed. With the durability `sync` nothing is lost when the process dies.
+    answered is repeated from its beginning. Where an agent asks, the turns end; a `Command` as `resume` answers.
+    `on_turn` is called with the user's message when a turn begins or is resumed. With the durability `sync` nothing is
+    lost when the process dies.
 
     Raises:
         ScenarioError: The thread to resume does not exist, or was made from another scenario; or it exists and
@@ -83,26 +84,32 @@ def play(
     if resume and not known:
         raise ScenarioError(f"no thread {thread_id!r} to resume")
     if known and not resume:
-        raise ScenarioError(f"the thread {thread_id!r} already holds a run: resume it, or choose another thread")
+        hint = "go on with it by --resume (resume=True), or choose another one: --thread NAME"
+        raise ScenarioError(f"the thread {thread_id!r} already holds a run: {hint}")
     if resume:
         check_same(scenario, snapshot)
     kept = {key: value for key, value in (snapshot.metadata or {}).items() if key == START}
     config["metadata"] = metadata = {**describe_identity(scenario), **kept}
     announce = on_turn or (lambda task: None)
-    messages = snapshot.values.get("messages", [])
+    messages, output = snapshot.values.get("messages", []), dict[str, Any]()
+    answer = resume if isinstance(resume, Command) else None
     if resume and snapshot.tasks:
         announce(task_of(messages) if messages else scenario.turns[0].user)
-        output = _run(gecko, None, config, on_event=on_event, durability=durability)
+        output = _run(gecko, answer, config, on_event=on_event, durability=durability)
         messages = output["messages"]
         yield output
     elif resume and unanswered(snapshot.values):
         announce(task_of(messages))
         history = gecko.get_state_history(config)
         start = next(entry for entry in history if (entry.metadata or {}).get("source") == "input")
-        yield _run(gecko, None, {**start.config, "metadata": metadata}, on_event=on_event, durability=durability)
+        output = _run(gecko, None, {**start.config, "metadata": metadata}, on_event=on_event, durability=durability)
+        yield output
     for turn in range(human_turns(messages), len(scenario.turns)):
+        if "__interrupt__" in output:
+            break
         announce(scenario.turns[turn].user)
-        yield _run(gecko, scenario.inputs(turn), config, on_event=on_event, durability=durability)
+        output = _run(gecko, scenario.inputs(turn), config, on_event=on_event, durability=durability)
+        yield output
 
 
 def unanswered(output: Mapping[str, Any], roles: Collection[Role] = ROLES) -> str:

@@ -94,7 +94,7 @@ def test_a_turn_that_is_stopped_before_its_first_rehearsal_shows_its_open_attemp
                 break
     told = shown(run, tmp_path, "t")
     assert 'order(item: "pen", quantity: 3)' in told
-    assert "not over: the agent goes on when it is invoked with None" in told
+    assert "in Python the agent, invoked with None" in told
 
 
 def test_a_parent_of_the_agent_has_its_execution_too(run, tmp_path, opened):

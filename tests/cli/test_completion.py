@@ -36,7 +36,7 @@ def complete(run, tmp_path):
 def test_bash_completes_commands_options_and_names(complete):
     assert complete("") == list(build_parser().commands())
     assert complete("r") == ["run", "record"]
-    assert complete("run", "--s") == ["--state", "--set", "--save"]
+    assert complete("run", "--s") == ["--state", "--set", "--save", "--server"]
     assert complete("run", "case.yaml", "--role-model", "ju") == ["judge="]
     assert complete("demo", "") == list(examples())
     assert complete("completion", "z") == ["zsh"]

@@ -101,7 +101,7 @@ def test_no_command_at_all_is_answered_with_the_help(run):
 
 
 STRANGE = {
-    ("fly",): ("gecko-graph", "command 'fly'", "demo, run, test, record, tools"),
+    ("fly",): ("gecko-graph", "command 'fly'", "demo, run, do, test, record, tools"),
     ("dmeo",): ("gecko-graph", "command 'dmeo'", "did you mean demo?"),
     ("api.yaml", "--task", "x"): ("gecko-graph", "'api.yaml'", "gecko-graph run api.yaml"),
     ("tools",): ("gecko-graph tools", "required", "SPEC"),

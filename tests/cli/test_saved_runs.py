@@ -102,7 +102,7 @@ def test_another_programs_database_is_left_alone(run, tmp_path):
 def test_resuming_an_unknown_thread(run, tmp_path):
     run("run", SHOP, "--save", tmp_path / "runs.sqlite")
     told = mistake(run("run", SHOP, "--save", tmp_path / "runs.sqlite", "--thread", "x", "--resume"))
-    assert told.endswith("no thread 'x' to resume; it holds 'order-within-credit'")
+    assert told.endswith("no thread 'x'; it holds 'order-within-credit'")
 
 
 def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_path, interrupt):

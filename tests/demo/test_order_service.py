@@ -173,8 +173,10 @@ def test_wrong_requests_are_refused():
             ("POST", "/orders", b"[]"),
             ("GET", "/nowhere", b""),
         ]:
-            answer = httpx.request(method, service.url + path, content=content, trust_env=False)
+            given = {"content": content, "trust_env": False}
+            answer = httpx.request(method, service.url + path, headers={"X-API-Key": service.key}, **given)
             assert answer.status_code in (400, 404)
+            assert httpx.request(method, service.url + path, **given).status_code == 401
         assert service.state() == START
 
 

@@ -1,0 +1,167 @@
+"""A run's turns on the screen: what happens, as it happens; what an agent asks; the results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from langgraph.types import Command
+from rich.console import Console
+from rich.text import Text
+
+from ..display.live import progress
+from ..display.words import clean, format_call, prose
+from ..execution.decisions import DOUBT_DECISIONS
+from ..graph import Gecko
+from ..scenario import Scenario, play
+from ..scenario.play import unanswered
+from ..state import JsonObject, Role
+from .history import show_given
+
+WAKE_S = 0.5
+PLAN = "carry this out? y (yes), n (no), words (no, and what to do instead), Enter (not now): "
+DOUBT = "what became of it? happened (and what it gave), make_now, skip, Enter (not now): "
+ANSWERS: dict[str, JsonObject] = {"y": {"type": "approve"}, "yes": {"type": "approve"}}
+ANSWERS |= {"n": {"type": "reject"}, "no": {"type": "reject"}}
+
+
+def run_turns(
+    scenario: Scenario,
+    gecko: Gecko,
+    console: Console,
+    *,
+    thread: str,
+    resume: Any = False,
+    live: Collection[Role] = (),
+    yes: bool = False,
+) -> list[dict[str, Any]]:
+    """Run and show the turns; return their outputs, of a run that was finished before the last one's.
+
+    What an agent asks is asked on the terminal; a question that is left open ends the run. `yes` approves a plan that
+    waited for it, as it has been shown before, and any of which nothing is made up.
+    """
+    config: Any = {"configurable": {"thread_id": thread}}
+    outputs: list[dict[str, Any]] = []
+    asked, was_shown = dict[str, Any](), bool(resume and gecko.get_state(config).interrupts)
+    while True:
+        played = _run_in_thread(scenario, gecko, thread=thread, resume=resume, live=live)
+        outputs += _show_turns(played, console, {} if resume else scenario.state, asked)
+        if not outputs or "__interrupt__" not in outputs[-1]:
+            break
+        planned = (gecko.get_state(config).values.get("preview") or {"calls": []})["calls"]
+        is_doubtful = any(each["review"] == "ask" and (each["made_up"] or each["ambiguous"]) for each in planned)
+        approved = yes and (was_shown or not is_doubtful)
+        if not (decided := decide(outputs[-1]["__interrupt__"][0].value, console, yes=approved)):
+            break
+        asked, resume, was_shown = outputs.pop(), Command(resume=decided), False
+    if not outputs:
+        console.print(Text(f"{clean(thread)} was finished before", "dim"))
+        outputs += _show_turns([("output", dict(gecko.get_state(config).values))], console, {}, {})
+    return outputs
+
+
+def is_carried_out(output: Mapping[str, Any]) -> bool:
+    """Return whether an agent's turn is over; where it waits, its execution is that of the turn before."""
+    return "__interrupt__" not in output and bool(output.get("execution"))
+
+
+def _show_turns(
+    played: Iterable[tuple[str, Any]], console: Console, given: JsonObject, asked: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Show what happens, and yield the output of each turn; the first goes on from that of the question `asked`."""
+    view = progress(console)
+    with ExitStack() as stack:
+        for kind, value in played:
+            if kind == "turn":
+                if not asked:
+                    console.print(Text.assemble(("task ", "bold"), prose(value)))
+                    show_given(console, given)
+                view, given = stack.enter_context(progress(console)), {}
+            elif kind == "event":
+                view.on_event(value)
+            else:
+                stack.close()
+                record = {} if value["rehearsal"] == asked.get("rehearsal") else value["rehearsal"]
+                execution = value["execution"] if is_carried_out(value) else {}
+                view.on_result({**record, "execution": execution})
+                if execution.get("calls"):
+                    console.print(Text.assemble(("answer ", "bold"), prose(value["messages"][-1].text)))
+                asked = {}
+                yield value
+
+
+def _run_in_thread(
+    scenario: Scenario, gecko: Gecko, *, thread: str, resume: Any, live: Collection[Role]
+) -> Iterator[tuple[str, Any]]:
+    """Yield `(kind, value)` of a run: `turn`, `event`, `output`. A turn that no live model answers is the last one.
+
+    It runs in a thread of its own, so that Ctrl-C need not wait for a slow model: the thread is abandoned, and with
+    `durability="sync"` nothing that was done is lost.
+    """
+    queue: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+
+    def put(kind: str) -> Callable[[Any], None]:
+        return lambda value: queue.put((kind, value))
+
+    def work() -> None:
+        listeners: dict[str, Any] = {"on_event": put("event"), "on_turn": put("turn")}
+        try:
+            for output in play(scenario, gecko, thread_id=thread, resume=resume, durability="sync", **listeners):
+                queue.put(("output", output))
+                if unanswered(output, live):
+                    break
+        except BaseException as error:  # noqa: BLE001 - raised again in the main thread
+            queue.put(("error", error))
+        queue.put(("over", None))
+
+    Thread(target=work, daemon=True, name="gecko-graph run").start()
+    for kind, value in iter(lambda: _take(queue), ("over", None)):
+        if kind == "error":
+            raise value
+        yield kind, value
+
+
+def _take(queue: SimpleQueue[Any]) -> Any:
+    while True:
+        with suppress(Empty):
+            return queue.get(timeout=WAKE_S)  # Windows delivers Ctrl-C only between two waits
+
+
+def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | None:
+    """Show what is asked, and return the decisions; None where nobody decides now.
+
+    `yes` approves a plan. What became of a call in doubt only a person can say.
+    """
+    actions: list[JsonObject] = asked["action_requests"]
+    is_doubt = "happened" in asked["review_configs"][0]["allowed_decisions"]
+    console.print(Text("in doubt" if is_doubt else "what would be done", "bold"))
+    for action in actions:
+        console.print(Text(format_call(action), "yellow"))
+        for line in action["description"].splitlines():
+            if line and not line.startswith("```"):
+                console.print(Text(f"   {clean(line)}", "dim"))
+    decision = {"type": "approve"} if yes and not is_doubt else _ask(console, is_doubt=is_doubt)
+    return decision and {"id": asked["id"], "decisions": [decision] * len(actions)}
+
+
+def _ask(console: Console, *, is_doubt: bool) -> JsonObject | None:
+    """Return the decision of who sits at the terminal; None where nobody does, or wants to now."""
+    if not (sys.stdin.isatty() and console.is_terminal):
+        console.print(Text(f"no terminal to ask on{'' if is_doubt else '; --yes approves the plan'}", "yellow"))
+        return None
+    while True:
+        try:
+            words = console.input(Text(DOUBT if is_doubt else PLAN, "bold")).strip()
+        except EOFError:  # Ctrl-D
+            words = ""
+        word, _, message = words.partition(" ")
+        if not words:
+            return None
+        if not is_doubt:
+            return ANSWERS.get(words.lower(), {"type": "reject", "message": words})
+        if word in DOUBT_DECISIONS:
+            return {"type": word, "message": message.strip()}
