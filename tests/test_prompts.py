@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, GeckoError, create_gecko, create_gecko_agent, create_toolgate
+from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.models import prompts
 from gecko_graph.models.prompts import MARKER, REQUIRED, Prompt, Prompts, fence, folder, variables_of
 from gecko_graph.state import ROLES
