@@ -42,6 +42,7 @@ SUITES = {
             ("tau", "real airline calls through validator and state; live tau2-bench runs with rehearsals"),
             ("view", "what a prompt's view of a padded state still holds of what the real tools touch"),
             ("misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
+            ("origins", "where the values of ground truths come from, by kind"),
             ("reality", "an agent on a real service with faults, killed at random: is all done, and done once?"),
             ("fidelity", "BFCL's recorded calls by contract beside the real classes, call by call"),
             ("policy", "an airline's written policy as contracts: which clause stops which wrong write"),

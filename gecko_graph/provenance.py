@@ -1,14 +1,15 @@
 """Where the values of a plan come from, by rule: the task, the conversation, the given state, a result, or a model.
 
-A value is looked up whole before in parts, in its normal forms (`spellings`); where several sources hold it, all are
-named. It is made up only where nothing real holds it: what a rung invented, a supposed place of the state, or nothing
-at all (the planner's own invention, also in the answers of earlier turns); what merely repeats an invention is one as
-well, and what a rule computes from a supposed state. Plain words that the planner chose, and what its tool's schema
-offers, need no source: they have no origins and are not made up.
+A value is *stated* where a source holds it, whole or in parts, in its normal forms (`finding`); all such sources are
+named. It is *derived* where one operation on known values gives it (`derived`), and else *chosen*: by a rung that
+invented it, by the model that wrote a supposed place of the state, or by the planner. What merely repeats a choice is
+one, as is what a rule computes from a supposed state. What the tool's schema offers, and plain words in prose, need no
+source and have no origins; in prose only figures, names and identifiers do.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,43 +17,33 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from .derived import TWO_WAYS, Knowledge, Number, list_lengths
 from .errors import PatchConflict
+from .finding import fold, holds_words
 from .leaves import Place, scalars
 from .models.formatting import text_of
-from .models.memory import is_made_up, rung_of
+from .models.memory import NAME, is_made_up, rung_of
 from .schemas.findings import json_path
-from .schemas.subschemas import walk
 from .schemas.well_formed import RUNTIME
 from .simulation.ladder import INVENTING
 from .simulation.observed import DECIDING
 from .simulation.rung import clock
-from .spellings import TEXT_CHARS, Atom, atoms_of, canonical, durations_of, forms_of, whole_form
-from .state import Json, JsonObject, MadeUp, Origin, Origins, Step, UnjudgedAttempt
+from .spellings import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, forms_of, spell, whole_form
+from .state import Json, JsonObject, MadeUp, Origin, Origins, Step, UnjudgedAttempt, Unsupported
 from .task_state.patch import find, pointer, tokens
+from .toolkit.offered import PROSE_WORDS, Field, Offered, content_words
 from .toolkit.spec import ToolSpec
 
 MOST_ORIGINS = 4
 MOST_VALUES = 100_000
 """Values of one result that are read; a planner is shown far fewer."""
-PROSE_WORDS = 4
-"""A text of so many words is prose: single digits in it need no source."""
-LARGEST_SCALE = 10
-MOST_NUMBERS = 30
-"""Of the numbers that are known, how many of the latest are tried for sums, differences, products and quotients."""
 
-_RELATIVE = re.compile(
-    r"(?i)\b(?:today|tonight|tomorrow|yesterday|weekend|\w{3,6}day|day (?:after|before)"
-    r"|(?:next|this|coming|last|in|within) \w{1,12})\b"
-)
-_SCALE = re.compile(r"\b\d{1,2} ?(?:to|and|-|through) ?(\d{1,2})\b")
-_DEFAULT = re.compile(r"(?i)default[^.;]{0,40}")
+_NAMES = re.compile(r"(?<![.!?:;\n\"'(\u2022*-])[^\S\n]([A-Z][a-z]{2,}(?: [A-Z][a-z]+)*)")
+_SPOKEN = re.compile(r"(?i)\b(?:(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?:[ ,-]{1,2}|\b)){2,}")
+_MOMENTS = re.compile(r"(?i)(jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*|\w{3,6}day")
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_FIGURE = re.compile(r"\d+(?:\.\d+|:\d\d)?")
-_ADDRESS = re.compile(r"[^@:/]+@[^@:/]+")
-_CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _CLOCKS = {"", "/now", "/runtime_state", "/runtime_state/now"}
 _IDENTIFYING = re.compile(r"\d\d|@")
 """What a key holds that no schema names and that is looked up: it stands for a thing, not for a field."""
@@ -70,6 +61,8 @@ class Sources:
         lesson: The failed attempt that the planner was shown.
         inventing: Names of the rungs that make things up.
         reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
+        reading: Names of the tools that only read: plain words and flags of their calls need no source.
+        answer: The planner's last words, which are traced as an argument is.
     """
 
     conversation: Sequence[AnyMessage]
@@ -78,33 +71,50 @@ class Sources:
     lesson: UnjudgedAttempt | None = None
     inventing: Collection[str] = INVENTING
     reads: Mapping[str, Collection[str]] = field(default_factory=dict)
+    reading: Collection[str] = ()
+    answer: str = ""
+
+
+class Traced(NamedTuple):
+    """Call id to an argument's JSON path to its origins; what is chosen of plan and answer; dates of two meanings."""
+
+    origins: Origins
+    made_up: list[MadeUp]
+    unsupported: list[Unsupported]
+    ambiguous: list[str]
 
 
 def trace(
     steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]
 ) -> tuple[Origins, list[MadeUp]]:
-    """Return the origins of the plan's arguments, and those arguments that are made up.
+    """Return where the arguments of the plan come from, and which are chosen; `trace_all` has the rest."""
+    traced = trace_all(steps, sources, parameters_of)
+    return traced.origins, traced.made_up
+
+
+def trace_all(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]) -> Traced:
+    """Return where the arguments of the plan, and what the answer states, come from.
 
     The state is searched only for what stands nowhere else. `parameters_of` is from a tool's name to its arguments'
     schema.
-
-    Returns:
-        Call id to the argument's JSON path to its origins; and the made-up ones in the order of the plan.
     """
-    origins, made_up = _Trace(sources, parameters_of).run(steps)
-    if made_up and "" not in sources.supposed:
-        wanted = {form for each in made_up for atom in atoms_of(each["value"]) for form in atom.forms}
-        wanted |= {whole_form(str(each["value"])) for each in made_up}
+    traced = _Trace(sources, parameters_of).run(steps)
+    if (traced.made_up or traced.unsupported) and "" not in sources.supposed:
+        values = [*(each["value"] for each in traced.made_up), *(each["text"] for each in traced.unsupported)]
+        wanted = {
+            form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))
+        }
         if hits := dict(search_state(sources.state, wanted, {*sources.supposed})):
             return _Trace(sources, parameters_of, {form: [mark] for form, mark in hits.items()}).run(steps)
-    return origins, made_up
+    return traced
 
 
-def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], **begin: Any) -> tuple[Origins, list[MadeUp]]:
+def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], **begin: Any) -> Traced:
     """Trace with the schemas and contracts of these tools; `begin` is the rest of `Sources`."""
     schemas = {tool.name: tool.parameters for tool in toolkit}
     reads = {tool.name: tool.contract.result_keys for tool in toolkit if tool.contract is not None}
-    return trace(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
+    begin["reading"] = [tool.name for tool in toolkit if tool.reads]
+    return trace_all(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
 
 
 def is_planned(step: Step) -> bool:
@@ -127,23 +137,25 @@ class _Mark(NamedTuple):
     """An origin that is not written out yet: most never are."""
 
     kind: str
+    source: str
     place: Place | str = ""
     step: int | None = None
     rung: str = ""
     attempt: int | None = None
+    shown: str = ""
 
     def origin(self) -> Origin:
         write = pointer if self.step is None else json_path
         path = self.place if isinstance(self.place, str) else write(self.place)
-        more = {"step": self.step, "rung": self.rung, "attempt": self.attempt}
-        origin: Any = {"from": self.kind, "path": path} | {key: value for key, value in more.items() if value}
-        return origin  # type: ignore[no-any-return]
+        more = {"step": self.step, "rung": self.rung, "attempt": self.attempt, "shown": self.shown}
+        known: Any = {key: value for key, value in more.items() if value}
+        return {"kind": self.kind, "from": self.source, "path": path, **known}  # type: ignore[typeddict-item]
 
 
-_NOWHERE = _Mark("supposed")
-_KINDS = ("supposed", "task", "conversation", "result", "state")
-_Argument: TypeAlias = tuple[str, Json, list[_Mark], bool]
-"""An argument's JSON path, its value, where it comes from, and whether it is made up."""
+_NOWHERE = _Mark("chosen", "planner")
+_KINDS = ("planner", "task", "conversation", "result", "state")
+_Argument: TypeAlias = tuple[str, Json, list[_Mark]]
+"""An argument's JSON path, its value, and where it comes from."""
 
 
 def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, _Mark]]:
@@ -158,7 +170,7 @@ def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Ite
         else:
             near = canonical(value) in wanted
         if near and not supposed & {*_parents(pointer(place))}:
-            yield from ((form, _Mark("state", place)) for form in forms_of(value) if form in wanted)
+            yield from ((form, _Mark("stated", "state", place)) for form in forms_of(value) if form in wanted)
 
 
 @dataclass(slots=True)
@@ -169,47 +181,77 @@ class _Trace:
     parameters_of: Callable[[str], JsonObject]
     real: dict[str, list[_Mark]] = field(default_factory=dict)
     made: dict[str, list[_Mark]] = field(default_factory=dict)
-    numbers: list[str] = field(default_factory=list)
+    texts: list[tuple[str, _Mark]] = field(default_factory=list)
+    """Real texts of several words."""
     supposed: dict[str, _Mark] = field(default_factory=dict)
     """Root keys of the state in which something is made up, "" for the whole, each with such a place."""
-    offers: dict[str, tuple[frozenset[str], int]] = field(default_factory=dict)
+    claimed: dict[str, list[_Mark]] = field(default_factory=dict)
+    """What other models say, which proves nothing."""
+    offered: dict[str, Offered] = field(default_factory=dict)
+    known: Knowledge = field(init=False)
 
-    def run(self, steps: Sequence[Step]) -> tuple[Origins, list[MadeUp]]:
+    def __post_init__(self) -> None:
+        now = clock(self.sources.state) if not _CLOCKS & {*self.sources.supposed} else None
+        self.known = Knowledge(self.real, now=now or "")
+
+    def run(self, steps: Sequence[Step]) -> Traced:
         """Read everything in the order in which it became known."""
         self._begin()
-        origins: Origins = {}
-        made_up: list[MadeUp] = []
+        traced = Traced({}, [], [], [])
         for number, step in enumerate(steps, 1):
             call, arguments = step["call"], self._book(step, number)
             if not is_planned(step):
                 continue
-            found = origins.setdefault(call["id"], {})
-            for path, value, marks, made in arguments:
+            found = traced.origins.setdefault(call["id"], {})
+            for path, value, marks in arguments:
                 found[path] = [*found.get(path, ()), *(mark.origin() for mark in marks)]
-                if made:
+                ways = dict.fromkeys(mark.shown for mark in marks if mark.shown.endswith(TWO_WAYS))
+                traced.ambiguous.extend(f"{call['name']} {path}: {way}" for way in ways)
+                if marks and marks[0].kind == "chosen":
                     fields = {"tool": call["name"], "argument": path, "value": value, "origin": marks[0].origin()}
-                    made_up.append({"call": call["id"], **fields})  # type: ignore[typeddict-item]
-        return origins, made_up
+                    traced.made_up.append({"call": call["id"], **fields})  # type: ignore[typeddict-item]
+        traced.unsupported.extend(self._unsupported([step["call"]["args"] for step in steps if is_planned(step)]))
+        return traced
 
     def _begin(self) -> None:
         """Read the supposed state, the conversation, and the failed attempt."""
         sources = self.sources
         for path in sources.supposed:
-            self.supposed.setdefault(path[1:].partition("/")[0], _Mark("supposed", path))
+            self.supposed.setdefault(path[1:].partition("/")[0], _Mark("chosen", "state", path))
             for place, value in scalars(_at(sources.state, path), keys=True):
-                self._add(value, _Mark("supposed", path + pointer(place)), invented=True)
+                self._add(value, _Mark("chosen", "state", path + pointer(place)), invented=True)
         humans = [message for message in sources.conversation if isinstance(message, HumanMessage)]
         for message in sources.conversation:
-            rung = rung_of(message)
-            if isinstance(message, AIMessage) and rung is not None:
-                for call in message.tool_calls:
-                    self._look(call["name"], call["args"])
-            mark = _Mark("task") if message in humans[-1:] else _Mark("conversation", message.id or "", rung=rung or "")
-            invented = is_made_up(message, sources.inventing)
-            trusted = rung is None and not invented and not isinstance(message, AIMessage)
-            self._add(text_of(message), mark, invented=invented, trusted=trusted)
+            self._hear(message, is_task=message in humans[-1:])
         for number, step in enumerate(sources.lesson["steps"] if sources.lesson else (), 1):
             self._book(step, number, sources.lesson["number"] if sources.lesson else None)
+
+    def _hear(self, message: AnyMessage, *, is_task: bool) -> None:
+        """Make known what a message says; what another model says is known only to have been said."""
+        rung, text, is_model = rung_of(message), text_of(message), isinstance(message, AIMessage)
+        for call in getattr(message, "tool_calls", ()) if rung is not None else ():
+            self._look(call["name"], call["args"])
+        at = _Mark("stated", "conversation", message.id or "", rung=rung or "")
+        mark = at._replace(source="task", place="") if is_task else at
+        if is_model and message.name != NAME:
+            for form in forms_of(text):
+                self.claimed.setdefault(form, [mark._replace(kind="chosen")])
+            return
+        invented, result = is_made_up(message, self.sources.inventing), None
+        trusted = rung is None and not invented and not is_model
+        if isinstance(message, ToolMessage):
+            with suppress(ValueError):
+                result = json.loads(text)
+        elif trusted:
+            self.known.said.append((text, mark))
+        self._read(text if result is None else result, lambda _: mark, invented, trusted)
+
+    def _read(self, result: Json, mark_at: Callable[[Place], _Mark], invented: bool, trusted: bool = False) -> None:
+        """Make the scalars of a result, or a text, known."""
+        for place, value in islice(scalars(result, keys=True), MOST_VALUES):
+            self._add(value, mark_at(place), invented=invented, trusted=trusted)
+        if not invented and isinstance(result, dict | list | int | float):
+            self.known.results.append((result, mark_at))
 
     def _book(self, step: Step, number: int, attempt: int | None = None) -> list[_Argument]:
         """Return where a step's arguments come from, then make its result known."""
@@ -219,12 +261,14 @@ class _Trace:
         rung = outcome["rung"]
         invented = rung in self.sources.inventing
         basis = self._basis(step["call"]["name"], rung)
-        for place, value in islice(scalars(outcome["result"], keys=True), MOST_VALUES):
-            computed = basis is not None and any(atom.is_specific for atom in atoms_of(value))
-            mark = basis if basis and computed else _Mark("result", place, number, rung, attempt)
-            self._add(value, mark, invented=invented or computed)
+        at = _Mark("stated", "result", "", number, rung, attempt)
+        if basis is None:
+            self._read(outcome["result"], lambda place: at._replace(place=place), invented)
+        for place, value in islice(scalars(outcome["result"], keys=True), MOST_VALUES) if basis else ():
+            computed = any(atom.is_specific for atom in atoms_of(value))
+            self._add(value, basis if basis and computed else at._replace(place=place), invented=invented or computed)
         for operation in (outcome["patch"] or ()) if invented or outcome.get("supposed") else ():
-            mark = _Mark("supposed", operation["path"], rung=rung if invented else "model")
+            mark = _Mark("chosen", "state", operation["path"], rung=rung if invented else "model")
             self.supposed.setdefault(operation["path"][1:].partition("/")[0], mark)
             for _, value in scalars(operation.get("value"), keys=True):
                 self._add(value, mark, invented=True)
@@ -240,142 +284,115 @@ class _Trace:
 
     def _add(self, value: Json, mark: _Mark, *, invented: bool, trusted: bool = False) -> None:
         """Make a scalar known; what repeats an invention is one, unless the user or a real tool does (`trusted`)."""
-        supposed = mark._replace(kind="supposed")
+        chosen = mark._replace(kind="chosen")
         for form in forms_of(value):
             if form in self.real:
                 self.real[form] += [] if invented or len(self.real[form]) >= MOST_ORIGINS else [mark]
             elif form in self.made and not trusted and (invented or _is_specific(form)):
-                self.made[form] += [] if len(self.made[form]) >= MOST_ORIGINS else [supposed]
+                self.made[form] += [] if len(self.made[form]) >= MOST_ORIGINS else [chosen]
             elif invented:
-                self.made[form] = [supposed]
+                self.made[form] = [chosen]
             else:
                 self.real[form] = [mark]
-                if form == canonical(form) and form.replace(".", "", 1).isdecimal() and len(form) > 1:
-                    self.numbers.append(form)
+        if not invented and isinstance(value, str) and " " in value:
+            self.texts.append((value, mark))
 
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
         """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
         members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
         for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
-            marks, made = self._origins(tool, value)
-            marks = sorted(dict.fromkeys(marks), key=lambda mark: _KINDS.index(mark.kind))
-            arguments.append((json_path(place), value, marks[:MOST_ORIGINS], made))
-            if made and marks[0] is _NOWHERE:
+            marks = self._origins(tool, args, place, value)
+            marks = sorted(dict.fromkeys(marks), key=lambda mark: (mark.kind, _KINDS.index(mark.source)))
+            arguments.append((json_path(place), value, marks[:MOST_ORIGINS]))
+            if marks[:1] == [_NOWHERE]:
                 self._add(value, _NOWHERE, invented=True)
-            elif marks and not made and _FIGURE.fullmatch(form := canonical(str(value))) and form not in self.real:
-                self._add(value, marks[0], invented=False)  # computed: the next one may follow from it
+            elif marks and marks[0].kind == "derived" and len(atoms := atoms_of(value)) == 1:
+                whole = atoms[0].wholes[0]  # the next one may follow from it
+                self.real.setdefault(whole, marks[:1])
+                number = float(whole) if whole.replace(".", "", 1).isdecimal() else 0.0
+                self.known.computed.append(Number(number, whole, marks[0]))
         return arguments
 
-    def _origins(self, tool: str, value: Json) -> tuple[list[_Mark], bool]:
-        """Return where a value comes from, and whether it is made up: because one specific part of it is."""
+    def _origins(self, tool: str, args: JsonObject, place: Place, value: Json) -> list[_Mark]:
+        """Return where a value comes from; it is chosen where one part of it is that needs a source."""
+        offered = self.offered.setdefault(tool, Offered(self.parameters_of(tool)))
+        about, writes = offered.field(place), tool not in self.sources.reading
         if value is None or isinstance(value, bool):
-            return [], False
-        whole, atoms, offered = whole_form(str(value)), atoms_of(value), self._offered(tool, value)
-        found = [self._real(tool, atom) for atom in atoms]
-        marks = [mark for marks in (self.real.get(whole), *found) for mark in marks or ()]
-        if whole in self.real or offered:
-            return marks if len(atoms) == 1 else self.real.get(whole, []), False
-        for atom, real in zip(atoms, found, strict=True):
-            if real is None and atom.is_specific and (len(atom.wholes[0]) > 1 or len(atoms) < PROSE_WORDS):
-                return next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE]), True
-        if whole in self.made and not all(found):
-            return self.made[whole], True
-        return (marks, False) if len(whole) <= TEXT_CHARS else ([_NOWHERE], True)  # its end was not read
+            free = not value or not writes or about.must or about.default is value
+            return [] if free or any(map(self._knows, about.words)) else [_NOWHERE]
+        whole, atoms = whole_form(str(value)), atoms_of(value)
+        if whole in self.real or offered.holds(value):
+            forms = (whole, *(atoms[0].wholes if len(atoms) == 1 else ()))
+            return [mark for form in forms for mark in self.real.get(form, ())]
+        if len(str(value)) > TEXT_CHARS:
+            return [_NOWHERE]  # its end was not read
+        if found := self._phrase(str(value)):
+            return [found]
+        marks, is_prose = list[_Mark](), about.is_prose(str(value))
+        for atom in atoms:
+            stated = self._source(atom, value, about, args)
+            if stated is None and self._needs_source(
+                atom, value, len(atoms), about if writes and not is_prose else None
+            ):
+                made = (known[form] for known in (self.made, self.claimed) for form in atom.wholes if form in known)
+                return next(made, [_NOWHERE])
+            marks += stated or ()
+        if is_prose and any(self._unknown_names(str(value))):
+            return [_NOWHERE]
+        return self.made[whole] if whole in self.made and len(marks) < len(atoms) else marks
 
-    def _offered(self, tool: str, value: Json) -> bool:
-        """Return whether the tool's schema names a value, or a number lies on a small scale that it gives."""
-        if tool not in self.offers:
-            self.offers[tool] = _offers(self.parameters_of(tool))
-        values, top = self.offers[tool]
-        return (
-            value.casefold() in values if isinstance(value, str) else canonical(value) in values or -1 <= value <= top
-        )
+    def _source(self, atom: Atom, value: Json, about: Field, args: JsonObject) -> list[_Mark] | None:
+        """Return where a part of a value is stated, or else what it is derived from."""
+        stated = next((self.real[form] for form in atom.wholes if form in self.real), None)
+        if stated is not None or any(form in self.made for form in atom.wholes):
+            return stated
+        return self.known.derive(atom, value, about.name, about.about, args)
 
-    def _real(self, tool: str, atom: Atom) -> list[_Mark] | None:
-        """Return where an atom really stands: whole before in parts before derived; None if nowhere or only made up."""
-        for form in atom.wholes:
-            if form in self.real:
-                return self.real[form]
-        if (parts := self._parts(atom, alone=True)) or any(form in self.made for form in atom.wholes):
-            return parts
-        near = [mark for form in atom.near for mark in self.real.get(form, ())]
-        parts = self._parts(atom, alone=False) if not _ADDRESS.fullmatch(atom.wholes[0]) else None  # it is a guess
-        return near or parts or self._computed(atom) or self._timed(atom) or self._without_source(tool, atom)
+    def _needs_source(self, atom: Atom, value: Json, parts: int, about: Field | None) -> bool:
+        """Return whether a part that stands nowhere had to: a figure or identifier, or a word of what is not prose.
 
-    def _parts(self, atom: Atom, *, alone: bool) -> list[_Mark] | None:
-        """Return where an identifier's parts stand: digits specific enough `alone`, or half of its words as well."""
-        words = [self.real[word] for word in atom.words if word in self.real]
-        digits = [self.real[part] for part in atom.digits if part in self.real]
-        if alone:
-            enough = any(len(part) > 2 and not _YEAR.fullmatch(part) for part in atom.digits)
-        else:
-            enough = bool(words) and 2 * len(words) >= len(atom.words)
-        return [marks[0] for marks in (*digits, *words)] if enough and len(digits) == len(atom.digits) else None
+        `about` is the argument of a write that is no prose.
+        """
+        if not atom.is_specific:
+            words = {*content_words(about.about)} if about else set[str]()
+            return about is not None and not all(word in words or self._knows(word) for word in atom.words)
+        is_small = len(atom.wholes[0]) == 1 and (value in (0, 1) or parts >= PROSE_WORDS)
+        return not is_small and atom.wholes[0] not in _ENDS_OF_DAY
 
-    def _computed(self, atom: Atom) -> list[_Mark] | None:
-        """Return the two known numbers of which a number is the sum, difference, product or quotient."""
-        wanted = float(atom.wholes[-1]) if atom.near else 0.0
-        known = [*self.numbers[-MOST_NUMBERS:], *filter(self._is_in_task, "23456789")] if wanted else []
-        for first in known:
-            one = float(first)
-            shares = [f"≈{canonical(f'{part:.6f}')}" for part in (wanted / one, abs(wanted / one - 1)) if part < 1]
-            for other in (wanted - one, one - wanted, wanted + one, wanted / one, one / wanted, wanted * one):
-                second = canonical(f"{other:.6f}")
-                if second in known or self._is_in_task(second):
-                    return [self.real[first][0], self.real[second][0]]
-            for share in filter(self._is_in_task, shares):
-                return [self.real[first][0], self.real[share][0]]
-        return None
+    def _knows(self, word: str) -> bool:
+        return not content_words(word) or any(each in self.real for each in (word, word.rstrip("s"), f"{word}s"))
 
-    def _is_in_task(self, form: str) -> bool:
-        """Return whether the task itself holds a form, where a small number is hardly there by chance."""
-        return any(mark.kind == "task" for mark in self.real.get(form, ()))
+    def _unknown_names(self, text: str) -> Iterator[str]:
+        """Yield the names in a text, and the figures that are spelt out in words, of which no source knows."""
+        yield from (each for each in _SPOKEN.findall(text) if not self._phrase(each))
+        for name in dict.fromkeys(_NAMES.findall(text)):
+            if not all(_MOMENTS.fullmatch(word) or self._knows(word.casefold()) for word in name.split()):
+                yield name
 
-    def _timed(self, atom: Atom) -> list[_Mark] | None:
-        """Return the known time from which a time follows by a duration that the user names, or by known minutes."""
-        if not (wanted := _CLOCK.fullmatch(atom.wholes[0])):
+    def _phrase(self, value: str) -> _Mark | None:
+        """Return the real text that holds a value of several words verbatim."""
+        part = fold(value)
+        if " " not in part or not any(map(str.isalnum, part)):
             return None
-        texts = [text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage)]
-        durations = {minutes for text in texts for minutes in durations_of(text)}
-        for form in self.real:
-            if found := _CLOCK.fullmatch(form):
-                apart = 60 * (int(wanted[1]) - int(found[1])) + int(wanted[2]) - int(found[2])
-                if abs(apart) in durations or str(abs(apart)) in self.numbers:
-                    return self.real[form][:1]
-        return None
+        return next((mark for text, mark in self.texts if holds_words(fold(text), part)), None)
 
-    def _without_source(self, tool: str, atom: Atom) -> list[_Mark] | None:
-        """Return no marks for a default, and for a date that follows from a known one where the user words it so."""
-        year, _, day = atom.wholes[0].partition("~")
-        if not day:
-            granted = atom.wholes[-1] in self.offers[tool][0] or atom.wholes[0] in _ENDS_OF_DAY
-            return [] if granted else self._hour(atom)
-        now = clock(self.sources.state) if not _CLOCKS & {*self.sources.supposed} else None
-        years = {int(form[:4]) for form in (*self.real, *forms_of(now)) if form[4:5] == "~" and form[:4].isdecimal()}
-        near = not year.isdecimal() or any(abs(int(year) - known) <= 1 for known in years)
-        texts = (text_of(each) for each in self.sources.conversation if isinstance(each, HumanMessage))
-        return [] if years and near and any(map(_RELATIVE.search, texts)) else None
-
-    def _hour(self, atom: Atom) -> list[_Mark] | None:
-        """Return where the hour of a full hour is known: 9, in the morning or in the evening."""
-        hour, _, minute = atom.wholes[0].partition(":")
-        hours = (hour, str(int(hour) - 12)) if minute == "00" and hour.isdecimal() else ()
-        return next((self.real[each] for each in hours if each in self.real), None)
-
-
-def _offers(parameters: JsonObject) -> tuple[frozenset[str], int]:
-    """Return what a schema names, also in descriptions: enums, consts, defaults; and the end of its longest scale."""
-    values, top = set[str](), 1
-    for schema in walk(parameters):
-        enum, text, names = schema.get("enum"), schema.get("description"), schema.get("properties", ())
-        for value in (*(enum if isinstance(enum, list) else ()), schema.get("const"), schema.get("default"), *names):
-            values.add(value.casefold() if isinstance(value, str) else canonical(str(value)))
-        text = text if isinstance(text, str) else ""
-        values.update(form for default in _DEFAULT.findall(text) for form in forms_of(default))
-        ends = [*map(int, _SCALE.findall(text)), schema.get("maximum")]
-        top = max([top, *(int(end) for end in ends if isinstance(end, int | float) and end <= LARGEST_SCALE)])
-    return frozenset(values), top
+    def _unsupported(self, args: list[JsonObject]) -> Iterator[Unsupported]:
+        """Yield figures, names and identifiers of the answer that nothing real holds, and that count no list."""
+        text, seen = NUMBERING.sub(" ", self.sources.answer), set[str]()
+        lengths = {each for result, _ in self.known.results for each in list_lengths(result)} if text else ()
+        for atom in atoms_of(text):
+            whole = atom.wholes[0]
+            if not atom.is_specific or len(whole) == 1 or whole in lengths or whole in seen:
+                continue
+            seen.add(whole)
+            if any(form in self.real for form in atom.wholes) or self.known.derive(atom, text, "", "", args):
+                continue
+            marks = next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE])
+            yield {"text": spell(whole) or whole, "origin": marks[0].origin()}
+        for name in self._unknown_names(text):
+            marks = next((self.made[word] for word in name.casefold().split() if word in self.made), [_NOWHERE])
+            yield {"text": name, "origin": marks[0].origin()}
 
 
 def _is_specific(form: str) -> bool:

@@ -144,16 +144,19 @@ class JudgedItem(TypedDict):
 Origin = TypedDict(
     "Origin",
     {
-        "from": Literal["task", "conversation", "state", "result", "supposed"],
+        "kind": Literal["stated", "derived", "chosen"],
+        "from": Literal["task", "conversation", "state", "result", "planner"],
         "step": NotRequired[int],
         "path": str,
         "rung": NotRequired[str],
         "attempt": NotRequired[int],
+        "shown": NotRequired[str],
     },
 )
 """Where a value comes from. With a `step` (number of the attempt's call, from 1) `path` is the JSON path in its result;
-else a JSON Pointer into the task state, or the id of a message. `supposed` is what was made up: by the step's rung, by
-the model that wrote the state, or, without a path, by the planner. `attempt` is the earlier one that a step is of."""
+else a JSON Pointer into the task state, or the id of a message. *Stated* stands there, *derived* follows by the one
+operation that is `shown` (`29 = 2 × 14.5`); nothing real supports what is *chosen*: by the step's rung, the model that
+wrote that place of the state, another agent, or the planner. `attempt` is the earlier one of a step."""
 
 Origins: TypeAlias = dict[str, dict[str, list[Origin]]]
 """Call id to the JSON path of an argument to where its value comes from, all places where several hold it."""
@@ -168,6 +171,14 @@ class MadeUp(TypedDict):
     argument: str
     """JSON path of the argument: `$.number`."""
     value: Json
+    origin: Origin
+
+
+class Unsupported(TypedDict):
+    """What an answer states, though nothing real does."""
+
+    text: str
+    """A figure, a name or an identifier."""
     origin: Origin
 
 
@@ -197,6 +208,10 @@ class Verdict(TypedDict):
     """What was not asked for: changes, by rule where every item is a check, else in the judge's words; equal writes."""
     made_up: NotRequired[list[MadeUp]]
     """What the plan rests on that a model made up."""
+    unsupported: NotRequired[list[Unsupported]]
+    """Figures, names and identifiers of the answer that nothing real holds."""
+    ambiguous: NotRequired[list[str]]
+    """Dates of the plan that the task writes so that they can be read in two ways, each with its argument."""
     may_refuse: NotRequired[list[MayRefuse]]
     """Rules for which the real tool may refuse a call of the plan, until a real call of that tool settles it."""
     unanswered: NotRequired[str]

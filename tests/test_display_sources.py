@@ -17,8 +17,8 @@ from gecko_graph.display.tree import as_text, attempt_tree
 from gecko_graph.display.words import format_judgement
 from tests.runs_to_show import NASTY, attempt, printable, rehearsal, step, verdict
 
-BY_MODEL = {"from": "supposed", "path": "$.number", "step": 1, "rung": "model"}
-NOWHERE = {"from": "supposed", "path": ""}
+BY_MODEL = {"kind": "chosen", "from": "result", "path": "$.number", "step": 1, "rung": "model"}
+NOWHERE = {"kind": "chosen", "from": "planner", "path": ""}
 
 
 def made_up(argument, value, origin):
@@ -31,8 +31,12 @@ JUDGED = verdict("accepted", "success", "not_asked_for", feedback="Look at the a
     "unasked_changes": ["remove /diary"],
 }
 ORIGINS = {
-    "find-1": {"$.x": [{"from": "state", "path": "/a"}]},
-    "pay-1": {"$.number": [BY_MODEL], "$.to.amount": [NOWHERE], "$.to.who": [{"from": "task", "path": ""}]},
+    "find-1": {"$.x": [{"kind": "stated", "from": "state", "path": "/a"}]},
+    "pay-1": {
+        "$.number": [BY_MODEL],
+        "$.to.amount": [NOWHERE],
+        "$.to.who": [{"kind": "stated", "from": "task", "path": ""}],
+    },
 }
 ATTEMPT = attempt(
     1,
@@ -95,12 +99,15 @@ def test_the_plan_says_where_each_argument_comes_from():
 @pytest.mark.parametrize(
     ("origin", "text"),
     [
-        ({"from": "task", "path": ""}, "task"),
-        ({"from": "conversation", "path": "m1"}, "conversation"),
-        ({"from": "result", "path": "$", "step": 2, "rung": "python"}, "step 2"),
-        ({"from": "result", "path": "$", "step": 2, "rung": "python", "attempt": 1}, "step 2 of attempt 1"),
-        ({"from": "supposed", "path": "/a/b"}, "made up in the start state"),
-        ({"from": "supposed", "path": "d5c5-31d6"}, "made up in an earlier turn"),
+        ({"kind": "stated", "from": "task", "path": ""}, "task"),
+        ({"kind": "stated", "from": "conversation", "path": "m1"}, "conversation"),
+        ({"kind": "stated", "from": "result", "path": "$", "step": 2, "rung": "python"}, "step 2"),
+        (
+            {"kind": "stated", "from": "result", "path": "$", "step": 2, "rung": "python", "attempt": 1},
+            "step 2 of attempt 1",
+        ),
+        ({"kind": "chosen", "from": "state", "path": "/a/b"}, "made up in the start state"),
+        ({"kind": "chosen", "from": "conversation", "path": "d5c5-31d6"}, "made up in an earlier turn"),
         (BY_MODEL, "made up by model, step 1"),
         (NOWHERE, "made up by the planner"),
     ],
@@ -110,7 +117,7 @@ def test_an_origin_in_short(origin, text):
 
 
 def test_that_a_value_is_made_up_is_said_once():
-    origins = {"$.number": [{"from": "supposed", "path": "/invoices/0"}, BY_MODEL]}
+    origins = {"$.number": [{"kind": "chosen", "from": "state", "path": "/invoices/0"}, BY_MODEL]}
     shown = words.format_arguments({"args": {"number": "INV-1042"}}, origins=origins)
     assert shown == 'number: "INV-1042" (made up in the start state)'
 
@@ -156,7 +163,7 @@ def test_what_is_of_the_whole_turn_is_shown_before_its_attempts():
 
 def test_names_and_notes_that_others_wrote_are_harmless():
     judged = JUDGED | {"made_up": [made_up(f"$.{NASTY}", NASTY, BY_MODEL | {"rung": NASTY})], "unclear": [NASTY]}
-    origins = {"pay-1": {f"$.{NASTY}": [{"from": "supposed", "path": "", "rung": NASTY}]}}
+    origins = {"pay-1": {f"$.{NASTY}": [{"kind": "chosen", "from": "planner", "path": "", "rung": NASTY}]}}
     run = rehearsal(attempt(1, [step("pay", {NASTY: NASTY})], judged, origins=origins))
     run |= {"origins": origins, "changes": [NASTY], "supposed_state": {"state": {NASTY: NASTY}}}
     assert printable(str(format_run(run)))

@@ -124,7 +124,7 @@ def test_a_real_value_comes_from_the_result_of_a_real_step():
     run = rehearse([BILL, LOOK, pay(120), SAY])
     (pay_id,) = [call["id"] for call in run["rehearsal"]["plan"] if call["name"] == "pay"]
     (origin,) = run["rehearsal"]["origins"][pay_id]["$.amount"]
-    assert origin == {"from": "result", "step": 1, "path": "$.amount", "rung": "real"}
+    assert origin == {"kind": "stated", "from": "result", "step": 1, "path": "$.amount", "rung": "real"}
     assert run["rehearsal"]["verdict"].get("made_up", []) == []
 
 

@@ -108,7 +108,7 @@ def test_what_a_contract_computes_from_a_supposed_state_marks_the_verdict():
     graph = create_gecko(toolkit, models=dict.fromkeys(("planner", "judge", "bootstrapper"), model), context=KNOBS)
     given = {"messages": [("user", "Pay my cart")], "checklist": ["it is paid"]}
     (made,) = graph.invoke(given)["rehearsal"]["verdict"]["made_up"]
-    assert (made["argument"], made["origin"]) == ("$.amount", {"from": "supposed", "path": "/cart"})
+    assert (made["argument"], made["origin"]) == ("$.amount", {"kind": "chosen", "from": "state", "path": "/cart"})
     state = {"cart": [20.25, 17.5], "runtime_state": {}}
     assert graph.invoke({**given, "task_state": state})["rehearsal"]["verdict"]["made_up"] == []
 
@@ -148,7 +148,7 @@ def test_what_a_model_wrote_to_the_state_stays_supposed(make):
     assert first["task_state"] == {"real": "R-1", "b": "B-9"}
     second = graph.invoke({"messages": [("user", "Book it again")]}, thread)
     (made,) = second["rehearsal"]["verdict"]["made_up"]
-    assert made["origin"] == {"from": "supposed", "path": "/b"}
+    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/b"}
     given = {"messages": [("user", "Book it again")], "task_state": {"b": "B-9", "of": "the user"}}
     assert graph.invoke(given, thread)["rehearsal"]["verdict"]["made_up"] == []
 
@@ -172,6 +172,6 @@ def test_what_was_bootstrapped_is_made_up_whoever_reads_it():
     verdict = graph.invoke(asked)["rehearsal"]["verdict"]
     assert verdict["word"] == "accepted"
     assert [each["argument"] for each in verdict["made_up"]] == ["$.number", "$.amount"]
-    assert verdict["made_up"][0]["origin"] == {"from": "supposed", "path": "/invoices/0/number"}
+    assert verdict["made_up"][0]["origin"] == {"kind": "chosen", "from": "state", "path": "/invoices/0/number"}
     given = {**asked, "task_state": {**state["domain"], "runtime_state": {}}}
     assert graph.invoke(given)["rehearsal"]["verdict"]["made_up"] == []

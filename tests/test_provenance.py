@@ -61,7 +61,8 @@ def test_a_full_hour_is_known_where_the_user_speaks_of_its_number():
         ("Raise 2.5 million", 2_500_000),
         ("Invite twelve people", 12),
         ("On May 15, 2024", "2024-05-15"),
-        ("On the 15th of May", "2024-05-15"),
+        ("On the 6th day of October in 2026", "2026-10-06"),
+        ("In October 2026, on the 6th", "2026-10-06"),
         ("On 2024-05-15", "05/15/2024"),
         ("On 10.4.2023", "10/04/2023"),
         ("At 3 pm", "15:00"),
@@ -86,7 +87,7 @@ def test_a_full_hour_is_known_where_the_user_speaks_of_its_number():
 )
 def test_what_the_user_said_is_from_the_task_in_any_spelling(task, value):
     assert marked(step("pay", {"x": value}), task=task) == []
-    assert {"from": "task", "path": ""} in source(step("pay", {"x": value}), task=task) or "tomorrow" in task
+    assert source(step("pay", {"x": value}), task=task)[0]["from"] == "task"
 
 
 @pytest.mark.parametrize(
@@ -97,11 +98,11 @@ def test_what_stands_nowhere_the_planner_made_up(value):
     _, (made,) = traced(step("pay", {"deep": [{"x": value}]}), task="Pay the bill of 2024 for 7 people.")
     assert made == {
         "call": "pay-1", "tool": "pay", "argument": "$.deep[0].x", "value": value,
-        "origin": {"from": "supposed", "path": ""},
+        "origin": {"kind": "chosen", "from": "planner", "path": ""},
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [True, None, 0, 1, "", "fast", "desc", "Thanks for all of your help with this"])
+@pytest.mark.parametrize("value", [False, None, 0, 1, "", "fast", "please", "Thanks for all of your help with this"])
 def test_what_nobody_needs_to_say_is_not_made_up(value):
     assert marked(step("pay", {"x": value})) == []
 
@@ -109,7 +110,7 @@ def test_what_nobody_needs_to_say_is_not_made_up(value):
 def test_a_result_says_which_step_and_rung():
     find = step("find", {}, {"flights": [{"id": "F-7731"}]})
     assert source(find, step("book", {"id": "F-7731"})) == [
-        {"from": "result", "path": "$.flights[0].id", "step": 1, "rung": "contract"}
+        {"kind": "stated", "from": "result", "path": "$.flights[0].id", "step": 1, "rung": "contract"}
     ]
 
 
@@ -125,7 +126,7 @@ def test_what_a_model_answered_is_supposed():
     find = step("find", {}, {"id": "F-7731", "who": "Priya Nair", "seats": 42}, "model")
     for argument in ("F-7731", "Priya Nair", 42):
         (made,) = traced(find, step("book", {"x": argument}))[1]
-        assert made["origin"]["from"] == "supposed"
+        assert (made["origin"]["kind"], made["origin"]["from"]) == ("chosen", "result")
         assert (made["origin"]["step"], made["origin"]["rung"]) == (1, "model")
 
 
@@ -150,16 +151,16 @@ def test_what_an_inventing_rung_wrote_to_the_state_is_supposed():
     wrote = step("hold", {}, "held", "model", patch=[{"op": "add", "path": "/holds/0", "value": {"id": "H-77"}}])
     read = step("holds", {}, [{"id": "H-77"}], "contract")
     (made,) = traced(wrote, read, step("book", {"x": "H-77"}))[1]
-    assert made["origin"] == {"from": "supposed", "path": "/holds/0", "rung": "model"}
+    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/holds/0", "rung": "model"}
 
 
 def test_the_given_state_is_a_source_unless_a_model_made_that_place_up():
     state = {"invoices": [{"number": "INV-1042", "amount": 1240.5}], "by_id": {"a/b-77": {}}}
     call = step("pay", {"x": "INV-1042"})
-    assert source(call, state=state) == [{"from": "state", "path": "/invoices/0/number"}]
+    assert source(call, state=state) == [{"kind": "stated", "from": "state", "path": "/invoices/0/number"}]
     assert marked(step("pay", {"x": "a/b-77"}), state=state) == []
     (made,) = traced(call, state=state, supposed=["/invoices"])[1]
-    assert made["origin"] == {"from": "supposed", "path": "/invoices/0/number"}
+    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/invoices/0/number"}
     read = step("read", {}, {"number": "INV-1042"}, "contract")
     assert marked(read, call, state=state, supposed=[""]) == [("$.x", "INV-1042")]
     assert marked(read, call, state=state) == []
@@ -198,7 +199,7 @@ def test_what_a_rule_computes_from_a_supposed_state_is_supposed():
     steps = [step("total", {}, {"total": 37.75, "note": "two items"}), step("pay", {"x": 37.75, "y": "two items"})]
     reads = {"total": {"cart"}}
     (made,) = traced(*steps, state=CART, supposed=["/cart"], reads=reads)[1]
-    assert (made["argument"], made["origin"]) == ("$.x", {"from": "supposed", "path": "/cart"})
+    assert (made["argument"], made["origin"]) == ("$.x", {"kind": "chosen", "from": "state", "path": "/cart"})
     assert marked(*steps, state=CART, reads=reads) == []
     assert marked(*steps, state=CART, supposed=["/runtime_state"], reads=reads) == []
     assert marked(*steps, state=CART, supposed=["/cart"], reads={"total": {"fees"}}) == []
@@ -220,7 +221,7 @@ def test_what_a_model_has_written_for_another_rung_is_supposed_also_in_what_foll
     order["outcome"]["supposed"] = True
     steps = [order, step("orders", {}, [{"id": "O-9981"}]), step("pay", {"x": "O-9981"})]
     (made,) = traced(*steps, reads={"orders": {"orders"}})[1]
-    assert made["origin"] == {"from": "supposed", "path": "/orders/-", "rung": "model"}
+    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/orders/-", "rung": "model"}
 
 
 @pytest.mark.parametrize("args", [{"map": {"LAMP-777": 2}}, {"list": [{"map": {"LAMP-777": 2}}]}])
@@ -313,7 +314,9 @@ def test_the_conversation_is_a_source_and_earlier_inventions_stay_inventions():
         ]
 
     book = step("book", {"id": "F-7731"})
-    assert {"from": "conversation", "path": "r1", "rung": "contract"} in source(book, conversation=turn("contract"))
+    assert {"kind": "stated", "from": "conversation", "path": "r1", "rung": "contract"} in source(
+        book, conversation=turn("contract")
+    )
     assert marked(book, conversation=turn("model")) == [("$.id", "F-7731")]
     assert marked(book, conversation=turn("model", "Book F-7731.")) == [], "the user has confirmed it"
     assert marked(step("pay", {"x": 250}), conversation=turn("model")) == []

@@ -115,6 +115,21 @@ def test_a_value_that_the_planner_made_up_never_runs_unseen():
     assert out["execution"]["calls"][0]["departure"]["message"] == "not allowed: made up: phone"
 
 
+def test_a_derived_value_never_runs_unseen_and_is_shown_with_its_operation():
+    task = {**SEND, "messages": [("user", "Text hello to 555-0142-77, in three lines of 14 words each")]}
+    plan = [text_to("555-0142-77", "hello, 42 words"), {"say": "Sent."}]
+    agent, sent = sender(plan, plan, plan, review="none")
+    why = run(agent, task)["execution"]["calls"][0]["departure"]["message"]
+    assert (sent, why.partition(":")[0]) == ([], "not allowed")
+    assert "computed, not stated: text: 42 = 14 × 3" in why
+    agent, sent = sender(plan, review="writes")
+    (action,) = ask(agent, task)["action_requests"]
+    assert "- text: 42 = 14 × 3 (computed, not stated)." in action["description"]
+    agent, sent = sender([text_to("555-0142-77"), {"say": "Sent."}], review="none")
+    run(agent, task)
+    assert sent == ["555-0142-77 hello"]
+
+
 def test_a_made_up_value_is_shown_and_an_embedder_may_allow_it():
     agent, sent = sender(GUESS, review="writes")
     (action,) = ask(agent, SEND)["action_requests"]

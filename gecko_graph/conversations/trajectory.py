@@ -39,7 +39,8 @@ def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: 
     doubtful: set[str] = set()
     while True:
         known = [_forget(step, doubtful) for step in steps]
-        _, made_up = trace(known, Sources(conversation=user_messages, state={}), lambda name: toolkit[name].parameters)
+        sources = Sources(conversation=user_messages, state={}, reading=toolkit.names)
+        _, made_up = trace(known, sources, lambda name: toolkit[name].parameters)
         if (found := {each["call"] for each in made_up} & reads) <= doubtful:
             return {step["call"]["id"] for step in log} - doubtful
         doubtful |= found

@@ -48,8 +48,11 @@ MARKS = {
     "undocumented": ("undocumented answer", ""),
     "stale": ("stale read", ""),
     "unasked_changes": ("unasked change", ""),
+    "unsupported": ("unsupported value", " in the answer"),
+    "ambiguous": ("ambiguous date", ""),
 }
 """What marks a verdict besides made-up values, in words."""
+CHOSEN = {"planner": "by the planner", "state": "in the start state", "conversation": "in an earlier turn"}
 EXECUTION_WORDS = {"": "not over", "nothing": "nothing was done", "in_doubt": "in doubt"}
 _FENCE = re.compile(r"^`{3,}(?:\n|$)", re.MULTILINE)
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
@@ -133,20 +136,19 @@ def format_origins(name: str, origins: Record) -> tuple[str, bool]:
     place = json_path((name,))
     inside = [path for path in origins if path.startswith((f"{place}.", f"{place}["))]
     found = [origin for path in (place, *inside) for origin in origins.get(path, ())]
-    made_up = [origin for origin in found if origin["from"] == "supposed"]
-    known = [origin for origin in found if origin["from"] != "supposed"]
+    made_up = [origin for origin in found if origin["kind"] == "chosen"]
+    known = [origin for origin in found if origin["kind"] != "chosen"]
     short = list(dict.fromkeys(map(format_origin, [*made_up[:1], *known])))  # one origin says that it is made up
     return ", ".join(short[:ORIGINS_SHOWN]), bool(made_up)
 
 
 def format_origin(origin: Record) -> str:
-    """Format an origin: `task`, `step 2`, `made up by model, step 1`."""
+    """Format an origin: `task`, `step 2`, `29 = 2 × 14.5`, `made up by model, step 1`."""
     step = f"step {origin['step']}" if "step" in origin else ""
     step += f" of attempt {origin['attempt']}" if "attempt" in origin else ""
-    if origin["from"] != "supposed":
-        return step or clean(origin["from"])
-    earlier = "in the start state" if origin["path"].startswith("/") else "in an earlier turn"
-    author = f"by {clean(origin['rung'])}" if "rung" in origin else earlier if origin["path"] else "by the planner"
+    if origin["kind"] != "chosen":
+        return clean(origin.get("shown") or step or origin["from"])
+    author = f"by {clean(origin['rung'])}" if "rung" in origin else CHOSEN.get(origin["from"], "")
     return ", ".join(filter(None, [f"made up {author}", step]))
 
 
@@ -309,7 +311,10 @@ def format_notes(verdict: Record) -> list[tuple[str, str]]:
         notes.append(("made up", f"{value} ({clean(each['tool'])}), {format_origin(each['origin'])}"))
     for each in verdict.get("may_refuse", ()):
         notes.append(("may be refused", f"{clean(each['tool'])}: {prose(each['rule'])}"))
-    notes += [(key, prose(each)) for key in ("unclear", "undocumented", "stale") for each in verdict.get(key, ())]
+    for each in verdict.get("unsupported", ()):
+        notes.append(("answer", f"{format_value(each['text'])}: nothing real says so; {format_origin(each['origin'])}"))
+    marks = ("unclear", "undocumented", "stale", "ambiguous")
+    notes += [(key, prose(each)) for key in marks for each in verdict.get(key, ())]
     return notes + [("unasked", prose(each)) for each in verdict.get("unasked_changes", ())]
 
 

@@ -101,8 +101,8 @@ class ReviewPolicy:
         """Return what becomes of a call, and why.
 
         An argument with several possible sources is asked about whatever the policy. A write that rests on something
-        made up, or on a condition that could not be evaluated, is asked about, and refused where no person is asked;
-        a rule can allow it.
+        made up, or on a condition that could not be evaluated, is asked about, and refused where no person is asked, as
+        is there what is only derived; a rule can allow it.
         """
         if tool.real is None:
             return "refuse", "the tool has no real function"
@@ -111,7 +111,7 @@ class ReviewPolicy:
             return word, reason
         if planned["ambiguous"]:
             return "ask", "where an argument comes from is not certain"
-        if not self.rules and not tool.trusted and (doubt := find_doubt(planned)):
+        if not self.rules and not tool.trusted and (doubt := find_doubt(planned, derived=self.mode == "none")):
             return ("refuse" if self.mode == "none" else "ask"), doubt
         return "allow", ""
 
@@ -136,8 +136,10 @@ def check_keys(given: Mapping[Any, Any], keys: Sequence[str], where: str) -> Non
             raise GeckoError(f"{where}: unknown key {key!r}{did_you_mean(str(key), keys)}; keys: {', '.join(keys)}")
 
 
-def find_doubt(planned: PlannedCall) -> str:
-    """Return what a call rests on that nothing real supports; empty where that is nothing."""
+def find_doubt(planned: PlannedCall, *, derived: bool) -> str:
+    """Return what a call rests on that nothing real supports, or states (`derived`); empty where that is nothing."""
     if planned["made_up"]:
         return f"made up: {', '.join(each['argument'].removeprefix('$.') for each in planned['made_up'])}"
+    if derived and planned.get("derived"):
+        return f"computed, not stated: {'; '.join(planned['derived'])}"
     return f"could not be checked: {planned['unclear'][0]}" if planned.get("unclear") else ""

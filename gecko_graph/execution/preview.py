@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import cast
 
 from langchain_core.messages import AnyMessage
 
 from ..errors import PatchConflict
 from ..models.formatting import cut, format_call, format_change, format_complaint, format_json, one_line
-from ..state import VERSION, JsonObject, Patch, Rehearsal, Step
+from ..state import VERSION, JsonObject, Origin, Patch, Rehearsal, Step
 from ..task_state.digest import digest
 from ..task_state.patch import fold_patches
 from ..toolkit import Toolkit
@@ -52,10 +52,17 @@ def make_preview(
         rules = [each["rule"] for each in rehearsal["verdict"].get("may_refuse", []) if each["call"] == call["id"]]
         planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
         left = [each for each in made_up if each["argument"] not in rests.arguments or not each["origin"]["path"]]
-        calls.append({**planned, "made_up": left, "may_refuse": rules})
+        derived = find_derived(origins.get(call["id"], {}), rests.arguments)
+        calls.append({**planned, "made_up": left, "may_refuse": rules, "derived": derived})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
+
+
+def find_derived(origins: Mapping[str, Sequence[Origin]], bound: Collection[str]) -> list[str]:
+    """Return the arguments that are derived, each with its operation; those that are bound get real values."""
+    left = {path: [each["shown"] for each in found if "shown" in each] for path, found in origins.items()}
+    return [f"{path.removeprefix('$.')}: {shown[0]}" for path, shown in left.items() if shown and path not in bound]
 
 
 def plan_call(step: Step, toolkit: Toolkit) -> PlannedCall:
@@ -190,6 +197,7 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
         yield "- what is predicted was read for real: it may not show the changes before."
     for made_up in planned["made_up"]:
         yield f"- {made_up['argument']}: made up; nothing real supports it."
+    yield from (f"- {derived} (computed, not stated)." for derived in planned.get("derived", ()))
     open_points = [("may be refused", each) for each in planned.get("may_refuse", ())]
     for word, text in [*open_points, *(("could not be checked", each) for each in planned.get("unclear", ()))]:
         yield f"- {word}: {cut(one_line(text), budget=REASON_CHARS)}"

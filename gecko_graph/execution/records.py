@@ -69,6 +69,8 @@ class PlannedCall(TypedDict):
     results must be the predicted ones there, else what is left is rehearsed again."""
     made_up: list[MadeUp]
     """Arguments that rest on nothing real, without those that are bound, ambiguous, or chosen from a read."""
+    derived: NotRequired[list[str]]
+    """Arguments that follow from others by one operation, each with it: `amount: 29 = 2 × 14.5`."""
     unclear: NotRequired[list[str]]
     """Conditions of the tool's contract that could not be evaluated."""
     may_refuse: NotRequired[list[str]]

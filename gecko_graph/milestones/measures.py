@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
 from ..errors import GeckoError
-from ..leaves import scalars_of
-from ..spellings import atoms_of, canonical, forms_of
+from ..finding import Found
+from ..spellings import atoms_of, forms_of
 from ..state import Json, JsonObject
 from ..task_state.difference import same_value
 
@@ -18,14 +17,10 @@ Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]
 
 ALIKE = 0.6
 """ROUGE-L from which two texts may say the same."""
-LEAST_DIGITS = 7
-"""A number with so many digits is found however they are grouped, as in telephone numbers."""
 COLUMN = ""
 """The name of the column's own tolerance."""
 
 INSTALL = "pip install 'gecko-graph[milestones]'"
-
-_NO_DIGIT = re.compile(r"\D")
 
 
 def exact(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
@@ -84,23 +79,8 @@ def mentions(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     `1,240.50` is 1240.5, `May 15, 2024` is `2024-05-15`, and a number may be rounded to a whole one or to three places.
     """
     wanted = target if isinstance(target, list) else [target]
-    parts = [*scalars_of(cell)]
-    forms = {form for part in parts for form in forms_of(part)}
-    digits = " ".join(_NO_DIGIT.sub("", str(part)) for part in parts)
-    found = sum(_is_mentioned(value, forms, digits) for value in wanted)
-    return found / len(wanted) if wanted else 1.0
-
-
-def _is_mentioned(value: Json, forms: Collection[str], digits: str) -> bool:
-    if isinstance(value, float):
-        written = {canonical(value), *(canonical(f"{value:.{places}f}") for places in range(abs(value) < 1, 4))}
-        return any(each in forms or each.lstrip("-") in forms for each in written)
-    if not isinstance(value, str):
-        return canonical(value).lstrip("-") in forms
-    figures = "" if any(map(str.isalpha, value)) else _NO_DIGIT.sub("", value)
-    if len(figures) >= LEAST_DIGITS and figures in digits:
-        return True
-    return all(any(form in forms for form in atom.wholes) for atom in atoms_of(value))
+    held = Found([cell], keys=False)
+    return sum(held.holds(value, "loose") for value in wanted) / len(wanted) if wanted else 1.0
 
 
 def call(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:

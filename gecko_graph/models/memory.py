@@ -127,14 +127,13 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     recalled: list[AnyMessage] = []
     for index, message in enumerate(messages):
         calls = _calls(message)
-        tool_calls = [_tool_call(call, f"turn{index}_{number}") for number, call in enumerate(calls)]
-        if tool_calls:
-            recalled.append(AIMessage("", tool_calls=tool_calls, response_metadata={NAME: {"rung": ""}}))
-        for call, tool_call in zip(calls, tool_calls, strict=True):
+        for number, call in enumerate(calls):  # a later one may rest on an earlier one's result
+            made = _tool_call(call, f"turn{index}_{number}")
+            recalled.append(AIMessage("", tool_calls=[made], response_metadata={NAME: {"rung": ""}}))
             content = call["result"] if isinstance(call["result"], str) else json.dumps(call["result"])
             status, rung = "error" if call["status"] == "error" else "success", {NAME: {"rung": call["rung"]}}
-            recalled.append(ToolMessage(content, tool_call_id=tool_call["id"], status=status, response_metadata=rung))
-        recalled.append(_without_calls(message) if tool_calls else message)
+            recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=rung))
+        recalled.append(_without_calls(message) if calls else message)
     return recalled
 
 

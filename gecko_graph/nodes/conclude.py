@@ -70,7 +70,7 @@ def build_record(
     stop, needs = ran["stop"], state.get("needs") or []
     status: Status = "answered" if stop["code"] == "answered" else "ended" if stop["code"] in ENDED else "failed"
     begin = {"conversation": recall_calls(state["messages"]), "supposed": state.get("supposed") or ()}
-    origins, made_up = trace_with(toolkit, ran["steps"] if done else [], state=seen, **begin)
+    origins, made_up, *_ = trace_with(toolkit, ran["steps"] if done else [], state=seen, **begin)
     return {
         "v": VERSION,
         "status": status,

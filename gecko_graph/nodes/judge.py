@@ -22,7 +22,7 @@ from ..models.memory import open_rules, recall_calls
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
-from ..provenance import trace_with
+from ..provenance import Traced, trace_with
 from ..simulation.ladder import INVENTING
 from ..state import (
     Attempt,
@@ -30,8 +30,6 @@ from ..state import (
     ItemStatus,
     JsonObject,
     JudgedItem,
-    MadeUp,
-    Origins,
     StopCode,
     UnjudgedAttempt,
     Verdict,
@@ -148,7 +146,7 @@ def collect_evidence(
     )
 
 
-def attach_verdict(evidence: Evidence, reply: Reply | None, traced: tuple[Origins, list[MadeUp]]) -> Attempt:
+def attach_verdict(evidence: Evidence, reply: Reply | None, traced: Traced) -> Attempt:
     """Return the attempt with its verdict, and the judge's cost added to its own."""
     attempt = evidence.attempt
     judgement = reply.value if reply is not None and isinstance(reply.value, Judgement) else None
@@ -157,21 +155,25 @@ def attach_verdict(evidence: Evidence, reply: Reply | None, traced: tuple[Origin
     if reply is not None and not reply.absent:
         usage = add_usage(usage, {"judge": reply.usage})
     verdict = build_verdict(evidence, judgement, failure)
-    verdict["made_up"] = traced[1]
+    verdict["made_up"] = traced.made_up
+    for key in ("unsupported", "ambiguous"):
+        if found := getattr(traced, key):
+            verdict[key] = found
     if evidence.items_failure or (reply is not None and judgement is None and not reply.absent):
         verdict["unanswered"] = evidence.items_failure or f"the judge did not answer: {failure}"
-    return {**attempt, "verdict": verdict, "usage": usage, "origins": traced[0]}
+    return {**attempt, "verdict": verdict, "usage": usage, "origins": traced.origins}
 
 
 def trace_origins(
     evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec], inventing: Collection[str]
-) -> tuple[Origins, list[MadeUp]]:
-    """Return where the values of the attempt's plan come from, and those that were made up."""
+) -> Traced:
+    """Return where the values of the attempt's plan and answer come from."""
     lesson = state.get("lesson")
     shown = [each for each in state.get("attempts") or [] if lesson and each["number"] == lesson["number"]]
     return trace_with(
         toolkit,
         evidence.attempt["steps"],
+        answer=evidence.attempt["answer"],
         conversation=recall_calls(evidence.messages),
         state=evidence.before,
         supposed=state.get("supposed") or (),

@@ -16,6 +16,7 @@ from langchain_core.messages import ToolMessage
 
 from ..channels import AttemptState, SemanticRecord, find
 from ..events import event
+from ..finding import Found
 from ..models.ask import Ask, Reply, Where
 from ..models.conversation import build_complaint_message, build_result_message
 from ..models.formatting import format_conversation, format_json, format_steps, text_of
@@ -25,7 +26,6 @@ from ..models.secrets import is_secret
 from ..schemas.findings import excerpt, json_path, value_at
 from ..schemas.hints import without_hints
 from ..schemas.undecided import find_chosen, find_undecided, leads_into, prescribes_format
-from ..schemas.verbatim import leaves_of, occurs_verbatim
 from ..simulation.contract import find_closed, find_masked
 from ..simulation.real import runs_for_real
 from ..simulation.rung import clock
@@ -154,8 +154,8 @@ class _Sources:
         outcomes = [step["outcome"] for step in state.get("steps", [])[-MAX_RESULTS:] if "outcome" in step]
         results = [outcome["result"] for outcome in reversed(outcomes) if outcome["status"] == "ok"]
         results += [text_of(each) for each in messages if type(each) is ToolMessage and each.status != "error"]
-        self._results = [leaf for each in results if each is not None for leaf in leaves_of(each)]
-        self._words = [state["task"], *(text_of(each) for each in messages if type(each) is not ToolMessage)]
+        self._results = Found(results)
+        self._words = Found([state["task"], *(text_of(each) for each in messages if type(each) is not ToolMessage)])
 
     def find_question(self, checked: _Checked) -> _Question | None:
         """Return the arguments to ask about: those that no source gives; None where there is none.
@@ -169,12 +169,12 @@ class _Sources:
         schema = tool.parameters
         open_ = find_undecided(schema, args)
         places = [*open_, *find_chosen(schema, args, open_)]
-        places = [place for place in places if not occurs_verbatim(value_at(args, place), self._results)]
+        places = [place for place in places if not self._results.holds(value_at(args, place), "verbatim")]
         places = [
             place
             for place in places
             if not is_secret(place.rpartition(".")[2])
-            if prescribes_format(schema, place) or not occurs_verbatim(value_at(args, place), self._words)
+            if prescribes_format(schema, place) or not self._words.holds(value_at(args, place), "verbatim")
         ]
         return _Question(tool, args, places) if places else None
 

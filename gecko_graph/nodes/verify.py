@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ..channels import Proposal
+from ..finding import Found
 from ..forward import MOST_TRIES, ForwardState, Need, Rejection, close_need, explain
+from ..leaves import scalars_of
 from ..models.formatting import format_complaint, format_json, text_of
 from ..models.node import NodeScope
 from ..provenance import is_planned
 from ..schemas.complaints import find_faults
-from ..schemas.verbatim import leaves_of, occurs_verbatim
 from ..simulation.commit import category_of, refuse
 from ..state import Category, Outcome, Step
 from ..toolkit import Toolkit
@@ -46,9 +47,9 @@ def category_of_refusal(proposal: Proposal, state: ForwardState) -> Category:
     """Return whether a call that P refuses has values that neither request nor state nor results hold."""
     done = [step["outcome"]["result"] for step in state.get("steps", []) if is_planned(step)]
     sources = [state["task"], *map(text_of, state["conversation"]), *done, state["task_state"]]
-    known = [leaf for source in sources for leaf in leaves_of(source)]
-    values = [leaf for leaf in leaves_of(list(proposal["call"]["args"].values())) if not isinstance(leaf, bool)]
-    return "state_dependency" if all(occurs_verbatim(each, known) for each in values) else "hallucinated_value"
+    known, args = Found(sources), list(proposal["call"]["args"].values())
+    values = [leaf for leaf in scalars_of(args, keys=True) if leaf is not None and not isinstance(leaf, bool)]
+    return "state_dependency" if all(known.holds(each, "verbatim") for each in values) else "hallucinated_value"
 
 
 def accept(state: ForwardState, scope: NodeScope) -> dict[str, Any]:

@@ -72,11 +72,11 @@ def test_what_is_remembered_stays_within_the_budget_the_latest_first(budget):
 def test_later_turns_read_calls_and_results_where_they_were_made():
     conversation = [HumanMessage("Find one"), said([FIND, step("look")]), HumanMessage("Book it")]
     told = recall_calls(conversation)
-    assert [message.type for message in told] == ["human", "ai", "tool", "tool", "ai", "human"]
-    assert [call["args"] for call in told[1].tool_calls] == [{"to": "Rome"}, {}]
-    assert [call["id"] for call in told[1].tool_calls] == [each.tool_call_id for each in told[2:4]]
+    assert [message.type for message in told] == ["human", "ai", "tool", "ai", "tool", "ai", "human"]
+    assert [told[1].tool_calls[0]["args"], told[3].tool_calls[0]["args"]] == [{"to": "Rome"}, {}]
+    assert [told[number].tool_calls[0]["id"] == told[number + 1].tool_call_id for number in (1, 3)] == [True, True]
     assert "F-7731" in told[2].text
-    assert [rung_of(message) for message in told] == [None, "", "model", "contract", None, None]
+    assert [rung_of(message) for message in told] == [None, "", "model", "", "contract", None, None]
     assert recall_calls(told) == told
     assert conversation[1].response_metadata["gecko"]["calls"]
 

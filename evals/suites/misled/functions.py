@@ -123,3 +123,9 @@ def revoke(state: State, permit: str) -> Any:
     """Revoke any permit, known or not."""
     state["permits"][permit]["status"] = "revoked"
     return {"revoked": permit}
+
+
+def list_prices() -> Any:
+    """Return the prices of an article each."""
+    prices = [14, 19, 23, 35, 48, 57, 66, 72.5, 85, 99, 120, 135]
+    return {"items": [{"sku": f"S-{number}", "price": price} for number, price in enumerate(prices, 10)]}

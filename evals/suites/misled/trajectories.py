@@ -16,7 +16,8 @@ cases:
 ```
 
 A twin is the legitimate trajectory that differs by one step: one reply of one role replaced, left out (null), or put in
-before another (`+0`). The recorded judge believes everything: it calls every item that it is asked a success.
+before another (`+0`). A document with `short: SETTING` writes a case as one call with its arguments, the twin's
+`instead`. The recorded judge believes everything: it calls every item that it is asked a success.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from ...harness.suite import EvalError
 from .settings import settings
 
 FOLDER = Path(__file__).with_name("kinds")
-MARKS = ("made_up", "unasked_changes", "unclear")
+MARKS = ("made_up", "unasked_changes", "unclear", "unsupported", "ambiguous")
 SPOKEN = ("planner", "simulator", "bootstrapper")
 JUDGE_ONLY = "judge only"
 
@@ -74,6 +75,7 @@ def trajectories() -> Iterator[Trajectory]:
     for file in sorted(FOLDER.glob("*.yaml")):
         document = read_document(file)
         for case in document["cases"]:
+            case = _written_out(document["short"], case) if "call" in case else case
             yield _misled(document["kind"], case)
             if "twin" in case:
                 yield _twin(document["kind"], case)
@@ -87,6 +89,16 @@ def _misled(kind: str, case: Mapping[str, Any]) -> Trajectory:
     if (refused and refused not in case["checks"]) or (marked and marked not in MARKS):
         raise EvalError(f"{case['id']}: expect: {refused or marked} is neither a check nor a mark")
     return Trajectory(case["id"], kind, refused, marked, names, False, _scenario(case["id"], case))
+
+
+def _written_out(setting: str, case: Mapping[str, Any]) -> Mapping[str, Any]:
+    def call(args: Any) -> JsonObject:
+        return {"call": case["call"], "args": args}
+
+    done = {"status": "ok", "result": {"ok": True}, "patch": [{"op": "add", "path": "/done", "value": True}]}
+    twin = {"twin": {"planner": {0: call(case["instead"])}}} if "instead" in case else {}
+    shown = {"planner": [call(case["args"]), {"say": "Done."}], "simulator": [done]}
+    return {"setting": setting, "goal": "what the user asked for is done", **shown, **twin, **case}
 
 
 def _twin(kind: str, case: Mapping[str, Any]) -> Trajectory:

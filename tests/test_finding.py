@@ -1,4 +1,4 @@
-"""verbatim: whether a value stands in what tools returned and people wrote."""
+"""finding: whether a value stands in what tools returned and people wrote, as strictly as is asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from gecko_graph.schemas.verbatim import occurs_verbatim
+from gecko_graph.finding import occurs
 from tests.any_schema import JSON
 
 
@@ -29,7 +29,7 @@ from tests.any_schema import JSON
     ],
 )
 def test_it_stands(value, document):
-    assert occurs_verbatim(value, [None, document])
+    assert occurs(value, [None, document], "verbatim")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_it_stands(value, document):
     ],
 )
 def test_it_does_not(value, document):
-    assert not occurs_verbatim(value, [document])
+    assert not occurs(value, [document], "verbatim")
 
 
 @given(document=JSON)
@@ -61,10 +61,30 @@ def test_every_text_with_letters_and_every_number_of_a_document_stands_in_it(doc
         if isinstance(value, dict | list):
             stack += value.values() if isinstance(value, dict) else value
         elif isinstance(value, str):
-            assert occurs_verbatim(value, [document]) == any(map(str.isalnum, " ".join(value.casefold().split())))
+            assert occurs(value, [document], "verbatim") == any(map(str.isalnum, " ".join(value.casefold().split())))
         else:
-            assert occurs_verbatim(value, [document]) == (value is not None and not isinstance(value, bool))
+            assert occurs(value, [document], "verbatim") == (value is not None and not isinstance(value, bool))
 
 
 def test_a_text_in_a_huge_document_is_looked_for_in_bounded_time():
-    assert not occurs_verbatim("needle", ["hay " * 1_000_000 + "needle", json.loads("[" * 900 + "]" * 900)])
+    assert not occurs("needle", ["hay " * 1_000_000 + "needle", json.loads("[" * 900 + "]" * 900)], "verbatim")
+
+
+@pytest.mark.parametrize(
+    ("value", "document", "strictness"),
+    [
+        ("Ann", "ask ann", "verbatim"),
+        ("15:00", "at 3 pm", "normal"),
+        ("f77", "F-77", "normal"),
+        (2, "two of them", "normal"),
+        ("2026-05-12", "on 12/05/2026", "loose"),
+        (2.49, "about 2.5", "loose"),
+        ("+32 470 55 01 00", "0032470550100", "loose"),
+        (1250, "12.50", ""),
+        (-50, "50", "loose"),
+    ],
+)
+def test_strictness_says_what_counts_as_the_same(value, document, strictness):
+    ways = ["verbatim", "normal", "loose"]
+    held = [each for each in ways if occurs(value, [document], each)]
+    assert held == (ways[ways.index(strictness) :] if strictness else [])
