@@ -16,7 +16,7 @@ from .errors import StateError, TaskError
 from .models.ask import Where
 from .models.conversation import replace_calls
 from .models.formatting import text_of
-from .models.memory import recall_calls
+from .models.memory import real_results, recall_calls
 from .models.node import NodeScope
 from .models.usage import total
 from .simulation.observed import reality_of
@@ -191,6 +191,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         untrusted=untrusted_of(state),
         has_simulator=scope.has_model("simulator"),
         writes=[each.name for each in others if not each.reads],
+        earlier=real_results(state.get("conversation", ())) if asked else (),
         reality=reality_of(state["before"], state.get("steps", []), lambda name: toolkit[name].reads)
         if is_real
         else None,

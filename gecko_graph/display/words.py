@@ -256,7 +256,9 @@ def format_standing(record: Record) -> str:
 
 def format_description(action: Record) -> str:
     """Format what is said of a call that a person decides on, without the fences around data."""
-    return prose(_FENCE.sub("", str(action.get("description", ""))))
+    text = str(action.get("description", ""))
+    # the plan is for front ends that show one description: here all calls are shown
+    return prose(_FENCE.sub("", text.partition("\n\n")[2] if text.startswith("The plan, ") else text))
 
 
 def format_real_call(entry: Record) -> list[tuple[str, str]]:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
 from ..errors import PatchConflict
-from ..state import VERSION, JsonObject, Step, Verdict
+from ..state import VERSION, CallStatus, JsonObject, Step, SupposedFact, Verdict
 from ..task_state.digest import digest
 from ..task_state.patch import find, tokens
-from .formatting import clip_texts, cut, format_json
+from .formatting import clip_texts, cut, format_json, text_of
 
 NAME = "gecko"
 NOTHING_DONE = "Rehearsal failed; nothing was done."
@@ -188,6 +189,25 @@ def rung_of(message: AnyMessage) -> str | None:
     """Return the rung of a recalled result, "" for recalled calls; None for every other message."""
     rung = _metadata(message).get("rung")
     return rung if isinstance(rung, str) else None
+
+
+def real_results(recalled: Sequence[AnyMessage]) -> list[SupposedFact]:
+    """Return what real calls of earlier turns have shown, from a conversation with recalled calls.
+
+    Each is of another state than now, as far as is known.
+    """
+    calls = {call["id"]: call for each in recalled if isinstance(each, AIMessage) for call in each.tool_calls}
+    found: list[SupposedFact] = []
+    for message in recalled:
+        if isinstance(message, ToolMessage) and rung_of(message) == "real" and message.tool_call_id in calls:
+            call = calls[message.tool_call_id]
+            result: Any = text_of(message)
+            with suppress(ValueError, RecursionError):
+                result = json.loads(result)
+            status: CallStatus = "error" if message.status == "error" else "ok"
+            shown = {"tool": call["name"], "args": call["args"], "status": status, "result": result}
+            found.append({**shown, "rung": "real", "digest": ""})  # type: ignore[typeddict-item]
+    return found
 
 
 def is_made_up(message: AnyMessage, inventing: Collection[str]) -> bool:

@@ -49,7 +49,7 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
 
 
 def real_facts(request: RungRequest) -> list[SupposedFact]:
-    """Return what the turn's real calls have shown, as facts; those before a change are of another state than now."""
+    """Return what real calls have shown, as facts; those before a change are of another state than now."""
     found: list[Any] = []
     now = digest(request.state) if request.steps else ""
     for step in reversed(request.steps):
@@ -57,7 +57,7 @@ def real_facts(request: RungRequest) -> list[SupposedFact]:
         if outcome and not outcome["simulated"]:
             found.insert(0, {**outcome, "tool": call["name"], "args": call["args"], "digest": now})
         now = "" if outcome and outcome["patch"] else now
-    return found
+    return [*request.earlier, *found]
 
 
 def merge_facts(old: Mapping[str, SupposedFact], new: Mapping[str, SupposedFact]) -> dict[str, SupposedFact]:

@@ -50,6 +50,7 @@ class RungRequest:
         steps: The turn's steps before the call.
         untrusted: Returns the places of the state that are only supposed.
         writes: Names of the turn's tools that may change something.
+        earlier: What real calls of earlier turns have shown.
     """
 
     tool: ToolSpec
@@ -65,6 +66,7 @@ class RungRequest:
     steps: Sequence[Step] = ()
     untrusted: Untrusted = tuple
     writes: Sequence[str] = ()
+    earlier: Sequence[SupposedFact] = ()
 
     @property
     def calls(self) -> list[JsonObject]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph.models.memory import answer_message, recall_calls, rung_of, supposed_places
+from gecko_graph.models.memory import answer_message, real_results, recall_calls, rung_of, supposed_places
 from gecko_graph.task_state.digest import digest
 from tests.any_schema import JUNK
 
@@ -81,6 +81,22 @@ def test_later_turns_read_calls_and_results_where_they_were_made():
     assert conversation[1].response_metadata["gecko"]["calls"]
 
 
+def test_of_earlier_turns_what_real_calls_have_shown_is_known_as_facts():
+    real = step("get_total", {"of": "mugs"}, {"total": 29.0})
+    real["outcome"]["rung"] = "real"
+    told = recall_calls([HumanMessage("Find one"), said([FIND, real]), HumanMessage("Book it")])
+    assert real_results(told) == [
+        {
+            "tool": "get_total",
+            "args": {"of": "mugs"},
+            "status": "ok",
+            "result": {"total": 29.0},
+            "rung": "real",
+            "digest": "",
+        }
+    ]
+
+
 LISTED = JUNK | st.lists(st.sampled_from(["/a", "/", "-"]) | st.text() | JUNK)
 SUPPOSED = st.fixed_dictionaries(
     {"digest": st.just(digest(STATE)) | JUNK, "paths": LISTED, "marks": LISTED, "keys": LISTED}
@@ -98,6 +114,7 @@ def test_changed_metadata_crash_nothing(metadata):
     assert [message.text for message in told if message.type == "human"] == ["a", "c"]
     made = [call["id"] for message in told if message.type == "ai" for call in message.tool_calls]
     assert made == [message.tool_call_id for message in told if message.type == "tool"]
+    assert all(each["rung"] == "real" for each in real_results(told))
     assert all(path == "" or path[0] == "/" for path in supposed_places(told, STATE))
     assert all(rung_of(message) is None or isinstance(rung_of(message), str) for message in told)
 
