@@ -29,8 +29,9 @@ from ..schemas.undecided import find_chosen, find_undecided, leads_into, prescri
 from ..simulation.contract import find_closed, find_masked
 from ..simulation.real import runs_for_real
 from ..simulation.rung import clock
-from ..state import VERSION, Call, Complaint, JsonObject, Outcome, Step
+from ..state import VERSION, Call, Complaint, Json, JsonObject, Outcome, Step
 from ..toolkit.check import check_by_rule
+from ..toolkit.offered import Field
 from ..toolkit.spec import ToolSpec
 from ..turn import earlier, untrusted_of
 
@@ -161,7 +162,7 @@ class _Sources:
         """Return the arguments to ask about: those that no source gives; None where there is none.
 
         What stands in the conversation, but has a form that its schema prescribes, is asked about as well. A value that
-        a tool returned never is, whatever its form.
+        a tool returned never is, whatever its form, and of prose only figures need a source.
         """
         tool, args = checked.tool, checked.call["args"]
         if tool is None or checked.complaints:
@@ -174,9 +175,16 @@ class _Sources:
             place
             for place in places
             if not is_secret(place.rpartition(".")[2])
-            if prescribes_format(schema, place) or not self._words.holds(value_at(args, place), "verbatim")
+            if prescribes_format(schema, place) or not self._is_said(place, value_at(args, place))
         ]
         return _Question(tool, args, places) if places else None
+
+    def _is_said(self, place: str, value: Json) -> bool:
+        field = Field(place.rpartition(".")[2], "", None, must=False)
+        if not isinstance(value, str) or not field.is_prose(""):
+            return self._words.holds(value, "normal" if isinstance(value, int | float) else "verbatim")
+        figures = [word for word in value.split() if any(map(str.isdigit, word))]
+        return all(self._words.holds(each, "normal") or self._results.holds(each, "normal") for each in figures)
 
 
 def _ask_model(

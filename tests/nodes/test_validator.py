@@ -349,3 +349,21 @@ def test_of_several_arguments_only_those_without_a_source_are_asked_about():
     given = {**state(many), "task": "Weather in Rome?"}
     _, asks, _ = drive(node, given, [verdict()])
     assert asks[0].variables["undecided"] == '$["odd name"]'
+
+
+@pytest.mark.parametrize(
+    ("args", "undecided"),
+    [
+        ({"subject": "Your order O-7", "count": 2}, ""),
+        ({"subject": "Your order O-8", "count": 2}, "$.subject"),
+        ({"subject": "On its way", "count": 3}, "$.count"),
+    ],
+)
+def test_of_prose_only_figures_need_a_source_and_numbers_may_be_written_out(args, undecided):
+    mail = ToolSpec(
+        name="mail", parameters={"properties": {"subject": {"type": "string"}, "count": {"type": "integer"}}}
+    )
+    given = {"pending": [call(name="mail", **args)], "task": "Tell Ann twice, of O-7", "number": 1, "turn": 0}
+    replies = [verdict()] if undecided else []
+    _, asks, _ = drive(lambda s, scope: validator(s, scope, toolkit=Toolkit([mail])), given, replies)
+    assert [ask.variables["undecided"] for ask in asks] == [undecided] * bool(undecided)
