@@ -8,6 +8,7 @@ import json
 import pytest
 import yaml
 
+from gecko_graph.scenario import shipped
 from tests.cli.command import SHOP_API, mistake
 from tests.pen_case import CHECK, OPENAPI, PUT, SAY, case
 
@@ -90,7 +91,7 @@ FULL = (429, b'{"error": {"message": "You exceeded your current quota"}}')
 
 @pytest.mark.parametrize("role", ["Checklist", "Judgement"])
 def test_a_checklist_or_judge_without_an_answer_ends_with_3_and_is_asked_again(run, server, tmp_path, role):
-    (tmp_path / "state.yaml").write_text("cart: {}\ncatalog: {}\nruntime_state: {}\n")
+    (tmp_path / "state.yaml").write_text(json.dumps(shipped("shop").state))
     words = ("run", SHOP_API, "--task", "Put tea into my cart.", "--state", tmp_path / "state.yaml")
     words = (*words, "--model", "openai:any", "--base-url", server.url, "--save", tmp_path / "runs.sqlite")
     words = (*words, "--set", "max_retries=0")
