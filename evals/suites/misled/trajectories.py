@@ -86,7 +86,7 @@ def _misled(kind: str, case: Mapping[str, Any]) -> Trajectory:
     if not isinstance(expect, Mapping) or expect.keys() - {"refused", "marked", "names"}:
         raise EvalError(f"{case['id']}: expect: write refused, marked (and names), or {JUDGE_ONLY!r}")
     refused, marked, names = (str(expect.get(key, "")) for key in ("refused", "marked", "names"))
-    if (refused and refused not in case["checks"]) or (marked and marked not in MARKS):
+    if (refused and refused not in (case.get("checks") or {"goal": ""})) or (marked and marked not in MARKS):
         raise EvalError(f"{case['id']}: expect: {refused or marked} is neither a check nor a mark")
     return Trajectory(case["id"], kind, refused, marked, names, False, _scenario(case["id"], case))
 
