@@ -159,10 +159,10 @@ def unasked_changes(
     return [format_single_change(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
 
 
-def find_unclear(steps: Sequence[Step]) -> list[str]:
-    """Return what could not be evaluated of the steps, and the writes of which nothing says what they change."""
+def find_unsimulated(steps: Sequence[Step]) -> list[str]:
+    """Return the writes of which nothing says what they change."""
     unknown = [step for step in steps if is_planned(step) and step["outcome"]["patch"] is None]
-    return [*find_noted(steps, "unclear"), *(f"{step['call']['name']}: {UNKNOWN}" for step in unknown)]
+    return [f"{step['call']['name']}: {UNKNOWN}" for step in unknown]
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:

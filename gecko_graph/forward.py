@@ -69,6 +69,7 @@ class ToolGateRecord(TypedDict):
     made_up: NotRequired[list[MadeUp]]
     """What the plan rests on that a model made up."""
     unclear: NotRequired[list[str]]
+    unsimulated: NotRequired[list[str]]
     """What nothing could check of the plan: writes of which nothing says what they change."""
     answer: str
     needs: list[Need]

@@ -199,7 +199,9 @@ class Verdict(TypedDict):
     feedback: str
     """The judge's feedback, also where it accepts; after a failure the next attempt's planner is shown it."""
     unclear: NotRequired[list[str]]
-    """Conditions that could not be evaluated, and writes whose change nothing knows, each with its call."""
+    """Conditions that could not be evaluated, each with its call."""
+    unsimulated: NotRequired[list[str]]
+    """Writes of which nothing says what they change, each with the reason."""
     undocumented: NotRequired[list[str]]
     """Answers that break their documented schema, each with its call."""
     stale: NotRequired[list[str]]

@@ -307,5 +307,5 @@ def test_a_write_that_nothing_has_simulated_is_accepted_with_a_mark_only():
     )
     found = run["rehearsal"]["verdict"]
     assert found["word"] == "accepted"
-    assert [each.partition(": what it changes is not known")[0] for each in found["unclear"]] == ["add_tray", "put"]
-    assert "2 points could not be checked" in str(format_run(run))
+    assert [each.partition(": what it changes is not known")[0] for each in found["unsimulated"]] == ["add_tray", "put"]
+    assert "2 writes that nothing simulates" in str(format_run(run))

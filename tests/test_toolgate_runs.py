@@ -179,5 +179,5 @@ def test_the_record_says_what_nothing_could_check():
     roles = {"reasoner": one_need(), "planner": [SELL]}
     bare = Toolkit.from_tools(shop.FUNCTIONS, effects={"sell": "write"})
     record = act(bare, **roles)[0]["record"]
-    assert [each.partition(": what it changes is not known")[0] for each in record["unclear"]] == ["sell"]
+    assert [each.partition(": what it changes is not known")[0] for each in record["unsimulated"]] == ["sell"]
     assert act(shop.toolkit(), **roles)[0]["record"]["unclear"] == []

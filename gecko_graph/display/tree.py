@@ -19,7 +19,7 @@ STYLES = {
     "made up": "bold yellow", "unclear": "yellow", "unasked": "bold yellow", "supposed": "yellow",
     "in doubt": "bold yellow", "started": "yellow", "skipped": "yellow", "departed": "bold red", "drift": "bold yellow",
     "left": "yellow", "broken": "yellow", "stale": "yellow", "observed": "cyan",
-    "undocumented": "yellow", "may be refused": "yellow",
+    "unsimulated": "yellow", "undocumented": "yellow", "may be refused": "yellow",
     "+": "cyan", "-": "magenta", "~": "cyan", ">": "cyan", "=": "cyan", "?": "dim", "…": "dim",
 }  # fmt: skip
 STATUS_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "not_asked_for": "~"}

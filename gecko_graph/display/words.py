@@ -45,6 +45,7 @@ _ESCAPES = re.compile(
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-"}
 MARKS = {
     "unclear": ("point", " could not be checked"),
+    "unsimulated": ("write", " that nothing simulates"),
     "undocumented": ("undocumented answer", ""),
     "stale": ("stale read", ""),
     "unasked_changes": ("unasked change", ""),
@@ -315,7 +316,7 @@ def format_notes(verdict: Record) -> list[tuple[str, str]]:
         notes.append(("may be refused", f"{clean(each['tool'])}: {prose(each['rule'])}"))
     for each in verdict.get("unsupported", ()):
         notes.append(("answer", f"{format_value(each['text'])}: nothing real says so; {format_origin(each['origin'])}"))
-    marks = ("unclear", "undocumented", "stale", "ambiguous")
+    marks = ("unclear", "unsimulated", "undocumented", "stale", "ambiguous")
     notes += [(key, prose(each)) for key in marks for each in verdict.get(key, ())]
     return notes + [("unasked", prose(each)) for each in verdict.get("unasked_changes", ())]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
-from ..checks import find_unclear
+from ..checks import find_noted, find_unsimulated
 from ..errors import StateError
 from ..forward import Need, Status, ToolGateRecord, ToolGateState
 from ..models.ask import Reply
@@ -79,7 +79,8 @@ def build_record(
         "plan": [step["call"] for step in done],
         "origins": origins,
         "made_up": made_up,
-        "unclear": find_unclear(done),
+        "unclear": find_noted(done, "unclear"),
+        "unsimulated": find_unsimulated(done),
         "answer": ran["answer"] if status == "answered" else explain(stop, done),
         "needs": needs,
         "rejected": count_categories(needs),
