@@ -132,7 +132,7 @@ class Similarities:
             versions = self._versions(constraint.table)
             then = None if place is None else self._trajectory[place]
             firsts = (self._trajectory[versions.index(version)] for version in range(max(versions) + 1))
-            values = [constraint.compare(snapshot, then, reference=False) for snapshot in firsts]
+            values = [constraint.compare(snapshot, then) for snapshot in firsts]
             self._factors[key] = self.np.array(values)[versions]
         return self._factors[key]
 
