@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..task_state.digest import pack
-from .measures import COLUMN, INSTALL, MEASURES
+from .measures import COLUMN, MEASURES, check_installed
 from .tables import Table
 
 Measures = Mapping[str, str]
@@ -58,10 +57,9 @@ def least_mean(costs: list[list[float]]) -> float:
     """Return the mean cost of the best assignment of all columns to rows."""
     if len(costs) == 1 or len(costs[0]) == 1:
         return min(row[0] for row in costs)
-    try:
-        from scipy.optimize import linear_sum_assignment
-    except ImportError:
-        raise GeckoError(f"to compare several rows, scipy is needed: {INSTALL}") from None
+    check_installed()
+    from scipy.optimize import linear_sum_assignment
+
     try:
         chosen = zip(*linear_sum_assignment(costs), strict=True)
     except ValueError:  # no assignment without an impossible pair
