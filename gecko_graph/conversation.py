@@ -33,7 +33,7 @@ from .conversations.user import user as write_line
 from .conversations.users import UserLike, read_user
 from .errors import GeckoError
 from .milestones.goal import Goal
-from .milestones.matching import check_installed
+from .milestones.measures import check_installed
 from .milestones.tables import find_names
 from .models.factory import ModelLike, Models, chat_model
 from .models.node import Router, as_node

@@ -68,11 +68,6 @@ class Found:
         return (len(figures) >= LEAST_DIGITS and figures in self._digits) or _is_spelt(value, forms, "", "|", "#", "±")
 
 
-def occurs(value: Json, documents: Iterable[Json], strictness: Strictness) -> bool:
-    """Return whether every scalar in a value stands in one of the documents: in a text, a number or a key."""
-    return Found(documents).holds(value, strictness)
-
-
 def _is_spelt(value: Json, forms: Container[str], *signs: str) -> bool:
     if whole_form(str(value)) in forms:
         return True

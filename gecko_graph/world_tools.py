@@ -102,11 +102,11 @@ def find_pending(messages: Sequence[AnyMessage], untouched: Collection[str] = ()
     return None, []
 
 
-def messages_of(state: Any, key: str = "messages") -> list[AnyMessage]:
+def messages_of(state: Any) -> list[AnyMessage]:
     """Return the messages of a graph's state: a list, a mapping or an object."""
     if isinstance(state, list):
         return state
-    return (state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)) or []
+    return (state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)) or []
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -118,8 +118,8 @@ def test_an_origin_in_short(origin, text):
 
 def test_that_a_value_is_made_up_is_said_once():
     origins = {"$.number": [{"kind": "chosen", "from": "state", "path": "/invoices/0"}, BY_MODEL]}
-    shown = words.format_arguments({"args": {"number": "INV-1042"}}, origins=origins)
-    assert shown == 'number: "INV-1042" (made up in the start state)'
+    shown = words.format_call({"name": "pay", "args": {"number": "INV-1042"}}, origins=origins)
+    assert shown == 'pay(number: "INV-1042" (made up in the start state))'
 
 
 def test_an_unasked_change_marks_an_accepted_verdict():

@@ -126,7 +126,7 @@ def run_call(toolkit, state, number, name, args):
         return apply_patch(state, refusal.patch), refusal.error
     answer = run.answer()
     after = apply_patch(state, answer.patch)
-    assert run.violated_postcondition(answer.result, after) is None
+    assert run.violations(answer.result, after) == []
     return after, answer.result
 
 

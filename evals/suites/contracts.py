@@ -89,10 +89,10 @@ def replay(tool: ToolSpec, one: Recorded) -> Replayed:
         if answer is None:
             return Replayed("none", "the contract has no answer", one.before)
         after = apply_patch(one.before, answer.patch)
-        broken = run.violated_postcondition(answer.result, after)
+        broken = run.violations(answer.result, after)
     except (EvaluationFailed, PatchConflict) as failure:
         return Replayed("none", str(failure), one.before)
-    return Replayed("none", broken, one.before) if broken else Replayed("ok", answer.result, after)
+    return Replayed("none", broken[0]["error"], one.before) if broken else Replayed("ok", answer.result, after)
 
 
 def compared(one: Recorded, got: Replayed, seconds: float) -> JsonObject:

@@ -84,13 +84,11 @@ def _read_milestones(graph: JsonObject) -> tuple[Milestone, ...]:
     milestones, edges = graph["milestones"], graph.get("edges")
     if edges is None:
         edges = list(pairwise(range(len(milestones))))
-    linked = {node for edge in edges for node in edge} or ({0} if len(milestones) == 1 else set())
     return tuple(
         Milestone(
             id=str(number),
             constraints=tuple(map(_read_constraint, constraints)),
             after=tuple(str(before) for before, after in edges if after == number),
-            linked=number in linked,
         )
         for number, constraints in enumerate(milestones)
     )

@@ -14,6 +14,7 @@ from ..harness.datasets import read_jsonl
 from ..harness.figures import Table, mean_of, share
 from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
 from .phone import GOOD, check_options, hold, phone_cases, phone_tables
+from .public_code import score_publicly
 from .scored import read_goal, read_trajectory
 
 FILE = "toolsandbox_scores.jsonl.gz"
@@ -67,7 +68,7 @@ class ToolSandbox(Suite):
         if "file" in case.data:
             return hold(case.data, self.options.own)
         goal, trajectory, expected = read_goal(case.data), read_trajectory(case.data), case.data["result"]
-        public, paper = goal.score(trajectory, reference=True), goal.score(trajectory)
+        public, paper = score_publicly(goal, trajectory), goal.score(trajectory)
         first = case.data["first_user_message_index"]
         return {
             "scores": all(_is_close(dict(public)[key], expected[key]) for key in _SCORES),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GeckoError
-from ..milestones.matching import check_installed
+from ..milestones.measures import check_installed
 from ..models.work import error_text
 from ..scenario import Scenario
 from ..state import VERSION, JsonObject

@@ -236,7 +236,8 @@ def apply_settings(limits: GeckoContext, settings: Sequence[str]) -> GeckoContex
     for setting in settings:
         key, equals, value = setting.partition("=")
         if key not in GeckoContext.model_fields:
-            raise ScenarioError(f"--set {setting}: {_format_unknown(key)}")
+            hint = did_you_mean(key, changed, cutoff=0.5)
+            raise ScenarioError(f"--set {setting}: unknown knob{hint}; knobs: {', '.join(changed)}")
         if not equals or not value.strip():
             raise ScenarioError(f"--set {setting}: write {key}=VALUE; {_describe(key)}")
         try:
@@ -249,11 +250,6 @@ def apply_settings(limits: GeckoContext, settings: Sequence[str]) -> GeckoContex
             why = _MESSAGES.get(first["type"], first["msg"].replace("Input should", "should"))
             raise ScenarioError(f"--set {setting}: {why}; {_describe(key)}") from None
     return limits
-
-
-def _format_unknown(key: str) -> str:
-    known = GeckoContext.model_fields
-    return f"unknown knob{did_you_mean(key, known, cutoff=0.5)}; knobs: {', '.join(known)}"
 
 
 def _describe(key: str) -> str:

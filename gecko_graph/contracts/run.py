@@ -223,11 +223,6 @@ class ContractRun:
         patch = self._change(self._parts.effects)
         return ContractAnswer(self._parts.returns.fill(self._scope), patch)
 
-    def violated_postcondition(self, result: Json, after: Json) -> str | None:
-        """Return the first violated postcondition as text. Raises EvaluationFailed: they cannot be evaluated."""
-        scope = self._begin(part_of(after, self._parts.at), result=result)
-        return next((clause.error_text(scope) for clause in self._parts.ensures if clause.fails(scope)), None)
-
     def violations(self, result: Json, after: Json) -> list[Violation]:
         """Return all violated postconditions of `ensures` (ToolGate, section 3.2), after a call with a rung's result.
 

@@ -119,23 +119,18 @@ def find_line(script: Sequence[LineEntry], first: int, state: ConversationState)
 
 
 def _holds(when: str, state: ConversationState, number: int) -> bool:
-    world = state["world"]
+    world, messages = state["world"], reversed(state.get("messages", []))
+    said = (text_of(message) for message in messages if read_envelope(message)["sender"] == "agent")
     values: JsonObject = {
         "state": world["state"],
         "before": world["start"],
         "calls": answered_calls(world["log"]),
-        "answer": find_answer(state),
+        "answer": next(said, ""),
     }
     try:
         return check_expression(when, where=f"script[{number}].when").is_true(Scope(values))
     except EvaluationFailed:
         return False
-
-
-def find_answer(state: ConversationState) -> str:
-    """Return the agent's last message to the user."""
-    sent = ((read_envelope(message), message) for message in reversed(state.get("messages", [])))
-    return next((text_of(message) for envelope, message in sent if envelope["sender"] == "agent"), "")
 
 
 def find_leaks(state: ConversationState, must_not_say: Sequence[str]) -> list[Leak]:

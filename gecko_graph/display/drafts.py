@@ -54,11 +54,6 @@ class Drafts:
         return self._attempts[number]
 
 
-def is_finished(draft: Mapping[str, Any]) -> bool:
-    """Return whether an attempt has its verdict."""
-    return "verdict" in draft
-
-
 def is_complete(draft: Mapping[str, Any]) -> bool:
     """Return whether an attempt was seen from its beginning."""
     return "start_digest" in draft

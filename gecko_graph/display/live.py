@@ -14,7 +14,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from . import words
-from .drafts import Draft, Drafts, is_complete, is_finished, list_events, list_opening_events, pending_calls
+from .drafts import Draft, Drafts, is_complete, list_events, list_opening_events, pending_calls
 from .tree import attempt_tree, follow_up_trees, opening_row, result_block
 
 REFRESHES_A_SECOND = 8
@@ -74,7 +74,7 @@ class LiveTree:
             return
         with self._lock:
             draft = self._drafts.add(event)
-            if not is_finished(draft):
+            if "verdict" not in draft:
                 self._open[draft["number"]] = draft
                 return
             was_open = self._open.pop(draft["number"], None) is not None
@@ -268,11 +268,6 @@ def _need(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "gate", f"{each['tool']}: {each['reason']}"
 
 
-def _executed(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    word = "in doubt" if event["status"] == "in_doubt" else event["status"]
-    yield word, f"{event['call']['name']}: {words.format_result(event['result'])}"
-
-
 def _sync(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     name = event["call"]["name"]
     for mark in words.format_patch(event["patch"] or []):
@@ -292,6 +287,8 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]] = {
     "gecko.change": _change,
     "gecko.verdict": _verdict,
     "gecko.execute": lambda event: [("real", words.format_call(event["call"]))],
-    "gecko.executed": _executed,
+    "gecko.executed": lambda event: [
+        (event["status"].replace("_", " "), f"{event['call']['name']}: {words.format_result(event['result'])}")
+    ],
     "gecko.sync": _sync,
 }

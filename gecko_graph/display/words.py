@@ -109,22 +109,18 @@ def format_value(value: Json, *, room: int = VALUE_CHARS) -> str:
     return clean(cut(json.dumps(value, ensure_ascii=False, default=str), room))
 
 
-def format_result(result: Json, *, room: int = RESULT_CHARS) -> str:
+def format_result(result: Json) -> str:
     """Format a result: text as it is, everything else as JSON."""
-    return clean(cut(result, room)) if isinstance(result, str) and result.strip() else format_value(result, room=room)
+    if isinstance(result, str) and result.strip():
+        return clean(cut(result, RESULT_CHARS))
+    return format_value(result, room=RESULT_CHARS)
 
 
-def format_arguments(call: Record, *, room: int = VALUE_CHARS, origins: Record | None = None) -> str:
-    """Format a call's arguments: `folder: "temp" (task), depth: 2`."""
-    listed = list_arguments(call, room=room, origins=origins or {})
-    return mask(", ".join(f"{text} ({origin})" if origin else text for text, origin, _ in listed))
-
-
-def list_arguments(call: Record, *, origins: Record, room: int = VALUE_CHARS) -> list[tuple[str, str, bool]]:
+def list_arguments(call: Record, *, origins: Record) -> list[tuple[str, str, bool]]:
     """Return each argument of a call, its origin in short, and whether it, or a part of it, is made up."""
     if "malformed" in call:
-        return [(clean(cut(call["malformed"], room)), "", False)]
-    share = max(24, room // max(1, len(call["args"])))
+        return [(clean(cut(call["malformed"], VALUE_CHARS)), "", False)]
+    share = max(24, VALUE_CHARS // max(1, len(call["args"])))
     listed = []
     for name, value in call["args"].items():
         text = mask(f"{clean(name)}: {format_value(value, room=share)}")
@@ -161,9 +157,11 @@ def format_made_up(made_up: Sequence[Record]) -> str:
     return f"rests on {counted(len(made_up), 'made-up value')}: {cut(', '.join(names), VALUE_CHARS)}"
 
 
-def format_call(call: Record, *, room: int = VALUE_CHARS, origins: Record | None = None) -> str:
-    """Format a call: `mkdir(folder: "temp")`."""
-    return f"{clean(call['name'])}({format_arguments(call, room=room, origins=origins)})"
+def format_call(call: Record, *, origins: Record | None = None) -> str:
+    """Format a call: `mkdir(folder: "temp" (task), depth: 2)`."""
+    listed = list_arguments(call, origins=origins or {})
+    arguments = ", ".join(f"{text} ({origin})" if origin else text for text, origin, _ in listed)
+    return f"{clean(call['name'])}({mask(arguments)})"
 
 
 def format_complaint(complaint: Record) -> str:

@@ -107,11 +107,6 @@ def state_drift(expected: JsonObject, real: JsonObject) -> list[Drift]:
     ]
 
 
-def as_example(entry: ExecutedCall) -> JsonObject:
-    """Return a real call as an example for `Toolkit.from_tools(..., examples={tool: [...]})`."""
-    return {"args": clone(entry["call"]["args"]), "result": clone(entry.get("result"))}
-
-
 def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Step]) -> JsonObject:
     """Return a real call as a case that the tool's contract fails: the state before it, the call, what it came to."""
     before = start

@@ -58,7 +58,7 @@ from .messages import (
 from .pending import build_preview, set_id
 from .replay import answer_as_sent, correct_messages, number
 
-Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard", "off"]
+Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
 
 OPEN = (
@@ -97,8 +97,7 @@ class GeckoMiddleware(AgentMiddleware):
         mode: `simulate`: the world answers, no real tool runs but reads that were opened. `hybrid`: so, and all reads
             run for real whose effect the user stated. `preview`: the effect of a message's calls is shown and approved
             once, then they run. `shadow`: they run, are simulated beside it, and drift is reported. `guard`: they run
-            where the contract's precondition holds; no model. `off`: nothing. It is fixed: no state, tool or model
-            changes it.
+            where the contract's precondition holds; no model. It is fixed: no state, tool or model changes it.
         model: Speaks for validator, simulator and state updater: `"provider:name"` or any chat model.
         models: A model of its own for some roles.
         context: Knobs.
@@ -164,8 +163,6 @@ class GeckoMiddleware(AgentMiddleware):
         return await self._begin(state, runtime, AWAITED)
 
     async def _begin(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
-        if self._mode == "off":
-            return None
         known, start = state.get("gecko"), None
         if callable(self._state):
             done: Done = await driver.do(perform, aperform, Work(function=self._state, args=(runtime,)))
@@ -309,7 +306,7 @@ class GeckoMiddleware(AgentMiddleware):
     def _is_untouched(self, request: Any) -> bool:
         # a call that another middleware has renamed would still run the tool that it was made for
         names = {request.tool_call["name"], *([request.tool.name] if request.tool else ())}
-        return self._mode == "off" or names <= self._untouched
+        return names <= self._untouched
 
     def _call_of(self, request: Any) -> Call:
         given = request.tool_call

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from typing_extensions import TypedDict
 
 from ..state import JsonObject
-from .similarity import Measures, Tolerance, compare_tables, fill_nulls, find_added, find_changed, is_same, subtract
+from .similarity import Measures, Tolerance, compare_tables, find_added, find_changed, is_same, subtract
 from .tables import MESSAGE, Snapshot, Table
 
 Kind: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks", "guardrail"]
@@ -54,41 +54,37 @@ class Constraint:
     reference: str | None = None
     fill: Fill | None = None
 
-    def compare(self, now: Snapshot, then: Snapshot | None, *, reference: bool) -> float:
-        """Return the similarity of a snapshot, from 0 to 1; with `reference` as ToolSandbox's public code has it.
+    def compare(self, now: Snapshot, then: Snapshot | None) -> float:
+        """Return the similarity of a snapshot, from 0 to 1.
 
         `then` is the snapshot of the constraint's reference; None where none was matched to it.
         """
         table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
         if self.kind == "guardrail":
-            return float(then is None or is_same(table, before, reference=reference))
-        compared = (self._compare(table, before, rows, reference=reference) for rows in self._filled(then))
-        return max(compared, default=0.0)
-
-    def _compare(self, table: Table, before: Table, rows: Table, *, reference: bool) -> float:
-        if reference and self.kind != "snapshot":
-            table, before, rows = fill_nulls(table, before, rows)
-        found = self._select(table, before, reference=reference)
+            return float(then is None or is_same(table, before))
+        found, among = self._select(table, before), self.kind in ("includes", "lacks")
         if found is None:
             return 0.0
-        among = self.kind in ("includes", "lacks")
-        return compare_tables(found, rows, self.measures, self.tolerance, reference=reference, among=among)
+        compared = (
+            compare_tables(found, rows, self.measures, self.tolerance, among=among) for rows in self.wanted(then)
+        )
+        return max(compared, default=0.0)
 
-    def _select(self, table: Table, before: Table, *, reference: bool) -> Table | None:
+    def _select(self, table: Table, before: Table) -> Table | None:
         match self.kind:
             case "addition":
-                return find_added(table, before, reference=reference)
+                return find_added(table, before)
             case "removal":
-                return find_added(before, table, reference=reference)
+                return find_added(before, table)
             case "update":
-                return find_changed(table, before, reference=reference)
+                return find_changed(table, before)
             case "includes":
                 return subtract(table, before)
             case "lacks":
                 return subtract(before, table)
         return table
 
-    def _filled(self, then: Snapshot | None) -> Sequence[Sequence[JsonObject]]:
+    def wanted(self, then: Snapshot | None) -> Sequence[Sequence[JsonObject]]:
         """Return the wanted rows, once for each value of the reference that can be put into them."""
         if self.fill is None:
             return [self.rows]
@@ -118,14 +114,12 @@ class Milestone:
         id: Its name.
         constraints: What the snapshot must show; the similarity is their geometric mean.
         after: Ids of the milestones that must be reached before.
-        linked: False where the public code does not look at it: no edge names it.
         last: It is compared with the last snapshot, which another one may share.
     """
 
     id: str
     constraints: tuple[Constraint, ...]
     after: tuple[str, ...] = ()
-    linked: bool = True
     last: bool = False
 
     @property
@@ -134,9 +128,7 @@ class Milestone:
         named = {each.reference for each in self.constraints if each.reference is not None}
         return frozenset(named - {START})
 
-    def compare(
-        self, trajectory: Sequence[Snapshot], index: int, places: Mapping[str, int], *, reference: bool
-    ) -> float:
+    def compare(self, trajectory: Sequence[Snapshot], index: int, places: Mapping[str, int]) -> float:
         """Return the geometric mean of its constraints' similarities; a broken guardrail makes it 0.
 
         `index` is the snapshot to look at, `places` has those of the references.
@@ -145,7 +137,7 @@ class Milestone:
         for constraint in self.constraints:
             place = 0 if constraint.reference == START else places.get(constraint.reference or "")
             then = None if place is None else trajectory[place]
-            product *= constraint.compare(now, then, reference=reference)
+            product *= constraint.compare(now, then)
             if product == 0:
                 return 0.0
             count += constraint.kind != "guardrail"

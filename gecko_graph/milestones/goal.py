@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 from ..state import VERSION
 from .constraints import Milestone, Reached
 from .matching import match
-from .public_code import match_publicly
 from .tables import Snapshot
 
 FAINT = 0.5
@@ -48,29 +47,21 @@ class Goal:
         both = (*self.milestones, *self.minefields)
         return list(dict.fromkeys(each.table for one in both for each in one.constraints))
 
-    def score(self, trajectory: Sequence[Snapshot], *, reference: bool = False) -> Score:
-        """Score a conversation (equations 1 and 2).
+    def score(self, trajectory: Sequence[Snapshot]) -> Score:
+        """Score a conversation (equations 1 and 2): one snapshot for each message, from the user's first one on.
 
-        By default as the paper defines it: each snapshot is matched to one milestone at most, every milestone counts,
-        what comes before the first milestone is guarded too, and a minefield is stepped on where its similarity is
-        `FAINT` or more.
-
-        Args:
-            trajectory: One snapshot for each message, from the first one that the user sends.
-            reference: Compute as ToolSandbox's public code does: milestones may share a snapshot, those that no edge
-                names are not matched, only guardrails that are written hold, and any similarity is a minefield's.
+        Each snapshot is matched to one milestone at most, every milestone counts, what comes before the first
+        milestone is guarded too, and a minefield is stepped on where its similarity is `FAINT` or more.
         """
-        find = match_publicly if reference else _match
-        reached, exact = find(self.milestones, trajectory)
-        stepped, sure = find(self.minefields, trajectory)
-        least = 0.0 if reference else FAINT
-        plus = _mean([each["similarity"] for each in reached], 1.0 if reference else None)
-        minus = _mean([each["similarity"] * (each["similarity"] >= least) for each in stepped], 0.0)
+        reached, exact = _match(self.milestones, trajectory)
+        stepped, sure = _match(self.minefields, trajectory)
+        plus = _mean([each["similarity"] for each in reached])
+        minus = _mean([each["similarity"] * (each["similarity"] >= FAINT) for each in stepped]) or 0.0
         score: Score = {
             "v": VERSION,
             "similarity": 0.0 if minus else plus,
             "milestone_similarity": plus,
-            "minefield_similarity": minus or 0.0,
+            "minefield_similarity": minus,
             "milestones": reached,
             "minefields": stepped,
         }
@@ -83,10 +74,10 @@ def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> t
     for each in milestones:
         if each.last:
             at = len(trajectory) - 1
-            similarity = each.compare(trajectory, at, {}, reference=False) if trajectory else 0.0
+            similarity = each.compare(trajectory, at, {}) if trajectory else 0.0
             found[each.id] = {"id": each.id, "similarity": similarity, "snapshot": at if trajectory else None}
     return [found[each.id] for each in milestones], exact
 
 
-def _mean(similarities: Sequence[float], empty: float | None) -> float | None:
-    return math.fsum(similarities) / len(similarities) if similarities else empty
+def _mean(similarities: Sequence[float]) -> float | None:
+    return math.fsum(similarities) / len(similarities) if similarities else None

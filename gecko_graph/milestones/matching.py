@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from importlib.util import find_spec
 from typing import Any, TypeAlias
 
-from ..errors import GeckoError
 from .constraints import Constraint, Milestone, Reached
-from .measures import INSTALL
+from .measures import check_installed
 from .tables import MESSAGE, Snapshot, number_versions
 
 WIDEST = 60
@@ -48,12 +46,6 @@ def match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> tu
         {"id": each.id, "similarity": table.similarity(index, places), "snapshot": places.get(index)}
         for index, each in enumerate(milestones)
     ], exact
-
-
-def check_installed() -> None:
-    """Raise GeckoError where the extra `milestones` is not installed."""
-    if find_spec("numpy") is None or find_spec("scipy") is None:
-        raise GeckoError(f"to score milestones, scipy is needed: {INSTALL}")
 
 
 class Similarities:
@@ -132,7 +124,7 @@ class Similarities:
             versions = self._versions(constraint.table)
             then = None if place is None else self._trajectory[place]
             firsts = (self._trajectory[versions.index(version)] for version in range(max(versions) + 1))
-            values = [constraint.compare(snapshot, then, reference=False) for snapshot in firsts]
+            values = [constraint.compare(snapshot, then) for snapshot in firsts]
             self._factors[key] = self.np.array(values)[versions]
         return self._factors[key]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 from ..errors import GeckoError
@@ -23,14 +24,15 @@ COLUMN = ""
 INSTALL = "pip install 'gecko-graph[milestones]'"
 
 
+def check_installed() -> None:
+    """Raise GeckoError where the extra `milestones` is not installed."""
+    if find_spec("numpy") is None or find_spec("scipy") is None:
+        raise GeckoError(f"to score milestones, scipy is needed: {INSTALL}")
+
+
 def exact(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     """Return 1.0 for equal values."""
     return float(same_value(cell, target))
-
-
-def any_value(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return 1.0."""
-    return 1.0
 
 
 def contains(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
@@ -122,6 +124,6 @@ MEASURES: Mapping[str, Measure] = {
     "call": call,
     "paraphrase": paraphrase,
     "mentions": mentions,
-    "any": any_value,
+    "any": lambda cell, target, tolerance: 1.0,
 }
 """The measures by their names in a scenario."""

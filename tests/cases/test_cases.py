@@ -201,7 +201,7 @@ def test_mistakes_are_named_before_the_first_conversation(folder, capsys, argume
 
 
 def test_without_the_extra_nothing_is_held(folder, capsys, monkeypatch):
-    monkeypatch.setattr("gecko_graph.milestones.matching.find_spec", lambda name: None)
+    monkeypatch.setattr("gecko_graph.milestones.measures.find_spec", lambda name: None)
     assert main(["test", "cases", "--agent", "my_agents:good"]) == 2
     assert "gecko-graph[milestones]" in capsys.readouterr().err
 

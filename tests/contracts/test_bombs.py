@@ -234,7 +234,9 @@ def set_off(bomb: dict | str) -> tuple[str, str]:
         refusal = run.refusal()
         if run.unclear:
             return "failed", run.unclear[0]
-        done = refusal, run.answer(), run.violated_postcondition(1, STATE)
+        done = refusal, run.answer(), run.violations(1, STATE)
+        if done[2] and "cannot be evaluated: " in done[2][0]["error"]:
+            return "failed", done[2][0]["error"].removeprefix("a postcondition cannot be evaluated: ")
     except ToolkitError as error:
         return "refused at load", str(error)
     except EvaluationFailed as failure:

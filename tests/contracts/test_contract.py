@@ -46,8 +46,8 @@ def test_the_design_s_contract():
     assert run.refusal() is None
     assert run.answer() == ContractAnswer({"created": "y"}, [{"op": "add", "path": "/tree/a/y", "value": {}}])
     after = apply_patch(STATE, run.answer().patch)
-    assert run.violated_postcondition({"created": "y"}, after) is None
-    assert run.violated_postcondition({"created": "y"}, STATE) == "the folder is not there"
+    assert run.violations({"created": "y"}, after) == []
+    assert [each["error"] for each in run.violations({"created": "y"}, STATE)] == ["the folder is not there"]
 
 
 def test_a_requirement_that_fails_is_the_tool_s_own_error():
@@ -87,7 +87,7 @@ def test_a_contract_may_only_guard():
     guard = {"requires": [{"check": "true", "error": "x"}], "ensures": [{"check": "result.ok", "error": "not ok"}]}
     run = opened(guard)
     assert (run.refusal(), run.answer()) == (None, None)
-    assert run.violated_postcondition({"ok": False}, STATE) == "not ok"
+    assert [each["error"] for each in run.violations({"ok": False}, STATE)] == ["not ok"]
     assert opened({}).answer() is None
 
 
@@ -111,8 +111,8 @@ def test_state_is_before_in_lets_so_far_in_effects_and_after_in_returns():
     answer = run.answer()
     assert answer.result == {"before": 1, "then": 1, "after": 21}
     assert [operation["value"] for operation in answer.patch] == [2, 21]
-    assert run.violated_postcondition(answer.result, {"n": 21}) is None
-    assert run.violated_postcondition(answer.result, {"n": 3}) == "[1, 3]"
+    assert run.violations(answer.result, {"n": 21}) == []
+    assert [each["error"] for each in run.violations(answer.result, {"n": 3})] == ["[1, 3]"]
 
 
 def test_arguments_have_their_defaults_and_absent_ones_are_none():
@@ -376,6 +376,6 @@ def test_a_call_leaves_nothing_for_the_garbage_collector():
     gc.collect()
     run = opened(contract, name="b")
     assert run.refusal() is None
-    assert run.violated_postcondition({}, apply_patch(STATE, run.answer().patch)) is None
+    assert run.violations({}, apply_patch(STATE, run.answer().patch)) == []
     del run
     assert gc.collect() == 0

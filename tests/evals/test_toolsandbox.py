@@ -9,11 +9,13 @@ import pytest
 pytest.importorskip("scipy")
 
 from evals.toolsandbox import suite
+from evals.toolsandbox.public_code import score_publicly
 from evals.toolsandbox.scored import read_goal, read_trajectory
+from gecko_graph.milestones import Goal
 
 
 def compare(row):
-    score = read_goal(row).score(read_trajectory(row), reference=True)
+    score = score_publicly(read_goal(row), read_trajectory(row))
     first, expected = row["first_user_message_index"], row["result"]
     return (
         all(suite._is_close(score[key], expected[key]) for key in suite._SCORES),
@@ -41,7 +43,7 @@ def test_a_wrong_score_and_a_wrong_mapping_are_found(read_jsonl):
 def test_the_paper_s_score_is_never_higher_with_guards_and_snapshots_of_their_own(read_jsonl):
     for row in read_jsonl(suite.FILE)[::7]:
         goal, trajectory = read_goal(row), read_trajectory(row)
-        paper, public = (goal.score(trajectory, reference=reference)["similarity"] for reference in (False, True))
+        paper, public = (score(goal, trajectory)["similarity"] for score in (Goal.score, score_publicly))
         assert paper is None or paper <= public + suite.CLOSE
         assert (paper is None) <= (not goal.milestones)
 

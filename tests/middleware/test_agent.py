@@ -88,13 +88,6 @@ def test_hybrid_reads_for_real_and_writes_nothing(run):
     assert bank.calls == [("balance",)]
 
 
-def test_off_is_the_agent_alone(run):
-    bank = Bank()
-    out = run(agent_of(bank, calls(pay("a", 30)), mode="off"), task())
-    assert bank.money == 70
-    assert not out.get("gecko")
-
-
 def test_guard_checks_each_call_in_the_state_that_the_one_before_has_left(run):
     bank = Bank()
     made = [pay(str(number), 60) for number in range(4)]
@@ -277,7 +270,7 @@ def test_a_tool_that_the_toolkit_does_not_have_never_runs(run):
 def test_the_mode_is_fixed():
     gecko = GeckoMiddleware(Bank().toolkit())
     with pytest.raises(AttributeError):
-        gecko.mode = "off"
+        gecko.mode = "guard"
 
 
 @pytest.mark.parametrize(

@@ -134,10 +134,9 @@ def test_without_milestones_nothing_is_scored() -> None:
     assert score([], tried, minefields=[{"call": {"name": "difference"}}])["similarity"] == 0.0
 
 
-def test_one_word_in_common_is_no_minefield_but_by_the_public_code() -> None:
+def test_one_word_in_common_is_no_minefield() -> None:
     goal = build_goal(
         entries(ANSWER), entries({"message": {"content": "I have sold all of your shares in Rome"}}), STATE
     )
     trajectory = [snapshot(STATE, "user"), snapshot(STATE, "agent", "It is sunny in Rome")]
     assert goal.score(trajectory)["similarity"] == 1.0
-    assert goal.score(trajectory, reference=True)["similarity"] == 0.0

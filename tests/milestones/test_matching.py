@@ -22,7 +22,7 @@ class Fixed(Constraint):
 
     values: tuple[float, ...] = field(default=())
 
-    def compare(self, now: Snapshot, then: Snapshot | None, *, reference: bool) -> float:
+    def compare(self, now: Snapshot, then: Snapshot | None) -> float:
         return self.values[now["message"][0]["number"]]
 
 
@@ -42,7 +42,7 @@ def brute_force(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot])
     for places in _mappings([each.id for each in milestones], len(trajectory)):
         if all(places[one] < at for name, at in places.items() for one in earlier[name] if one in places):
             matched = [each for each in milestones if each.id in places]
-            found = [each.compare(trajectory, places[each.id], places, reference=False) for each in matched]
+            found = [each.compare(trajectory, places[each.id], places) for each in matched]
             best = max(best, sum(found)) if all(found) else best  # what is alike by 0 is matched to nothing
     return best
 
@@ -96,7 +96,7 @@ def test_the_mapping_is_as_good_as_the_best_of_all(case: tuple[tuple[Milestone, 
     for each in milestones:
         if each.id in places:
             found = next(one["similarity"] for one in score["milestones"] if one["id"] == each.id)
-            assert each.compare(trajectory, places[each.id], places, reference=False) == pytest.approx(found)
+            assert each.compare(trajectory, places[each.id], places) == pytest.approx(found)
 
 
 @given(cases(), st.randoms())

@@ -1,4 +1,4 @@
-"""`reference=True` beside ToolSandbox's public code (commit 165848b, polars 0.20.31) on random tables and graphs."""
+"""The public scorer beside ToolSandbox's public code (commit 165848b, polars 0.20.31) on random tables and graphs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from evals.toolsandbox.public_code import PublicConstraint, match_publicly, score_publicly
 from evals.toolsandbox.scored import read_goal, read_trajectory
-from gecko_graph.milestones.constraints import Constraint
-from gecko_graph.milestones.public_code import match_publicly
 
 pytest.importorskip("scipy")
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -25,8 +24,8 @@ def test_similarities_are_the_public_codes(kind):
     cases = [each for each in read("public_code_tables.jsonl") if each["kind"] == kind]
     assert len(cases) >= 20
     for case in cases:
-        one = Constraint("t", kind, tuple(case["rows"]), case["measures"], case["tolerance"], "before")
-        found = one.compare({"t": case["now"]}, {"t": case["before"]}, reference=True)
+        one = PublicConstraint("t", kind, tuple(case["rows"]), case["measures"], case["tolerance"], "before")
+        found = one.compare({"t": case["now"]}, {"t": case["before"]})
         assert found == pytest.approx(case["similarity"], abs=1e-6), case
 
 
@@ -36,11 +35,10 @@ class Stub:
     def __init__(self, number, case):
         self.id, self.case = str(number), case
         self.after = tuple(str(before) for before, after in case["edges"] if after == number)
-        self.linked = any(number in edge for edge in case["edges"])
         self.similarities, self.factors, reference = (case[key][number] for key in ("tabs", "gs", "refs"))
         self.references = frozenset(() if reference is None else (str(reference),))
 
-    def compare(self, trajectory, place, places, *, reference):
+    def compare(self, trajectory, place, places):
         factor = 1.0
         for name in self.references:
             factor = self.factors[places[name]]
@@ -49,7 +47,7 @@ class Stub:
 
 def test_mappings_are_the_public_codes():
     for case in read("public_code_mappings.jsonl"):
-        found, _ = match_publicly([Stub(number, case) for number in range(case["n"])], [{}] * case["T"])
+        found = match_publicly([Stub(number, case) for number in range(case["n"])], [{}] * case["T"])
         placed = {each["id"]: [each["snapshot"], each["similarity"]] for each in found if each["snapshot"] is not None}
         assert placed == case["m"]
 
@@ -70,8 +68,8 @@ def test_a_file_may_leave_out_edges_extracted_values_and_tables():
         "milestone_dag": {"milestones": [[wanted], [wanted]], "edges": None},
         "minefield_dag": {"milestones": [], "edges": []},
     }
-    score = read_goal(row).score(read_trajectory(row), reference=True)
+    score = score_publicly(read_goal(row), read_trajectory(row))
     assert (score["similarity"], [each["snapshot"] for each in score["milestones"]]) == (1.0, [0, 0])
     far = {**wanted, "column_kwargs": {"at": {"atol_dict": {"other": 9}}}}
     row["milestone_dag"]["milestones"] = [[far]]
-    assert read_goal(row).score(read_trajectory(row), reference=True)["similarity"] == 0.0
+    assert score_publicly(read_goal(row), read_trajectory(row))["similarity"] == 0.0

@@ -1,0 +1,193 @@
+"""Milestones scored as ToolSandbox's public code does, quirks included, for scores beside published ones."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cache
+from struct import pack, unpack
+
+from gecko_graph.milestones import Goal, Score, Snapshot
+from gecko_graph.milestones.constraints import Constraint, Milestone, Reached
+from gecko_graph.milestones.similarity import least_mean, measure_cell, row_key
+from gecko_graph.milestones.tables import Table
+from gecko_graph.state import VERSION, JsonObject
+
+
+def score_publicly(goal: Goal, trajectory: Sequence[Snapshot]) -> Score:
+    """Score a conversation as the public code does.
+
+    Milestones may share a snapshot, those that no edge names are not matched, only guardrails that are written hold,
+    and any similarity is a minefield's.
+    """
+    reached, stepped = (match_publicly(_as_public(some), trajectory) for some in (goal.milestones, goal.minefields))
+    plus, minus = _mean(reached, 1.0), _mean(stepped, 0.0)
+    return {
+        "v": VERSION,
+        "similarity": 0.0 if minus else plus,
+        "milestone_similarity": plus,
+        "minefield_similarity": minus,
+        "milestones": reached,
+        "minefields": stepped,
+    }
+
+
+def _mean(reached: Sequence[Reached], empty: float) -> float:
+    return math.fsum(each["similarity"] for each in reached) / len(reached) if reached else empty
+
+
+def _as_public(milestones: Sequence[Milestone]) -> list[Milestone]:
+    return [replace(each, constraints=tuple(map(PublicConstraint.of, each.constraints))) for each in milestones]
+
+
+class PublicConstraint(Constraint):
+    """A constraint that compares tables with polars' joins, nulls and Float32."""
+
+    @classmethod
+    def of(cls, constraint: Constraint) -> PublicConstraint:
+        """Return a constraint that compares so."""
+        return cls(**{each.name: getattr(constraint, each.name) for each in fields(constraint)})
+
+    def compare(self, now: Snapshot, then: Snapshot | None) -> float:
+        """Return the similarity of a snapshot, from 0 to 1; a guardrail also minds the order of rows."""
+        table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
+        if self.kind == "guardrail":
+            return float(then is None or list(table) == list(before))
+        return max((self._compare_rows(table, before, rows) for rows in self.wanted(then)), default=0.0)
+
+    def _compare_rows(self, table: Table, before: Table, rows: Table) -> float:
+        if self.kind != "snapshot":
+            table, before, rows = _fill_nulls(table, before, rows)
+        found: Table | None = table
+        match self.kind:
+            case "addition":
+                found = _find_added(table, before)
+            case "removal":
+                found = _find_added(before, table)
+            case "update":
+                found = _leave_out(table, before) if len(table) == len(before) else None
+        if not found or len(found) != len(rows):
+            return 0.0
+        costs = [[self._cost(row, wanted) for wanted in rows] for row in found]
+        if any(math.isnan(cost) for row in costs for cost in row):  # one such pair makes all of it 0
+            return 0.0
+        similarity = math.exp(-least_mean(costs))
+        return _as_single(similarity) if len(rows[0]) == 1 else similarity
+
+    def _cost(self, row: JsonObject, wanted: JsonObject) -> float:
+        costs = []
+        for column, target in wanted.items():
+            if column not in row:
+                return math.inf
+            cell, measure = row[column], self.measures.get(column, "exact")
+            if cell is None and measure in ("exact", "contains") and target is not None:
+                continue  # polars compares with null as null, and leaves it out of the mean
+            costs.append(_as_cost(measure_cell(cell, target, column, self.measures, self.tolerance)))
+        return sum(costs) / len(costs) if costs else math.nan
+
+
+_LN_E = 1 - 2**-24
+"""ln(e) in Float32, by which polars divides."""
+
+
+def _as_cost(similarity: float) -> float:
+    """Return -ln(similarity) in Float32: of two mappings the last digits decide."""
+    return _as_single(_as_single(-math.log(_as_single(similarity))) / _LN_E) if similarity > 0 else math.inf
+
+
+def _as_single(number: float) -> float:
+    rounded: float = unpack("f", pack("f", number))[0]
+    return rounded
+
+
+def _fill_nulls(*tables: Table) -> list[Table]:
+    """Return tables with the zero of its column's type in the place of each null, as they are joined."""
+    cells = [(column, value) for table in tables for row in table for column, value in row.items()]
+    zeros: JsonObject = {column: type(value)() for column, value in cells if value is not None}
+    return [
+        [{column: zeros.get(column, 0) if value is None else value for column, value in row.items()} for row in table]
+        for table in tables
+    ]
+
+
+def _find_added(table: Table, before: Table) -> Table | None:
+    """Return the rows that were added; a row that stood twice is never matched, one added like another not seen."""
+    now, old = Counter(map(row_key, table)), Counter(map(row_key, before))
+    joined = sum(count * old[key] for key, count in now.items())
+    return _leave_out(table, before) if joined == len(before) else None
+
+
+def _leave_out(table: Table, before: Table) -> Table:
+    old = set(map(row_key, before))
+    return [row for row in table if row_key(row) not in old]
+
+
+def match_publicly(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> list[Reached]:
+    """Return the milestones with their snapshots.
+
+    A depth-first search: milestones are placed one after the other, in an order that the edges allow, each at the
+    snapshot of the last one or later; of equal similarities the first milestone and the earliest snapshot come first,
+    and only a higher sum replaces what was found. Of several, those that no edge names are left out.
+    """
+    named = {name for each in milestones for name in each.after}
+    linked = [each for each in milestones if each.after or each.id in named or len(milestones) == 1]
+    placed: Mapping[str, tuple[int | None, float]] = _Search(linked, trajectory).run()
+    found = ((each.id, *placed.get(each.id, (None, 0.0))) for each in milestones)
+    return [{"id": id_, "similarity": similarity, "snapshot": place} for id_, place, similarity in found]
+
+
+_NOISE = 1e-9
+"""Sums of the same similarities in another order differ by less."""
+
+
+class _Search:
+    def __init__(self, milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> None:
+        self._all, self._trajectory = milestones, trajectory
+        self._best, self._found = -1.0, dict[str, tuple[int, float]]()
+        self._compare = cache(self._compare_at)
+        self._most = cache(self._most_from)
+
+    def run(self) -> Mapping[str, tuple[int, float]]:
+        """Return snapshot and similarity by milestone."""
+        self._place({}, 0, 0.0)
+        return self._found
+
+    def _place(self, placed: dict[str, tuple[int, float]], first: int, total: float) -> None:
+        left = [index for index, each in enumerate(self._all) if each.id not in placed]
+        if not left:
+            if total > self._best:
+                self._best, self._found = total, dict(placed)
+            return
+        bound = total + sum(self._most(index, first) for index in left)
+        if bound < self._best - _NOISE or (bound == self._best and bound.is_integer()):
+            return
+        for similarity, index, place in self._candidates(left, placed, first):
+            if total + similarity + len(left) - 1 <= self._best:
+                return
+            placed[self._all[index].id] = place, similarity
+            self._place(placed, place, total + similarity)
+            del placed[self._all[index].id]
+
+    def _candidates(
+        self, left: Sequence[int], placed: Mapping[str, tuple[int, float]], first: int
+    ) -> list[tuple[float, int, int]]:
+        found = []
+        for index in left:
+            each = self._all[index]
+            if all(before in placed for before in each.after):
+                places = tuple((name, placed[name][0]) for name in sorted(each.references) if name in placed)
+                found += [
+                    (self._compare(index, place, places), index, place) for place in range(first, len(self._trajectory))
+                ]
+        return sorted(found, key=lambda one: (-one[0], one[1], one[2]))
+
+    def _compare_at(self, index: int, place: int, places: tuple[tuple[str, int], ...]) -> float:
+        return self._all[index].compare(self._trajectory, place, dict(places))
+
+    def _most_from(self, index: int, first: int) -> float:
+        """Return the most that a milestone can still reach, whatever snapshots its references are matched to."""
+        if self._all[index].references:
+            return 1.0
+        return max(self._compare(index, place, ()) for place in range(first, len(self._trajectory)))
