@@ -94,7 +94,9 @@ def input_of(state: AgentState) -> GeckoInput:
     if state["start"] or state.get("task_state") is not None:
         given["task_state"] = state["start"]
     last = state.get("rehearsal") if state["rehearsals"] else None
-    items = last["checklist"] if last else state.get("checklist")
+    items = state.get("checklist")  # given with the message, also where it is sent again
+    if items is None and last:
+        items = last["checklist"]
     if items or (items is not None and not last):
         given["checklist"] = items
     mark = state.get("real_digest")
