@@ -277,7 +277,8 @@ def merge_judgements(
     if evidence.stopped("broken"):
         return []
     by_id = pick_worst(judgement.items) if judgement else {}
-    unmet = checks.find_unmet(evidence.items, evidence.attempt["steps"], evidence.wanted)
+    asked = ends_in_question(evidence, judgement)  # what was not done is then the user's to decide
+    unmet = {} if asked else checks.find_unmet(evidence.items, evidence.attempt["steps"], evidence.wanted)
     stopped = judgement is not None and judgement.stopping_was_right and excusable
     merged: list[JudgedItem] = []
     for item in evidence.items:
@@ -359,8 +360,7 @@ def ends_in_question(evidence: Evidence, judgement: Judgement | None) -> bool:
 
     An offer behind a lookup ("Shall I book it?") is none, unless a tool is named that writes: then it was to be done.
     """
-    attempt = evidence.attempt
-    if attempt["change"] or not attempt["answer"].rstrip(" \n*_`\"')").endswith("?"):
+    if evidence.attempt["change"] or not evidence.attempt["answer"].rstrip(" \n*_`\"')").endswith("?"):
         return False
     return bool(evidence.wanted.named) or not evidence.calls or (judgement is not None and judgement.stopping_was_right)
 

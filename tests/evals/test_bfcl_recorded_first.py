@@ -27,6 +27,10 @@ def test_recorded_trajectories_need_a_judge_to_be_retried(run, shared_data, caps
     assert "is no recorded trajectory" in capsys.readouterr().err
 
 
+END = ("Done.", "Which one do you mean?")
+"""What a planner says in the end: where the truth has no calls, something is missing."""
+
+
 def test_a_recorded_attempt_is_judged_and_a_live_model_plans_on(run, shared_data, tmp_path, monkeypatch):
     pytest.importorskip("bfcl_eval")
     rows = {row["id"]: row for row in datasets.read_jsonl(shared_data / FILE)}
@@ -36,7 +40,10 @@ def test_a_recorded_attempt_is_judged_and_a_live_model_plans_on(run, shared_data
     turns = [
         {
             # what the live model would say first is wrong: the first attempt is the recorded one
-            "planner": [[{"call": "nothing_such", "args": {}}], [*map(task.read, turn.truth), {"say": "Done."}]],
+            "planner": [
+                [{"call": "nothing_such", "args": {}}],
+                [*map(task.read, turn.truth), {"say": END[not turn.truth]}],
+            ],
             "checklist": [{"items": [{"description": "it is done"}]}],
             "judge": [{"items": [{"id": "item-1", "status": word}]} for word in ("failed", "success")],
             "validator": [{"problems": []}] * 40,
