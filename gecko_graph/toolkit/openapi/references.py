@@ -13,14 +13,16 @@ import datetime
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urljoin
+from urllib.parse import quote, unquote, urljoin
 
 from ...documents import read_document
 from ...errors import ToolkitError
 from ...state import Json, JsonObject
+from ..names import unique_name
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 MAX_DOCUMENTS = 10_000
@@ -44,6 +46,11 @@ class Place:
     def __str__(self) -> str:
         path = "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in self.tokens)
         return f"{self.document}#{path}" if path else self.document
+
+
+def pointer_to(tokens: tuple[str, ...]) -> str:
+    """Return a reference to a place in the same document."""
+    return quote(str(Place("", tokens)), safe="#/~")
 
 
 def error_at(place: Place, why: str) -> ToolkitError:
@@ -137,6 +144,7 @@ class Documents:
         self._shown_folder = Path()
         self._values: dict[str, Json] = {}
         self._ids: dict[str, Place] | None = None
+        self._parts: dict[str, str] = {}
         self.root = Place(label)
         if isinstance(source, Mapping):
             self._values[label] = to_json(source, self.root)
@@ -155,6 +163,41 @@ class Documents:
     def replace_root(self, value: JsonObject) -> None:
         """Put another value in the place of the user's document."""
         self._values[self.root.document] = value
+
+    def bundle(self, paths: JsonObject) -> JsonObject:
+        """Return the user's document with other `paths`, what it refers to in other documents in its `x-gecko`.
+
+        What stands in `paths` is what `rooted` returns.
+        """
+        whole = self.rooted({**expect_object(self.at(self.root), self.root), "paths": {}}, self.root)
+        parts: JsonObject = {}
+        while unread := sorted(self._values.keys() - parts.keys() - {self.root.document}):
+            parts |= {name: self.rooted(self._values[name], Place(name)) for name in unread}
+        named = {self._part_of(name): part for name, part in parts.items()}
+        return {**whole, "paths": paths, **({"x-gecko": {"documents": named}} if named else {})}
+
+    def rooted(self, value: Any, place: Place) -> Any:
+        """Return a copy of what stands at a place; its references lead from the root of the bundled document."""
+        if isinstance(value, list):
+            return [self.rooted(one, place / index) for index, one in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        moved = {key: self.rooted(one, place / key) for key, one in value.items()}
+        reference, is_root = value.get("$ref"), place.document == self.root.document
+        if isinstance(reference, str) and not (is_root and reference.startswith("#")):
+            with suppress(ToolkitError):  # it leads nowhere, or is data
+                target = self.resolve(reference, place)
+                own = target.document == self.root.document
+                outer = () if own else ("x-gecko", "documents", self._part_of(target.document))
+                moved["$ref"] = pointer_to((*outer, *target.tokens))
+        return moved
+
+    def _part_of(self, document: str) -> str:
+        """Return the name of another document in the bundled one: that of its file, as definitions are named by it."""
+        if document not in self._parts:
+            stem = document.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+            self._parts[document] = unique_name(stem, self._parts.values())
+        return self._parts[document]
 
     def follow(self, value: Any, place: Place) -> tuple[Any, Place]:
         """Return the value, or what it refers to if it is a reference, or a reference to a reference.

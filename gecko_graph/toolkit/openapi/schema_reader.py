@@ -29,11 +29,9 @@ from ...state import Json, JsonObject
 from ..names import unique_name
 from .keywords import branch_values, check_keyword, make_nullable, with_property_values
 from .references import Documents, Place, error_at, expect_object, json_type, list_items, member
-from .simplify import PREFIX, Simplifier, as_object, closure, combine, defs_of, in_place_defs, rename_defs
+from .simplify import PREFIX, Simplifier, as_object, closure, defs_of, in_place_defs, rename_defs
 
 Direction = Literal["request", "response"]
-ADDED: JsonObject = {"x-gecko-added": True}
-"""A property that `to_openapi` lists for validators of documents, and that the tool does not have."""
 
 ANY = "any"
 """Stands for a type that allows everything, until it is dropped."""
@@ -57,7 +55,6 @@ _OPENAPI_ONLY = frozenset(
     {"xml", "externalDocs", "discriminator", "nullable", "readOnly", "writeOnly", "example", "$comment"}
 )
 _BESIDE_3_0 = ANNOTATIONS | {"nullable", "example"}
-_SET_ASIDE = frozenset({"x-gecko-default", "x-gecko-pattern"})
 _BRANCHES = frozenset({"oneOf", "anyOf"})
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _HANDLED = frozenset({*_REFERENCES, "additionalItems", "dependencies"})
@@ -79,7 +76,6 @@ class SchemaReader:
         self._wanted_names: dict[str, str] = {}
         self._finite: set[tuple[str, Direction]] = set()
         self._bodies: dict[tuple[str, Direction], Any] = {}
-        self._inlined: dict[tuple[Place, Direction], Any] = {}
         self._needs: dict[tuple[str, Direction], list[str]] = {}
         self._queue: list[tuple[str, Any, Place, Direction]] = []
         self.simplify = Simplifier().simplify
@@ -171,22 +167,9 @@ class SchemaReader:
             beside = {key: value for key, value in beside.items() if key in _BESIDE_3_0}
         nullable = self._version != "json" and beside.pop("nullable", None) is True
         around = self._read_keywords(beside, place, direction)
-        if self._version != "json" and self._is_inline(target):
-            inlined: JsonObject = combine(self._inline(target, direction), around)
-            return inlined
         is_bare = self._is_recursive_parent(place, target)
         referring = {"$ref": PREFIX + self._define(target, direction, is_bare=is_bare), **around}
         return make_nullable(referring) if nullable else referring
-
-    def _is_inline(self, target: Place) -> bool:
-        value = self._documents.at(target)
-        return isinstance(value, dict) and value.get("x-gecko-inline") is True
-
-    def _inline(self, target: Place, direction: Direction) -> Any:
-        """Return a component that `to_openapi` made of equal parts of schemas; read once for all of them."""
-        if (target, direction) not in self._inlined:
-            self._inlined[target, direction] = self._read_schema(self._documents.at(target), target, direction)
-        return self._inlined[target, direction]
 
     def _is_recursive_parent(self, place: Place, target: Place) -> bool:
         """Return whether a reference in an `allOf` names a parent whose branches lead back here."""
@@ -227,10 +210,8 @@ class SchemaReader:
         return name
 
     def _name_for(self, target: Place) -> str:
-        value = self._documents.at(target)
-        given = value.get("x-gecko-name") if isinstance(value, dict) and self._version != "json" else None
         stem = target.document.replace("\\", "/").rpartition("/")[2].partition(".")[0]
-        return str(given or (target.tokens[-1] if target.tokens else stem))
+        return target.tokens[-1] if target.tokens else stem
 
     def _add_name(self, key: Place, wanted: str) -> str:
         wanted = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted) or "schema"
@@ -262,9 +243,7 @@ class SchemaReader:
             return True
         if self._version == "json":
             return False
-        if key == "properties" and isinstance(value, dict) and value:
-            return all(one == ADDED for one in value.values())
-        return key in _OPENAPI_ONLY or (key.startswith("x-") and key not in _SET_ASIDE)
+        return key in _OPENAPI_ONLY or key.startswith("x-")
 
     def _read_keyword(self, key: str, value: Any, place: Place, direction: Direction) -> Any:
         if key in MAPS:
@@ -280,7 +259,7 @@ class SchemaReader:
 
     def _properties_of(self, value: Any, place: Place) -> dict[str, tuple[Any, Place]]:
         """Return an object's schemas with their places. Documents in several files may keep the object in another."""
-        members = {name: (one, place / name) for name, one in expect_object(value, place).items() if one != ADDED}
+        members = {name: (one, place / name) for name, one in expect_object(value, place).items()}
         if not isinstance(value.get("$ref"), str):
             return members
         del members["$ref"]
@@ -297,7 +276,7 @@ class SchemaReader:
         return self._types[name] or ANY
 
     def _upgrade_keywords(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
-        """Translate older drafts' tuples, dependencies and required properties; restore `x-gecko-` keywords."""
+        """Translate older drafts' tuples, dependencies and required properties."""
         if isinstance(schema.get("items"), list):
             read["prefixItems"] = read.pop("items")
             if "additionalItems" in schema:
@@ -312,8 +291,6 @@ class SchemaReader:
         needed = [name for name, (one, _) in members.items() if isinstance(one, dict) and one.get("required") is True]
         if needed:
             read["required"] = list(dict.fromkeys([*read.get("required", []), *needed]))
-        for key in _SET_ASIDE & read.keys() if self._version != "json" else ():
-            read[key.removeprefix("x-gecko-")] = read.pop(key)
 
     def _drop_hidden(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
         """Remove the properties that this direction does not carry."""
