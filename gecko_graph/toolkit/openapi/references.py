@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,7 +143,6 @@ class Documents:
         self._folder: Path | None = None
         self._shown_folder = Path()
         self._values: dict[str, Json] = {}
-        self._ids: dict[str, Place] | None = None
         self._parts: dict[str, str] = {}
         self.root = Place(label)
         if isinstance(source, Mapping):
@@ -221,15 +220,14 @@ class Documents:
             ToolkitError: It leads nowhere, or to where it may not; the message names `at`.
         """
         address, _, fragment = reference.partition("#")
-        bases = self._bases(address, at)
+        document = self._document(address, at) if address else at.document
         if fragment and not fragment.startswith("/"):
-            return self._find_anchor(fragment, bases[-1].document, reference, at)
+            raise error_at(at, f"$ref {reference!r} names an $anchor, which is not read: write the path (`#/...`)")
         tokens = tuple(unquote(one).replace("~1", "/").replace("~0", "~") for one in fragment.split("/")[1:])
-        for base in bases:
-            target = Place(base.document, base.tokens + tokens)
-            if self._find(target) is not _MISSING:
-                return target
-        raise error_at(at, f"$ref {reference!r} leads nowhere: {bases[-1].document} has no such place")
+        target = Place(document, tokens)
+        if self._find(target) is _MISSING:
+            raise error_at(at, f"$ref {reference!r} leads nowhere: {document} has no such place")
+        return target
 
     def _find(self, place: Place) -> Any:
         value = self._values[place.document]
@@ -241,36 +239,6 @@ class Documents:
             else:
                 return _MISSING
         return value
-
-    def _bases(self, address: str, at: Place) -> list[Place]:
-        """Return where the reference's pointer may start: the schema with an `$id` around it, then the document."""
-        if not address:
-            return [*self._resource(at), Place(at.document)]
-        known = self._places_by_id().get(address)
-        return [known] if known is not None else [Place(self._document(address, at))]
-
-    def _resource(self, at: Place) -> list[Place]:
-        found: list[Place] = []
-        for length in range(1, len(at.tokens) + 1):
-            place = Place(at.document, at.tokens[:length])
-            value = self._find(place)
-            if isinstance(value, dict) and isinstance(value.get("$id"), str):
-                found = [place]
-        return found
-
-    def _places_by_id(self) -> dict[str, Place]:
-        if self._ids is None:
-            self._ids = {}
-            for place, value in _walk_objects(self._values[self.root.document], Place(self.root.document)):
-                if isinstance(value.get("$id"), str):
-                    self._ids.setdefault(value["$id"].removesuffix("#"), place)
-        return self._ids
-
-    def _find_anchor(self, anchor: str, document: str, reference: str, at: Place) -> Place:
-        for place, value in _walk_objects(self._values[document], Place(document)):
-            if anchor in (value.get("$anchor"), value.get("$dynamicAnchor")):
-                return place
-        raise error_at(at, f"$ref {reference!r} leads nowhere: {document} has no $anchor of that name")
 
     def _document(self, address: str, at: Place) -> str:
         if len(self._values) >= MAX_DOCUMENTS:
@@ -330,14 +298,3 @@ def _check_path(source: Any) -> str:
     if "\n" in str(source):
         raise ToolkitError("expected a document's path, got its text; pass the path, or the document as a dict")
     return str(source)
-
-
-def _walk_objects(value: Json, place: Place) -> Iterator[tuple[Place, JsonObject]]:
-    waiting: list[tuple[Place, Json]] = [(place, value)]
-    while waiting:
-        here, one = waiting.pop()
-        if isinstance(one, dict):
-            yield here, one
-            waiting.extend((here / key, member) for key, member in one.items())
-        elif isinstance(one, list):
-            waiting.extend((here / index, member) for index, member in enumerate(one))
