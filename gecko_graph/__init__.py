@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .display import format_run
     from .errors import GeckoError, Refused
     from .graph import create_gecko
+    from .ledger import blame
     from .models.log import PromptLog
     from .scenario import Scenario
     from .simulation.rung import Rung
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from .toolgate import create_toolgate
     from .toolkit import Toolkit
     from .toolkit.spec import ToolSpec
-    from .trust import blame
     from .world import World
 
 __version__ = "0.1.0"
@@ -62,7 +62,7 @@ _HOMES = {
     "ToolSpec": ".toolkit.spec",
     "Toolkit": ".toolkit",
     "World": ".world",
-    "blame": ".trust",
+    "blame": ".ledger",
     "create_conversation": ".conversation",
     "create_gecko": ".graph",
     "create_gecko_agent": ".agent",

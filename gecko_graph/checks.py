@@ -15,7 +15,6 @@ from .leaves import scalars_of
 from .models.formatting import format_call, format_single_change
 from .provenance import is_planned
 from .retrieval.words import split_words
-from .simulation.ladder import INVENTING
 from .simulation.rung import answered_calls
 from .state import ChecklistItem, Json, JsonObject, MayRefuse, Step
 from .task_state.changes import net_changes
@@ -138,13 +137,12 @@ def unasked_changes(
     before: JsonObject,
     after: JsonObject,
     steps: Sequence[Step],
-    inventing: Collection[str] = INVENTING,
     keys: Mapping[str, Collection[str]] = NO_KEYS,
 ) -> list[str]:
     """Return the net changes at places that no check reads, in words; none where an item has no check.
 
     A call that the checks ask for, by its name, its position, an argument or one of its effects, may have all effects
-    that its tool has; where a rung has invented them (`inventing`), only those that a check reads. So may a call before
+    that its tool has; where a rung has invented them, only those that a check reads. So may a call before
     it that changed only root keys which its tool's contract names (`keys`, by tool) and it did not change: a working
     folder, a session.
     """
@@ -154,7 +152,7 @@ def unasked_changes(
     asked = _Near(place for each in reads for place in _places(each, (before, after)))
     changes = [(tuple(tokens(change.path)), change) for change in net_changes(before, after)]
     left = [(place, each) for place, each in changes if place[:1] not in CIRCUMSTANCES and place not in asked]
-    effects = _excused_effects(steps, reads, asked, inventing, keys) if left else set()
+    effects = _excused_effects(steps, reads, asked, keys) if left else set()
     excused = _Near(_above_lists(place, (before, after)) for place in effects)
     return [format_single_change(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
 
@@ -202,7 +200,6 @@ def _excused_effects(
     steps: Sequence[Step],
     reads: Sequence[Reads],
     asked: _Near,
-    inventing: Collection[str],
     keys: Mapping[str, Collection[str]],
 ) -> set[StatePath]:
     """Return the places changed by calls that the checks ask for, or that such a call needed."""
@@ -212,7 +209,7 @@ def _excused_effects(
     for step in reversed(steps):
         places = _changed(step)
         roots = {place[0] for place in places if place}
-        own = "outcome" in step and step["outcome"]["rung"] not in inventing and any(each in asked for each in places)
+        own = "outcome" in step and not step["outcome"].get("invented") and any(each in asked for each in places)
         if own or (roots and _is_named(step, reads, made, ran)):
             excused |= places
             needed |= {*keys.get(step["call"]["name"], ())} - roots

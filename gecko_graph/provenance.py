@@ -23,15 +23,15 @@ from .derived import TWO_WAYS, Knowledge, Number, list_lengths
 from .errors import PatchConflict
 from .finding import fold, holds_words
 from .leaves import Place, scalars
+from .ledger import Ledger, Mark, is_supposed
 from .models.formatting import text_of
 from .models.memory import NAME, is_made_up, rung_of
 from .schemas.findings import json_path
 from .schemas.well_formed import RUNTIME
-from .simulation.ladder import INVENTING
 from .simulation.observed import DECIDING
 from .simulation.rung import clock
 from .spellings import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, forms_of, spell, whole_form
-from .state import Json, JsonObject, MadeUp, Origin, Origins, Step, UnjudgedAttempt, Unsupported
+from .state import Json, JsonObject, MadeUp, Origins, Step, UnjudgedAttempt, Unsupported
 from .task_state.patch import find, pointer, tokens
 from .toolkit.offered import PROSE_WORDS, Field, Offered, content_words
 from .toolkit.spec import ToolSpec
@@ -59,7 +59,6 @@ class Sources:
         state: The task state at the attempt's start.
         supposed: JSON Pointers to what a model made up of it.
         lesson: The failed attempt that the planner was shown.
-        inventing: Names of the rungs that make things up.
         reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
         reading: Names of the tools that only read: plain words and flags of their calls need no source.
         answer: The planner's last words, which are traced as an argument is.
@@ -69,7 +68,6 @@ class Sources:
     state: JsonObject
     supposed: Sequence[str] = ()
     lesson: UnjudgedAttempt | None = None
-    inventing: Collection[str] = INVENTING
     reads: Mapping[str, Collection[str]] = field(default_factory=dict)
     reading: Collection[str] = ()
     answer: str = ""
@@ -133,32 +131,13 @@ def _at(value: Json, path: str) -> Json:
     return None
 
 
-class _Mark(NamedTuple):
-    """An origin that is not written out yet: most never are."""
-
-    kind: str
-    source: str
-    place: Place | str = ""
-    step: int | None = None
-    rung: str = ""
-    attempt: int | None = None
-    shown: str = ""
-
-    def origin(self) -> Origin:
-        write = pointer if self.step is None else json_path
-        path = self.place if isinstance(self.place, str) else write(self.place)
-        more = {"step": self.step, "rung": self.rung, "attempt": self.attempt, "shown": self.shown}
-        known: Any = {key: value for key, value in more.items() if value}
-        return {"kind": self.kind, "from": self.source, "path": path, **known}  # type: ignore[typeddict-item]
-
-
-_NOWHERE = _Mark("chosen", "planner")
+_NOWHERE = Mark("chosen", "planner")
 _KINDS = ("planner", "task", "conversation", "result", "state")
-_Argument: TypeAlias = tuple[str, Json, list[_Mark]]
+_Argument: TypeAlias = tuple[str, Json, list[Mark]]
 """An argument's JSON path, its value, and where it comes from."""
 
 
-def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, _Mark]]:
+def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, Mark]]:
     """Yield the wanted forms that the state holds outside of what was made up; a large state is read once."""
     moments = any("~" in form or ":" in form for form in wanted)
     for place, value in scalars(state, keys=True):
@@ -170,7 +149,7 @@ def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Ite
         else:
             near = canonical(value) in wanted
         if near and not supposed & {*_parents(pointer(place))}:
-            yield from ((form, _Mark("stated", "state", place)) for form in forms_of(value) if form in wanted)
+            yield from ((form, Mark("stated", "state", place)) for form in forms_of(value) if form in wanted)
 
 
 @dataclass(slots=True)
@@ -179,13 +158,13 @@ class _Trace:
 
     sources: Sources
     parameters_of: Callable[[str], JsonObject]
-    real: dict[str, list[_Mark]] = field(default_factory=dict)
-    made: dict[str, list[_Mark]] = field(default_factory=dict)
-    texts: list[tuple[str, _Mark]] = field(default_factory=list)
+    real: dict[str, list[Mark]] = field(default_factory=dict)
+    made: dict[str, list[Mark]] = field(default_factory=dict)
+    texts: list[tuple[str, Mark]] = field(default_factory=list)
     """Real texts of several words."""
-    supposed: dict[str, _Mark] = field(default_factory=dict)
-    """Root keys of the state in which something is made up, "" for the whole, each with such a place."""
-    claimed: dict[str, list[_Mark]] = field(default_factory=dict)
+    ledger: Ledger = field(init=False)
+    """The task state with what of it is made up."""
+    claimed: dict[str, list[Mark]] = field(default_factory=dict)
     """What other models say, which proves nothing."""
     offered: dict[str, Offered] = field(default_factory=dict)
     known: Knowledge = field(init=False)
@@ -193,6 +172,7 @@ class _Trace:
     def __post_init__(self) -> None:
         now = clock(self.sources.state) if not _CLOCKS & {*self.sources.supposed} else None
         self.known = Knowledge(self.real, now=now or "")
+        self._open()
 
     def run(self, steps: Sequence[Step]) -> Traced:
         """Read everything in the order in which it became known."""
@@ -217,27 +197,31 @@ class _Trace:
         """Read the supposed state, the conversation, and the failed attempt."""
         sources = self.sources
         for path in sources.supposed:
-            self.supposed.setdefault(path[1:].partition("/")[0], _Mark("chosen", "state", path))
             for place, value in scalars(_at(sources.state, path), keys=True):
-                self._add(value, _Mark("chosen", "state", path + pointer(place)), invented=True)
+                self._add(value, Mark("chosen", "state", path + pointer(place)), invented=True)
         humans = [message for message in sources.conversation if isinstance(message, HumanMessage)]
         for message in sources.conversation:
             self._hear(message, is_task=message in humans[-1:])
-        for number, step in enumerate(sources.lesson["steps"] if sources.lesson else (), 1):
-            self._book(step, number, sources.lesson["number"] if sources.lesson else None)
+        if sources.lesson:
+            for number, step in enumerate(sources.lesson["steps"], 1):
+                self._book(step, number, sources.lesson["number"])
+            self._open()  # each attempt restarts from the same state
+
+    def _open(self) -> None:
+        self.ledger = Ledger(self.sources.state).suppose(self.sources.supposed)
 
     def _hear(self, message: AnyMessage, *, is_task: bool) -> None:
         """Make known what a message says; what another model says is known only to have been said."""
         rung, text, is_model = rung_of(message), text_of(message), isinstance(message, AIMessage)
         for call in getattr(message, "tool_calls", ()) if rung is not None else ():
             self._look(call["name"], call["args"])
-        at = _Mark("stated", "conversation", message.id or "", rung=rung or "")
+        at = Mark("stated", "conversation", message.id or "", rung=rung or "")
         mark = at._replace(source="task", place="") if is_task else at
         if is_model and message.name != NAME:
             for form in forms_of(text):
                 self.claimed.setdefault(form, [mark._replace(kind="chosen")])
             return
-        invented, result = is_made_up(message, self.sources.inventing), None
+        invented, result = is_made_up(message), None
         trusted = rung is None and not invented and not is_model
         if isinstance(message, ToolMessage):
             with suppress(ValueError):
@@ -246,43 +230,47 @@ class _Trace:
             self.known.said.append((text, mark))
         self._read(text if result is None else result, lambda _: mark, invented, trusted)
 
-    def _read(self, result: Json, mark_at: Callable[[Place], _Mark], invented: bool, trusted: bool = False) -> None:
+    def _read(self, result: Json, mark_at: Callable[[Place], Mark], invented: bool, trusted: bool = False) -> None:
         """Make the scalars of a result, or a text, known."""
         for place, value in islice(scalars(result, keys=True), MOST_VALUES):
             self._add(value, mark_at(place), invented=invented, trusted=trusted)
         if not invented and isinstance(result, dict | list | int | float):
             self.known.results.append((result, mark_at))
 
-    def _book(self, step: Step, number: int, attempt: int | None = None) -> list[_Argument]:
+    def _book(self, step: Step, number: int, attempt: int = 0) -> list[_Argument]:
         """Return where a step's arguments come from, then make its result known."""
         if "outcome" not in step:
             return []
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
         rung = outcome["rung"]
-        invented = rung in self.sources.inventing
+        invented = outcome.get("invented", False)
         basis = self._basis(step["call"]["name"], rung)
-        at = _Mark("stated", "result", "", number, rung, attempt)
+        at = Mark("stated", "result", "", number, rung, attempt)
         if basis is None:
             self._read(outcome["result"], lambda place: at._replace(place=place), invented)
         for place, value in islice(scalars(outcome["result"], keys=True), MOST_VALUES) if basis else ():
             computed = any(atom.is_specific for atom in atoms_of(value))
             self._add(value, basis if basis and computed else at._replace(place=place), invented=invented or computed)
-        for operation in (outcome["patch"] or ()) if invented or outcome.get("supposed") else ():
-            mark = _Mark("chosen", "state", operation["path"], rung=rung if invented else "model")
-            self.supposed.setdefault(operation["path"][1:].partition("/")[0], mark)
+        for operation in (outcome["patch"] or ()) if is_supposed(outcome) else ():
             for _, value in scalars(operation.get("value"), keys=True):
+                mark = Mark("chosen", "state", operation["path"], number, rung if invented else "model", attempt)
                 self._add(value, mark, invented=True)
+        with suppress(PatchConflict):
+            self.ledger.book([step], first=number, attempt=attempt)
         return arguments
 
-    def _basis(self, tool: str, rung: str) -> _Mark | None:
+    def _basis(self, tool: str, rung: str) -> Mark | None:
         """Return a made-up place of the state that a rule has computed a result from, as far as is known."""
+        if rung not in DECIDING:
+            return None
         reads = self.sources.reads.get(tool) if rung == "contract" else None
-        places = self.supposed.items() if rung in DECIDING else ()
-        if reads is None:
-            return next((mark for root, mark in places if root != RUNTIME), None)
-        return next((mark for root, mark in places if reads and (root in reads or "" in (root, *reads))), None)
+        for path in self.ledger.doubtful():
+            root = "" if path == "/-" else path[1:].partition("/")[0]
+            if root != RUNTIME if reads is None else reads and (root in reads or "" in (root, *reads)):
+                return self.ledger.at(path.removesuffix("/-"))._replace(place=path)
+        return None
 
-    def _add(self, value: Json, mark: _Mark, *, invented: bool, trusted: bool = False) -> None:
+    def _add(self, value: Json, mark: Mark, *, invented: bool, trusted: bool = False) -> None:
         """Make a scalar known; what repeats an invention is one, unless the user or a real tool does (`trusted`)."""
         chosen = mark._replace(kind="chosen")
         for form in forms_of(value):
@@ -314,7 +302,7 @@ class _Trace:
                 self.known.computed.append(Number(number, whole, marks[0]))
         return arguments
 
-    def _origins(self, tool: str, args: JsonObject, place: Place, value: Json) -> list[_Mark]:
+    def _origins(self, tool: str, args: JsonObject, place: Place, value: Json) -> list[Mark]:
         """Return where a value comes from; it is chosen where one part of it is that needs a source."""
         offered = self.offered.setdefault(tool, Offered(self.parameters_of(tool)))
         about, writes = offered.field(place), tool not in self.sources.reading
@@ -329,7 +317,7 @@ class _Trace:
             return [_NOWHERE]  # its end was not read
         if found := self._phrase(str(value)):
             return [found]
-        marks, is_prose = list[_Mark](), about.is_prose(str(value))
+        marks, is_prose = list[Mark](), about.is_prose(str(value))
         for atom in atoms:
             stated = self._source(atom, value, about, args)
             if stated is None and self._needs_source(
@@ -342,7 +330,7 @@ class _Trace:
             return [_NOWHERE]
         return self.made[whole] if whole in self.made and len(marks) < len(atoms) else marks
 
-    def _source(self, atom: Atom, value: Json, about: Field, args: JsonObject) -> list[_Mark] | None:
+    def _source(self, atom: Atom, value: Json, about: Field, args: JsonObject) -> list[Mark] | None:
         """Return where a part of a value is stated, or else what it is derived from."""
         stated = next((self.real[form] for form in atom.wholes if form in self.real), None)
         if stated is not None or any(form in self.made for form in atom.wholes):
@@ -370,7 +358,7 @@ class _Trace:
             if not all(_MOMENTS.fullmatch(word) or self._knows(word.casefold()) for word in name.split()):
                 yield name
 
-    def _phrase(self, value: str) -> _Mark | None:
+    def _phrase(self, value: str) -> Mark | None:
         """Return the real text that holds a value of several words verbatim."""
         part = fold(value)
         if " " not in part or not any(map(str.isalnum, part)):

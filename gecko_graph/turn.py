@@ -13,6 +13,7 @@ from .channels import AttemptState, GeckoState, find
 from .context import GeckoContext
 from .contracts.language.expression import check_expression
 from .errors import StateError, TaskError
+from .ledger import Untrusted, find_untrusted
 from .models.ask import Where
 from .models.conversation import replace_calls
 from .models.formatting import text_of
@@ -24,12 +25,10 @@ from .simulation.real import runs_for_real
 from .simulation.rung import RungRequest
 from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt, VerdictWord
 from .task_state.patch import apply_patch
-from .task_state.stamps import Untrusted
 from .toolkit import Toolkit
 from .toolkit.brief import pick_tools
 from .toolkit.check import LONGEST_ID, LONGEST_NAME
 from .toolkit.names import valid_name
-from .trust import find_untrusted
 
 ITEM_KEYS = ("id", "description", "check", "by")
 

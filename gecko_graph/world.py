@@ -17,6 +17,7 @@ from .channels import AttemptState, apply_update
 from .context import GeckoContext
 from .errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
 from .execution.records import ExecutedCall
+from .ledger import Ledger
 from .models.ask import AnyAsk, Reply
 from .models.factory import ModelLike, Models
 from .models.node import NodeScope, Update, arun_node, book_attempt, run_node, silent
@@ -30,12 +31,10 @@ from .schemas.findings import excerpt
 from .simulation.ladder import Rungs, ladder_of, rungs_of
 from .simulation.rung import Answer, Rung, answered_calls
 from .simulation.state_rules import StateRules
-from .state import VERSION, Call, Complaint, Json, JsonObject, Outcome, Role, Step, Usage
+from .state import VERSION, Call, Complaint, Json, JsonObject, Origin, Outcome, Role, Step, Usage
 from .task_state.digest import check_json, clone, digest
-from .task_state.stamps import Stamps
 from .toolkit import Toolkit
 from .toolkit.check import LONGEST_ID, Rejection, read_call
-from .trust import GIVEN, fold_steps, source_at
 from .turn import untrusted_of
 from .waiting import WaitingLine
 from .world_tools import WorldTool, build_tools
@@ -211,9 +210,9 @@ class World:
         pairs = [(mine.get(key), theirs.get(key)) for key in {**mine, **theirs}]
         return [pair for pair in pairs if pair[0] != pair[1]]
 
-    def blame(self, path: str) -> JsonObject | None:
+    def blame(self, path: str) -> Origin | None:
         """Return which call a value comes from, as `gecko_graph.blame`. Raises StateError for no JSON Pointer."""
-        return source_at(fold_steps(Stamps(self._start, GIVEN), self._now.values["steps"]), path)
+        return Ledger(self._start).book(self._now.values["steps"]).origin_at(path)
 
     @property
     def log(self) -> list[Step]:

@@ -23,6 +23,7 @@ def checked(*checks):
 
 def made(name, *patch, rung="contract", **args):
     outcome = {"status": "ok", "result": None, "patch": list(patch), "rung": rung, "simulated": True, "passed": []}
+    outcome |= {"invented": True} if rung == "model" else {}
     return {"v": 1, "call": {"id": name, "name": name, "args": args}, "outcome": outcome}
 
 

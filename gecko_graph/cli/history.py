@@ -23,10 +23,10 @@ from ..display.words import clean, counted, cut, format_execution, format_value,
 from ..errors import GeckoError
 from ..execution.channels import calls_left
 from ..graph import Gecko, create_gecko
+from ..ledger import blame
 from ..models.recorded import RecordedModel
 from ..state import Attempt, JsonObject, Rehearsal
 from ..toolkit import Toolkit, ToolSpec
-from ..trust import blame
 from ..turn import human_turns, task_of
 from . import saving
 from .options import check_files, check_target

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from ..ledger import Ledger
 from ..milestones.similarity import subtract
 from ..milestones.tables import CLOCK, ENTRIES, Table, find_table
 from ..schemas.well_formed import RUNTIME
@@ -13,8 +14,6 @@ from ..state import Json, JsonObject, Step
 from ..task_state.changes import net_changes
 from ..task_state.difference import json_equal
 from ..task_state.patch import pointer, tokens
-from ..task_state.stamps import Stamps
-from ..trust import GIVEN, fold_steps, source_at
 
 Path = tuple[str, ...]
 
@@ -141,15 +140,14 @@ def _find_places(at: str, state: JsonObject, rows: Sequence[JsonObject]) -> Iter
 
 def attribute(start: JsonObject, steps: Sequence[Step], change: TableChange) -> dict[int, list[JsonObject]]:
     """Return by the number of a step, from 1, the rows with those columns whose values come from it."""
-    stamps = fold_steps(Stamps(start, GIVEN), steps)
+    ledger = Ledger(start).book(steps)
     found: dict[int, list[JsonObject]] = defaultdict(list)
     for place, row in change.new:
         parts: dict[int, JsonObject] = defaultdict(dict)
         for column, value in change.keep(row).items():
             at = place if column in ("key", "value") else (*place, column)
-            step = (source_at(stamps, pointer(at)) or {}).get("step")
-            if step:
-                parts[step][column] = value
+            if (origin := ledger.origin_at(pointer(at))) and "step" in origin:
+                parts[origin["step"]][column] = value
         for step, part in parts.items():
             found[step].append(({"key": row["key"]} if "key" in change.keep(row) else {}) | part)
     return found

@@ -15,18 +15,17 @@ from langchain_core.messages import AnyMessage
 
 from ..errors import GeckoError
 from ..leaves import scalars
+from ..ledger import is_supposed
 from ..milestones.format import MilestoneEntry, build_goal
 from ..milestones.goal import Goal, Score
 from ..milestones.measures import mentions
 from ..milestones.tables import REST, find_names, find_table
 from ..models.formatting import text_of
 from ..provenance import is_planned
-from ..simulation.ladder import INVENTING
 from ..state import Json, JsonObject, Step
 from ..task_state.digest import clone
 from ..task_state.patch import booked_patch
 from ..toolkit import Toolkit
-from ..trust import is_supposed
 from .answered import find_computed, find_statements, find_taken
 from .changed import UNWATCHED, TableChange, attribute, compare_table, find_tables
 from .messages import find_user_texts, is_answer, read_envelope
@@ -84,7 +83,7 @@ class _Derivation:
         self._log: list[Step] = world["log"]
         self._same = Rerun(toolkit, self._start, self._log).run()
         made_up = (step for step in self._log if "outcome" in step and step["outcome"]["patch"])
-        made_up = (step for step in made_up if is_supposed(step["outcome"], INVENTING))
+        made_up = (step for step in made_up if is_supposed(step["outcome"]))
         if failed := self._same.find_failed() or next(made_up, None):
             name = failed["call"]["name"]
             raise GeckoError(f"milestones: {name} comes to something else when it is called again; give it a contract")

@@ -196,7 +196,7 @@ class PlanResults:
         if is_text and any("attempt" in each or ("step" not in each and each not in patches) for each in origins):
             return []
         for origin in origins:
-            if "attempt" in origin or "step" not in origin or origin["step"] >= before:
+            if origin["from"] != "result" or "attempt" in origin or origin["step"] >= before:
                 continue
             step = self._steps[origin["step"] - 1]
             tool, outcome = self._toolkit[step["call"]["name"]], step["outcome"]

@@ -10,10 +10,10 @@ from typing_extensions import TypedDict
 
 from ..channels import SNAPSHOT_EVERY_TURNS, Ledger, Lesson, book, delta, replace
 from ..errors import PatchConflict
+from ..ledger import find_untrusted
 from ..state import ChecklistItem, JsonObject, Rehearsal, Step
 from ..task_state.difference import json_equal
 from ..task_state.patch import booked_patch, fold_patches
-from ..trust import find_untrusted
 from ..turn import human_turns
 from .records import Approval, ExecutedCall, Execution, PlannedCall, Preview
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
+from ..ledger import find_untrusted
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.node import NodeScope
 from ..simulation.ladder import climb
@@ -13,7 +14,6 @@ from ..simulation.observed import DECIDING
 from ..simulation.rung import RungRequest
 from ..state import Call, Outcome
 from ..toolkit import Toolkit
-from ..trust import find_untrusted
 from .channels import AgentState
 from .drift import differing
 from .records import Prediction

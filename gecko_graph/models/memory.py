@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any
@@ -117,7 +117,8 @@ def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:
         budget -= len(text or "")
         if text is None or budget < 0:
             break
-        calls.append({**json.loads(text), "status": outcome["status"], "rung": outcome["rung"]})
+        made_up = {"made_up": True} if outcome.get("invented") else {}
+        calls.append({**json.loads(text), "status": outcome["status"], "rung": outcome["rung"], **made_up})
     kept = [(call["args"], call["result"]) for call in reversed(calls)]
     whole = kept == [(step["call"]["args"], step["outcome"]["result"]) for step in steps if "outcome" in step]
     return {"calls": calls[::-1], **({"whole": True} if whole else {})}
@@ -132,8 +133,9 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             made = _tool_call(call, f"turn{index}_{number}")
             recalled.append(AIMessage("", tool_calls=[made], response_metadata={NAME: {"rung": ""}}))
             content = call["result"] if isinstance(call["result"], str) else json.dumps(call["result"])
-            status, rung = "error" if call["status"] == "error" else "success", {NAME: {"rung": call["rung"]}}
-            recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=rung))
+            status = "error" if call["status"] == "error" else "success"
+            known = {NAME: {key: call[key] for key in ("rung", "made_up") if key in call}}
+            recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=known))
         recalled.append(_without_calls(message) if calls else message)
     return recalled
 
@@ -210,7 +212,7 @@ def real_results(recalled: Sequence[AnyMessage]) -> list[SupposedFact]:
     return found
 
 
-def is_made_up(message: AnyMessage, inventing: Collection[str]) -> bool:
+def is_made_up(message: AnyMessage) -> bool:
     """Return whether what a message alone states is made up.
 
     So it is in results of rungs that invent, in a note on a rehearsal (`as_guidance`), and in the answer of a rehearsal
@@ -218,7 +220,7 @@ def is_made_up(message: AnyMessage, inventing: Collection[str]) -> bool:
     """
     if isinstance(message, ToolMessage):
         marks = message.additional_kwargs.get(NAME)  # of a simulated tool of an agent's (`middleware`)
-        return rung_of(message) in inventing or (isinstance(marks, dict) and bool(marks.get("made_up")))
+        return any(isinstance(each, dict) and bool(each.get("made_up")) for each in (marks, _metadata(message)))
     is_note = isinstance(message, HumanMessage) and message.name == NAME
     return is_note or _metadata(message).get("whole") is True
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..checks import find_noted, find_unsimulated
 from ..errors import StateError
 from ..forward import Need, Status, ToolGateRecord, ToolGateState
+from ..ledger import find_untrusted
 from ..models.ask import Reply
 from ..models.conversation import has_open_calls
 from ..models.formatting import format_call
@@ -20,7 +21,6 @@ from ..state import VERSION, JsonObject, Step, Stop, UnjudgedAttempt, Verdict
 from ..task_state.digest import digest
 from ..threads import OTHER_RUN, look_for_other_runs
 from ..toolkit.spec import ToolSpec
-from ..trust import find_untrusted
 from ..turn import check_start, states_of
 
 ENDED = ("max_steps", "token_budget", "time_budget")

@@ -23,7 +23,6 @@ from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
 from ..provenance import Traced, trace_with
-from ..simulation.ladder import INVENTING
 from ..state import (
     Attempt,
     ChecklistItem,
@@ -92,17 +91,16 @@ def judge(
     scope: NodeScope,
     *,
     toolkit: Iterable[ToolSpec] = (),
-    inventing: Collection[str] = INVENTING,
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Judge the attempts of the round. A judge or checklist that fails to answer never counts as success.
 
-    The tools' descriptions decide whether none fits; `inventing` are the rungs that make things up.
+    The tools' descriptions decide whether none fits.
     """
     unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
     wanted = checks.find_wanted(toolkit, task_of(state["messages"]), state["items"] or ())
     reads = {tool.name for tool in toolkit if tool.reads}
-    tried = [collect_evidence(state, each, inventing, keys, wanted, reads) for each in unjudged]
+    tried = [collect_evidence(state, each, keys, wanted, reads) for each in unjudged]
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
     called = [step["call"]["name"] for each in unjudged for step in each["steps"]]
@@ -111,7 +109,7 @@ def judge(
     replies = yield asks
     by_number = {each.attempt["number"]: reply for each, reply in zip(doubtful, replies, strict=True)}
     judged = [
-        attach_verdict(each, by_number.get(each.attempt["number"]), trace_origins(each, state, toolkit, inventing))
+        attach_verdict(each, by_number.get(each.attempt["number"]), trace_origins(each, state, toolkit))
         for each in tried
     ]
     for attempt in judged:
@@ -123,7 +121,6 @@ def judge(
 def collect_evidence(
     state: GeckoState,
     attempt: UnjudgedAttempt,
-    inventing: Collection[str],
     keys: Mapping[str, Collection[str]],
     wanted: checks.Wanted,
     reads: Collection[str],
@@ -140,7 +137,7 @@ def collect_evidence(
         items_failure=state["items_failure"],
         messages=state["messages"],
         ruled=checks.judge_by_rule(items, before=before, after=after, steps=steps, answer=answer, wanted=wanted),
-        unasked=checks.unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
+        unasked=checks.unasked_changes(items, before=before, after=after, steps=steps, keys=keys),
         wanted=wanted,
         settled=settled,
     )
@@ -164,9 +161,7 @@ def attach_verdict(evidence: Evidence, reply: Reply | None, traced: Traced) -> A
     return {**attempt, "verdict": verdict, "usage": usage, "origins": traced.origins}
 
 
-def trace_origins(
-    evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec], inventing: Collection[str]
-) -> Traced:
+def trace_origins(evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec]) -> Traced:
     """Return where the values of the attempt's plan and answer come from."""
     lesson = state.get("lesson")
     shown = [each for each in state.get("attempts") or [] if lesson and each["number"] == lesson["number"]]
@@ -178,7 +173,6 @@ def trace_origins(
         state=evidence.before,
         supposed=state.get("supposed") or (),
         lesson=shown[0] if shown else None,
-        inventing=inventing,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import ModelError
 from ..forward import ForwardState
+from ..ledger import trusted_part
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import format_conversation, format_policy, format_steps, format_tool_lines
 from ..models.node import NodeScope
@@ -20,7 +21,6 @@ from ..simulation.contract import find_closed, format_closed
 from ..state import Role
 from ..toolkit import Toolkit
 from ..toolkit.spec import ToolSpec
-from ..trust import trusted_part
 from ..turn import earlier, spent_budget, stop, untrusted_of
 from ..view.view import focus_words, view
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from langgraph.types import Overwrite
@@ -11,6 +11,7 @@ from langgraph.types import Overwrite
 from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
 from ..errors import StateError
+from ..ledger import find_untrusted
 from ..models.ask import Reply
 from ..models.conversation import has_open_calls
 from ..models.formatting import cut, format_change, format_steps
@@ -19,11 +20,9 @@ from ..models.node import NodeScope
 from ..models.usage import total
 from ..models.work import Work
 from ..provenance import is_planned
-from ..simulation.ladder import INVENTING
 from ..state import VERSION, Attempt, Call, Rehearsal
 from ..task_state.digest import digest
 from ..threads import OTHER_RUN, look_for_other_runs
-from ..trust import find_untrusted
 from ..turn import check_start, states_of
 
 
@@ -97,12 +96,12 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
 
 
 def finish(
-    state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = INVENTING, is_alone: bool = True
+    state: GeckoState, scope: NodeScope, *, is_alone: bool = True
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
 
     Where the conversation ends in calls without results, which its owner makes next, nothing may stand between. What
-    rungs that make things up (`inventing`) wrote to the state is marked as supposed. Where it is not alone, but part of
+    rungs that make things up wrote to the state is marked as supposed. Where it is not alone, but part of
     an agent whose real calls are claimed, two runs of a thread at once may both go on; and the answer is the agent's.
 
     Raises:
@@ -129,7 +128,7 @@ def finish(
         rehearsal["supposed_state"] = shown
     update: dict[str, Any] = {"rehearsal": rehearsal}
     if chosen["verdict"]["word"] == "accepted":
-        update |= write_back(state, chosen, rehearsal, scope.context.view_chars, inventing)
+        update |= write_back(state, chosen, rehearsal, scope.context.view_chars)
     if not is_alone:  # the agent tells what was really done: no front end shall show this as fact
         return update
     message = answer_message(
@@ -144,9 +143,7 @@ def finish(
     return {**update, "messages": [message]} if message and not has_open_calls(state["messages"]) else update
 
 
-def write_back(
-    state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget: int, inventing: Collection[str]
-) -> dict[str, Any]:
+def write_back(state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget: int) -> dict[str, Any]:
     """Return the task state of an accepted attempt, and what it supposes; what has changed stands in the rehearsal."""
     before = state.get("task_state") or {}
     check_start(digest(before), chosen["start_digest"])
@@ -154,7 +151,7 @@ def write_back(
     rehearsal["changes"] = format_change(seen, after, budget=budget).splitlines()
     if observed := chosen.get("observed"):
         rehearsal["observed"] = observed
-    supposed = find_untrusted(before, state.get("supposed") or [], chosen["steps"], inventing)
+    supposed = find_untrusted(before, state.get("supposed") or [], chosen["steps"])
     return {"task_state": after, "supposed": supposed}
 
 

@@ -10,10 +10,10 @@ from ..context import GeckoContext
 from ..contracts.contract import Contract
 from ..contracts.run import Admissibility, ContractRun
 from ..errors import EvaluationFailed, NotKnown
+from ..ledger import Untrusted
 from ..models.formatting import cut, join_lines, one_line
 from ..state import JsonObject, Step
 from ..task_state.clock import clock
-from ..task_state.stamps import Untrusted
 from ..toolkit.spec import ToolSpec
 from .rung import Answer, Pass, RungRequest, RungResult, answered_calls
 

@@ -10,11 +10,11 @@ from typing import TypeAlias
 from ..context import GeckoContext
 from ..contracts.run import ContractRun
 from ..errors import GeckoError
+from ..ledger import Untrusted
 from ..models.ask import AnyAsk, Reply, Where
 from ..state import Call, JsonObject, Step, SupposedFact
 from ..task_state.clock import clock
 from ..task_state.digest import clone
-from ..task_state.stamps import Untrusted
 from ..toolkit.real import Answer, Pass
 from ..toolkit.spec import ToolSpec
 

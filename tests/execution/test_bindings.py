@@ -29,6 +29,7 @@ def toolkit(effects: dict[str, str]) -> Toolkit:
 
 def step(number: int, name: str, args: dict, result, *, rung: str = "contract", status: str = "ok") -> dict:
     outcome = {"status": status, "result": result, "patch": [], "rung": rung, "simulated": rung != "real", "passed": []}
+    outcome |= {"invented": True} if rung == "model" else {}
     return {"v": 1, "call": {"id": f"c{number}", "name": name, "args": args}, "outcome": outcome}
 
 

@@ -11,11 +11,10 @@ from gecko_graph import Toolkit, World, blame, create_gecko
 from gecko_graph.agent import create_gecko_agent
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import EvaluationFailed, StateError
+from gecko_graph.ledger import NOT_KNOWN, find_untrusted, is_doubtful, trusted_part
 from gecko_graph.task_state.patch import apply_patch, make_patch
-from gecko_graph.task_state.stamps import is_doubtful
 from gecko_graph.testing import recorded
 from gecko_graph.toolkit.spec import ToolSpec
-from gecko_graph.trust import NOT_KNOWN, find_untrusted, trusted_part
 
 PARAMETERS = {"type": "object", "properties": {"item": {"type": "string"}, "to": {"type": "string"}}}
 TOOLS = {
@@ -46,13 +45,16 @@ def world(*calls, **more):
 def test_a_world_says_which_call_each_value_comes_from():
     made = world(("add", {"item": "new"}), ("take", {"item": "a"}), ("take", {"item": "b"}), ("drop", {"item": "b"}))
     assert made.state == {"queue": [], "done": {"a": "new"}}
-    assert made.blame("/done/a") == {"step": 1, "call": "call_1", "tool": "add", "rung": "contract"}
-    assert made.blame("/done/b") == {"step": 4, "call": "call_4", "tool": "drop", "rung": "contract"}
+    assert made.blame("/done/a") == {
+        **{"kind": "stated", "from": "state", "path": "/done/a"},
+        **{"step": 1, "call": "call_1", "tool": "add", "rung": "contract"},
+    }
+    assert made.blame("/done/b")["tool"] == "drop"
     assert made.blame("/queue")["step"] == 3
-    assert made.blame("/done") == {"from": "task_state"}
+    assert made.blame("/done").get("step") is None
     assert made.blame("/nothing") is None
     made.undo()
-    assert made.blame("/done/b") == {"from": "task_state"}  # it was moved there, and stood in the queue before
+    assert made.blame("/done/b").get("step") is None  # it was moved there, and stood in the queue before
     with pytest.raises(StateError, match="write a JSON Pointer"):
         made.blame("done.a")
 
@@ -67,7 +69,7 @@ def guessing(*calls):
 
 def test_a_contract_may_demand_what_no_model_has_supposed():
     made = guessing(("copy", {"item": "x", "to": "y"}), ("add", {"item": "new"}), ("take", {"item": "z"}))
-    assert made.blame("/done/y")["supposed"] is True
+    assert made.blame("/done/y")["kind"] == "chosen"
     for item in ("x", "y"):
         outcome = made.call({"name": "ship", "args": {"item": item}})["outcome"]
         assert (outcome["status"], outcome["result"]) == ("error", f"{item} is not known for sure")
@@ -121,6 +123,7 @@ def test_what_no_model_has_written_is_trusted_and_the_places_are_minimal(targets
             "rung": rung,
             "simulated": True,
             "passed": [],
+            "invented": rung == "model",
         }
         steps.append({"v": 1, "call": {"id": str(number), "name": "t", "args": {}}, "outcome": outcome})
         state = apply_patch(state, patch)
@@ -170,9 +173,9 @@ def test_a_rehearsal_s_record_says_it_too_also_over_turns():
     both = [first["rehearsal"], second["rehearsal"]]
     found = blame(both, "/done/y", state=start)
     assert (found["turn"], found["attempt"], found["step"], found["tool"]) == (1, 1, 3, "add")
-    assert blame(both, "/done/x", state=start)["supposed"] is True
-    assert blame(first["rehearsal"], "/queue/1", state=start) == {"from": "task_state"}
-    assert blame(both, "/queue/0", state=start) == {"from": "task_state"}
+    assert blame(both, "/done/x", state=start)["kind"] == "chosen"
+    assert blame(first["rehearsal"], "/queue/1", state=start).get("step") is None
+    assert blame(both, "/queue/0", state=start).get("step") is None
     with pytest.raises(StateError, match="turn 1 began from another task state than"):
         blame(both, "/done/x", state=START)
     with pytest.raises(StateError, match="turn 2 has no attempt 7"):
@@ -189,7 +192,7 @@ def test_what_the_bootstrapper_made_up_is_supposed():
     out = gecko.invoke({"messages": [("user", "Go")], "checklist": [{"description": "x", "check": "true"}]})
     (step,) = out["rehearsal"]["attempts"][0]["steps"]
     assert step["outcome"]["result"] == "x is not known for sure"
-    assert blame(out["rehearsal"], "/done/x", state={}) == {"from": "supposed"}
+    assert blame(out["rehearsal"], "/done/x", state={}) == {"kind": "chosen", "from": "state", "path": "/done/x"}
 
 
 def test_no_real_call_is_made_on_what_is_only_supposed():

@@ -7,17 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
+from gecko_graph.ledger import Ledger, Mark, is_doubtful
 from gecko_graph.task_state.patch import apply_patch, pointer, tokens
-from gecko_graph.task_state.stamps import Stamp as Source
-from gecko_graph.task_state.stamps import Stamps, is_doubtful
 from tests.task_state.any_patch import JSON, patches
 
 
-def Stamp(number, doubtful=False):
-    return Source(doubtful, step=number)
+def mark(number, doubtful=False):
+    return Mark("chosen" if doubtful else "stated", step=number)
 
 
-START = Stamp(0)
+START = mark(0)
 
 
 class Stamped:
@@ -116,59 +115,59 @@ def any_doubtful(value):
 
 @given(JSON, st.data())
 def test_every_value_has_the_stamp_of_the_oracle(document, data):
-    stamps, oracle, state = Stamps(document, START), Oracle(document, START), document
+    ledger, oracle, state = Ledger(document, START), Oracle(document, START), document
     for number in range(1, data.draw(st.integers(1, 4)) + 1):
-        stamp = Stamp(number, data.draw(st.booleans()))
+        stamp = mark(number, data.draw(st.booleans()))
         for operation in data.draw(patches(state)):
             try:
                 state = apply_patch(state, [operation])
             except PatchConflict:
                 with pytest.raises(PatchConflict):
-                    stamps.apply([operation], stamp)
+                    ledger.apply([operation], stamp)
                 continue
-            stamps.apply([operation], stamp)
+            ledger.apply([operation], stamp)
             oracle.run(operation, stamp)
-    assert stamps.document == state
-    parts = stamps.doubtful()
+    assert ledger.document == state
+    parts = ledger.doubtful()
     exact = not any("-" in {*path, *value.gone} for path, value in every(oracle.root))  # else more may be doubtful
     for path, value in every(oracle.root):
-        assert stamps.at(pointer(path)) == value.stamp
+        assert ledger.at(pointer(path)) == value.stamp
         for key, stamp in value.gone.items():
-            assert stamps.at(pointer((*path, key))) == stamp
+            assert ledger.at(pointer((*path, key))) == stamp
         assert is_doubtful(path, parts) == any_doubtful(value) or (is_doubtful(path, parts) and not exact), path
-    again = Stamps(state, START)
+    again = Ledger(state, START)
     for part in parts:
-        again.mark(part, Stamp(9, True))
+        again.mark(part, mark(9, True))
     assert sorted(again.doubtful()) == sorted(parts)
 
 
 def test_a_doubtful_member_named_like_the_mark_of_its_object_stays_doubtful():
-    stamps = Stamps({"a": {"-": 1, "b": 2}, "c": 3}, START)
-    stamps.apply([{"op": "replace", "path": "/a/-", "value": 5}], Stamp(1, True))
-    again = Stamps(stamps.document, START)
-    for part in stamps.doubtful():
-        again.mark(part, Stamp(2, True))
+    ledger = Ledger({"a": {"-": 1, "b": 2}, "c": 3}, START)
+    ledger.apply([{"op": "replace", "path": "/a/-", "value": 5}], mark(1, True))
+    again = Ledger(ledger.document, START)
+    for part in ledger.doubtful():
+        again.mark(part, mark(2, True))
     assert again.at("/a/-").doubtful
     assert not again.at("/c").doubtful
-    assert again.doubtful() == stamps.doubtful() == ["/a"]
+    assert again.doubtful() == ledger.doubtful() == ["/a"]
 
 
 def test_moves_shifts_and_gaps_by_example():
-    stamps = Stamps({"queue": ["a", "b"], "done": {}}, START)
-    stamps.apply([{"op": "add", "path": "/queue/0", "value": "new"}], Stamp(1))
-    stamps.apply([{"op": "move", "from": "/queue/1", "path": "/done/a"}], Stamp(2))
-    assert stamps.document == {"queue": ["new", "b"], "done": {"a": "a"}}
-    assert [stamps.at(path).step for path in ("/queue/0", "/queue/1", "/done/a", "/done", "/queue")] == [
+    ledger = Ledger({"queue": ["a", "b"], "done": {}}, START)
+    ledger.apply([{"op": "add", "path": "/queue/0", "value": "new"}], mark(1))
+    ledger.apply([{"op": "move", "from": "/queue/1", "path": "/done/a"}], mark(2))
+    assert ledger.document == {"queue": ["new", "b"], "done": {"a": "a"}}
+    assert [ledger.at(path).step for path in ("/queue/0", "/queue/1", "/done/a", "/done", "/queue")] == [
         1,
         0,
         0,
         0,
         2,
     ]
-    stamps.apply([{"op": "remove", "path": "/done/a"}], Stamp(3, True))
-    assert stamps.at("/done/a") == Stamp(3, True)
-    assert stamps.doubtful() == ["/done/a"]
-    stamps.apply([{"op": "copy", "from": "/queue/0", "path": "/done/b"}], Stamp(4, True))
-    assert stamps.at("/done/b").step == 4  # a supposed copy is supposed
-    assert is_doubtful(["done"], stamps.doubtful())
-    assert not is_doubtful(["queue", 0], stamps.doubtful())
+    ledger.apply([{"op": "remove", "path": "/done/a"}], mark(3, True))
+    assert ledger.at("/done/a") == mark(3, True)
+    assert ledger.doubtful() == ["/done/a"]
+    ledger.apply([{"op": "copy", "from": "/queue/0", "path": "/done/b"}], mark(4, True))
+    assert ledger.at("/done/b").step == 4  # a supposed copy is supposed
+    assert is_doubtful(["done"], ledger.doubtful())
+    assert not is_doubtful(["queue", 0], ledger.doubtful())
