@@ -30,14 +30,13 @@ from .conversations.score import score
 from .conversations.tools import open_world
 from .conversations.tools import tools as answer_calls
 from .conversations.user import user as write_line
-from .conversations.users import UserLike, read_user
+from .conversations.users import Case, UserLike, read_user
 from .errors import GeckoError
 from .milestones.goal import Goal
 from .milestones.measures import check_installed
 from .milestones.tables import find_names
 from .models.factory import ModelLike, Models, chat_model
 from .models.node import Router, as_node
-from .scenario.case import Scenario
 from .state import Role
 from .toolkit import Toolkit
 from .world import World, check_setup
@@ -54,7 +53,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     toolkit: Toolkit | None = None,
     *,
     user: UserLike | None = None,
-    scenario: Scenario | None = None,
+    scenario: Case | None = None,
     model: ModelLike | None = None,
     models: Mapping[Role, ModelLike] | None = None,
     checkpointer: Checkpointer = None,
@@ -87,7 +86,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
             without the extra `milestones`.
         ModelError: A model cannot be built.
     """
-    if scenario is not None and not isinstance(scenario, Scenario):
+    if scenario is not None and not isinstance(scenario, Case):
         raise GeckoError(f"scenario: expected Scenario.load(path), got {type(scenario).__name__}")
     spec, played_by = read_user(user, scenario.user if scenario else None)
     tools: Any = scenario.tools if toolkit is None and scenario else toolkit

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 
 from .errors import PatchConflict, StateError
 from .leaves import Place
-from .schemas.findings import json_path
-from .schemas.well_formed import RUNTIME
-from .state import Json, JsonObject, Operation, Origin, Outcome, Patch, Rehearsal, Step
+from .paths import json_path
+from .state import RUNTIME, Json, JsonObject, Operation, Origin, Outcome, Patch, Rehearsal, Step
 from .task_state.digest import clone, digest
 from .task_state.patch import apply_patch, find, pointer, tokens
 

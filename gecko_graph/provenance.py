@@ -26,12 +26,11 @@ from .leaves import Place, scalars
 from .ledger import Ledger, Mark, is_supposed
 from .models.formatting import text_of
 from .models.memory import NAME, is_made_up, rung_of
-from .schemas.findings import json_path
-from .schemas.well_formed import RUNTIME
+from .paths import json_path
 from .simulation.observed import DECIDING
 from .simulation.rung import clock
 from .spellings import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, forms_of, spell, whole_form
-from .state import Json, JsonObject, MadeUp, Origins, Step, UnjudgedAttempt, Unsupported
+from .state import RUNTIME, Json, JsonObject, MadeUp, Origins, Step, UnjudgedAttempt, Unsupported
 from .task_state.patch import find, pointer, tokens
 from .toolkit.offered import PROSE_WORDS, Field, Offered, content_words
 from .toolkit.spec import ToolSpec

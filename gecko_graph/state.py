@@ -11,6 +11,8 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+RUNTIME = "runtime_state"
+"""The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
 VERSION = 1
 
 Json: TypeAlias = Any

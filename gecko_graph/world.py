@@ -26,8 +26,8 @@ from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
 from .nodes.sync import book_call
 from .nodes.validator import validator
+from .paths import excerpt
 from .points import Point, read_state
-from .schemas.findings import excerpt
 from .simulation.ladder import Rungs, ladder_of, rungs_of
 from .simulation.rung import Answer, Rung, answered_calls
 from .simulation.state_rules import StateRules

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "gecko_graph"
 FLOORS = [
     {"leaves", "masking"},
     {"errors", "state"},
-    {"context"},
+    {"context", "paths"},
     {"events", "documents", "spellings", "schemas", "task_state", "view", "waiting"},
     {"ledger"},
     {"contracts", "finding", "generator", "models"},

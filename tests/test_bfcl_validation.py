@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from evals.suites import validation
+from gecko_graph.paths import value_at
 from gecko_graph.schemas.complaints import find_complaints
-from gecko_graph.schemas.findings import value_at
 from gecko_graph.schemas.undecided import find_undecided
 
 

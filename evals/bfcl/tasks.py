@@ -14,8 +14,8 @@ from typing import Any
 from langchain_core.messages import MessageLikeRepresentation
 
 from gecko_graph import Toolkit, ToolSpec
+from gecko_graph.paths import path_tokens
 from gecko_graph.schemas.complaints import find_complaints
-from gecko_graph.schemas.findings import path_tokens
 from gecko_graph.state import JsonObject
 
 from ..harness import datasets

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from ..ledger import Ledger
 from ..milestones.similarity import subtract
 from ..milestones.tables import CLOCK, ENTRIES, Table, find_table
-from ..schemas.well_formed import RUNTIME
-from ..state import Json, JsonObject, Step
+from ..state import RUNTIME, Json, JsonObject, Step
 from ..task_state.changes import net_changes
 from ..task_state.difference import json_equal
 from ..task_state.patch import pointer, tokens

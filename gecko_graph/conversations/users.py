@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import BeforeValidator, Field, ValidationError
 
+from ..context import GeckoContext
 from ..contracts.language.expression import Scope, check_expression
 from ..errors import ContractError, EvaluationFailed, GeckoError, did_you_mean
 from ..milestones.format import Entry
+from ..milestones.goal import Goal
 from ..models.factory import ModelLike
 from ..models.formatting import text_of
 from ..simulation.rung import answered_calls
 from ..state import JsonObject
+from ..toolkit import Toolkit
 from .channels import ConversationState, Leak
 from .messages import read_envelope
 
@@ -68,6 +71,31 @@ class UserEntry(Entry):
                     check_expression(line.when, where=f"script[{number}].when")
                 except ContractError as error:
                     yield str(error)
+
+
+@runtime_checkable
+class Case(Protocol):
+    """What a scenario says of a conversation (`scenario.Scenario`)."""
+
+    @property
+    def tools(self) -> Toolkit:
+        """The tools of agent and user."""
+
+    @property
+    def state(self) -> JsonObject | None:
+        """The task state at the start; None for the world's own."""
+
+    @property
+    def user(self) -> UserEntry | None:
+        """The simulated user; None where the file has turns."""
+
+    @property
+    def goal(self) -> Goal:
+        """Milestones and minefields."""
+
+    @property
+    def limits(self) -> GeckoContext:
+        """Knobs of the world's answers."""
 
 
 UserLike: TypeAlias = ModelLike | UserEntry | Mapping[str, Any] | Sequence[Any]

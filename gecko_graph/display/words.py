@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..masking import mask
 from ..models.usage import total
-from ..schemas.findings import json_path
+from ..paths import json_path
 from ..state import Json, Usage
 
 VALUE_CHARS = 160

@@ -13,8 +13,8 @@ from ..generator.naming import is_identifier, noun
 from ..leaves import Place, scalars
 from ..models.formatting import text_of
 from ..models.memory import recall_calls
+from ..paths import json_path, path_tokens, value_at
 from ..provenance import MOST_VALUES, search_state
-from ..schemas.findings import json_path, path_tokens, value_at
 from ..schemas.subschemas import walk
 from ..spellings import atoms_of, canonical, forms_of, whole_form
 from ..state import Call, Json, JsonObject, Origin, Origins, Step

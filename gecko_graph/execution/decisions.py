@@ -16,8 +16,8 @@ from typing_extensions import TypedDict
 from ..errors import GeckoError, StateError, did_you_mean
 from ..models.ask import Reply, Work
 from ..models.formatting import format_complaint
+from ..paths import excerpt
 from ..schemas.complaints import find_complaints
-from ..schemas.findings import excerpt
 from ..state import VERSION, Call, Json, JsonObject
 from ..task_state.digest import check_json, clone, digest
 from ..toolkit import Toolkit

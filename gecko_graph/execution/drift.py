@@ -8,8 +8,8 @@ from typing import Any
 
 from ..generator.naming import is_identifier
 from ..leaves import as_text, map_scalars
+from ..paths import path_tokens
 from ..schemas.complaints import find_faults
-from ..schemas.findings import path_tokens
 from ..spellings import atoms_of, forms_of, whole_form
 from ..state import Call, Json, JsonObject, Outcome, Patch, Step
 from ..task_state.changes import net_changes

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..leaves import as_text
 from ..models.formatting import format_json
-from ..schemas.findings import path_tokens, value_at
+from ..paths import path_tokens, value_at
 from ..state import Call, Json, JsonObject
 from ..task_state.difference import equal, json_equal, same_value
 from .records import Binding, Departure, PlannedCall

@@ -29,11 +29,10 @@ from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
 from ..retrieval.search import ToolSearch
-from ..schemas.well_formed import RUNTIME
 from ..simulation.real import runs_for_real
 from ..simulation.state_rules import StateRules
 from ..simulation.trial import try_contracts
-from ..state import ChecklistItem, JsonObject, SupposedState
+from ..state import RUNTIME, ChecklistItem, JsonObject, SupposedState
 from ..task_state.digest import check_json, clone, digest
 from ..task_state.patch import pointer
 from ..toolkit import Toolkit, ToolSpec

@@ -19,7 +19,7 @@ from ..execution.records import Ambiguous, Effect, PlannedCall
 from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut, format_call, format_json, format_steps
 from ..models.node import NodeScope
-from ..schemas.findings import value_at
+from ..paths import value_at
 from ..state import VERSION, Call, Json, Step
 from ..task_state.difference import json_equal
 from ..toolkit import Toolkit

@@ -23,7 +23,7 @@ from ..models.formatting import format_conversation, format_json, format_steps, 
 from ..models.node import NodeScope
 from ..models.roles import SemanticVerdict
 from ..models.secrets import is_secret
-from ..schemas.findings import excerpt, json_path, value_at
+from ..paths import excerpt, json_path, value_at
 from ..schemas.hints import without_hints
 from ..schemas.undecided import find_chosen, find_undecided, leads_into, prescribes_format
 from ..simulation.contract import find_closed, find_masked

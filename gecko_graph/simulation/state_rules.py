@@ -17,8 +17,8 @@ from ..errors import EvaluationFailed, StateError
 from ..schemas.change import check_change
 from ..schemas.findings import Finding, findings
 from ..schemas.rules import Same, check, rules_of
-from ..schemas.well_formed import RUNTIME, leave_room
-from ..state import Json, JsonObject, Violation
+from ..schemas.well_formed import leave_room
+from ..state import RUNTIME, Json, JsonObject, Violation
 from ..toolkit import Toolkit
 
 INVARIANT_SECONDS = 1.0

@@ -8,8 +8,8 @@ from typing import Literal, NotRequired, TypeAlias, TypeGuard
 from typing_extensions import TypedDict
 
 from ..errors import StateError
+from ..paths import excerpt
 from ..schemas.complaints import about, find_complaints, malformed, unknown_tool
-from ..schemas.findings import excerpt
 from ..state import Call, Complaint, Json, JsonObject, Violation
 from ..task_state.clock import clock
 from ..task_state.digest import check_json, clone

@@ -13,8 +13,8 @@ from gecko_graph import Toolkit
 from gecko_graph.execution.bindings import PlanResults, places
 from gecko_graph.execution.holes import replaced, resolve, with_holes
 from gecko_graph.leaves import scalars
+from gecko_graph.paths import json_path, path_tokens, value_at
 from gecko_graph.provenance import Sources, trace
-from gecko_graph.schemas.findings import json_path, path_tokens, value_at
 
 ANY = {"type": "object"}
 KINDS = {"type": "object", "properties": {"kind": {"enum": ["K-9000", "K-9001"]}}}

@@ -15,8 +15,8 @@ from gecko_graph.execution.bindings import PlanResults
 from gecko_graph.execution.holes import find_difference, resolve, template
 from gecko_graph.execution.preview import describe_dependencies
 from gecko_graph.leaves import as_text, scalars
+from gecko_graph.paths import value_at
 from gecko_graph.provenance import Sources, trace
-from gecko_graph.schemas.findings import value_at
 from tests.execution.test_bindings import ANY, bound, planned, step, toolkit
 
 TOOLS = toolkit({"make": "write", "find": "read"})

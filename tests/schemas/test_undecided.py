@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.schemas.findings import value_at
+from gecko_graph.paths import value_at
 from gecko_graph.schemas.undecided import find_undecided
 from tests.any_schema import PARAMETERS, fitting
 
