@@ -173,6 +173,14 @@ def test_what_was_approved_and_came_as_rehearsed_is_told_and_booked_by_rule():
     assert model.asked("validator") == ["planner", "planner", "simulator", "planner", "checklist", "judge"]
 
 
+def test_an_approval_names_what_nothing_real_supports_of_the_answer_but_not_what_the_plan_will_give():
+    said = "Ordered: SIM-5000 for 3.00 of Carla, invoice A-7731."
+    agent, _ = agent_of(Desk(), turn([LOOK, ORDER, {"say": said}]))
+    (asked,) = agent.invoke(say("Order two pens."), THREAD)["__interrupt__"]
+    last = asked.value["action_requests"][0]["description"].splitlines()[-1]
+    assert last == '- the answer: made up; nothing real supports "A-7731", "Carla".'
+
+
 def test_what_came_otherwise_is_told_and_booked_by_a_model():
     desk = Desk()
     desk.total = 4.0
