@@ -29,7 +29,7 @@ from .models.memory import NAME, is_made_up, rung_of
 from .paths import json_path
 from .simulation.observed import DECIDING
 from .simulation.rung import clock
-from .spellings import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, forms_of, spell, whole_form
+from .spellings import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, forms_of, whole_form
 from .state import RUNTIME, Json, JsonObject, MadeUp, Origins, Step, UnjudgedAttempt, Unsupported
 from .task_state.patch import find, pointer, tokens
 from .toolkit.offered import PROSE_WORDS, Field, Offered, content_words
@@ -376,7 +376,7 @@ class _Trace:
             if any(form in self.real for form in atom.wholes) or self.known.derive(atom, text, "", "", args):
                 continue
             marks = next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE])
-            yield {"text": spell(whole) or whole, "origin": marks[0].origin()}
+            yield {"text": atom.text, "origin": marks[0].origin()}
         for name in self._unknown_names(text):
             marks = next((self.made[word] for word in name.casefold().split() if word in self.made), [_NOWHERE])
             yield {"text": name, "origin": marks[0].origin()}

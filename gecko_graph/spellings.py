@@ -88,6 +88,8 @@ class Atom(NamedTuple):
     """The digit groups of an identifier, as forms."""
     words: tuple[str, ...] = ()
     """The words in it."""
+    text: str = ""
+    """As it is written."""
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -120,7 +122,7 @@ def forms_of(value: Json) -> Iterable[str]:
 def atoms_of(value: Json) -> list[Atom]:
     """Return the parts of a scalar to look up: dates, times and long numbers first, then identifiers and words."""
     if not isinstance(value, str) or _FIGURE.fullmatch(value):
-        return [Atom((canonical(str(value).lstrip("+")),))]
+        return [Atom((canonical(str(value).lstrip("+")),), text=str(value))]
     return [*(_atoms_of_text if len(value) <= SHORT_CHARS else _atoms_of_text.__wrapped__)(value)]
 
 
@@ -134,7 +136,8 @@ def _atoms_of_text(value: str) -> list[Atom]:
         left = list(text)
         for (start, end), forms in places.items():
             if "".join(left[start:end]).strip():
-                atoms.append(Atom((*forms, *({text[start:end].casefold()} if len(forms) > 1 else ()))))
+                own = text[start:end]
+                atoms.append(Atom((*forms, *({own.casefold()} if len(forms) > 1 else ())), text=own))
                 left[start:end] = " " * (end - start)
         text = "".join(left)
     return atoms + [_atom(token) for token in _TOKEN.findall(text) if len(token) > 1 or token.isdigit()]
@@ -168,9 +171,9 @@ def _atom(token: str) -> Atom:
     digits = tuple(f"#{canonical(part)}" for part in parts if part.isdigit())
     words = tuple(part for part in parts if not part.isdigit() and len(part) > 1)
     if _FIGURE.fullmatch(token):
-        return Atom((canonical(token),))
+        return Atom((canonical(token),), text=token)
     whole = token.casefold()
-    return Atom((whole, "".join(parts)), digits, words or (() if digits else (whole,)))
+    return Atom((whole, "".join(parts)), digits, words or (() if digits else (whole,)), token)
 
 
 @lru_cache(maxsize=4_096)

@@ -112,6 +112,19 @@ def test_a_question_after_reads_reaches_the_user_and_the_next_turn_knows_what_wa
     assert '"price": 1.5' in model.seen[-1][1]
 
 
+@pytest.mark.parametrize(
+    ("plan", "holds", "word"),
+    [([], HOLDS, "failed"), ([LOOK], FAILS, "failed"), ([LOOK], HOLDS, "accepted")],
+)
+def test_a_task_that_names_a_write_is_not_accepted_by_rule_without_one(plan, holds, word):
+    replies = turn(*[[*plan, {"say": "I have ordered two pens."}]] * 3, judge=[holds] * 3)
+    agent, model = agent_of(Desk(), replies)
+    out = agent.invoke(say("Order two pens if they cost less than 2."), THREAD)
+    assert out["rehearsal"]["verdict"]["word"] == word
+    assert {*model.asked("planner", "validator")} == {"checklist", "judge"}
+    assert ("Nothing was done: " in out["messages"][-1].text) == (word == "failed")
+
+
 @pytest.mark.parametrize("width", [1, 2])
 def test_an_attempt_that_writes_has_a_checklist_and_a_judge(width):
     model = Noting(turns=[turn(*[[LOOK, ORDER, {"say": "Ordered."}]] * 2)])
@@ -158,6 +171,14 @@ def test_what_was_approved_and_came_as_rehearsed_is_told_and_booked_by_rule():
     assert desk.calls == ["find", "order"]
     assert out["task_state"] == {"orders": {"REAL-702": "pen-1"}}
     assert model.asked("validator") == ["planner", "planner", "simulator", "planner", "checklist", "judge"]
+
+
+def test_an_approval_names_what_nothing_real_supports_of_the_answer_but_not_what_the_plan_will_give():
+    said = "Ordered: SIM-5000 for 3.00 of Carla, invoice A-7731."
+    agent, _ = agent_of(Desk(), turn([LOOK, ORDER, {"say": said}]))
+    (asked,) = agent.invoke(say("Order two pens."), THREAD)["__interrupt__"]
+    last = asked.value["action_requests"][0]["description"].splitlines()[-1]
+    assert last == '- the answer: made up; nothing real supports "A-7731", "Carla".'
 
 
 def test_what_came_otherwise_is_told_and_booked_by_a_model():

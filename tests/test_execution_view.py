@@ -40,7 +40,12 @@ EXECUTION = {
         entry("order", result={"price": 6}, drift=[DRIFT]),
         entry("note", result="written", by="person"),
         entry("pay", "error", result="no money", departure={"code": "error", "message": "no money"}),
-        entry("look", result=[], departure={"code": "schema", "message": "not a list of orders"}),
+        entry(
+            "look",
+            result=[],
+            departure={"code": "schema", "message": "not a list of orders"},
+            undocumented=["no orders"],
+        ),
         entry("ship", "skipped", departure={"code": "precondition", "message": "it is not paid"}),
         entry("mail", "in_doubt"),
     ],
@@ -53,6 +58,7 @@ ROWS = [
     ("ok", "written (a person's words)"),
     ("error", "no money"),
     ("departed", "not a list of orders"),
+    ("undocumented", "no orders"),
     ("skipped", "it is not paid"),
     ("in doubt", "no answer yet"),
 ]

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
@@ -58,6 +59,18 @@ def test_the_question_has_langchains_shape(shop):
     assert 'add /orders/sim-5000 "pen"' in texts[0]
     assert "Step 2 of 3" in texts[1]
     assert "$.id: its value is the real $.id in the result of step 1 (order)" in texts[1]
+
+
+def test_a_question_has_the_schema_of_its_answer(shop):
+    (asked,) = agent_of(shop, PLAN).invoke(TASK, thread())["__interrupt__"]
+    takes = Draft202012Validator(asked.response_schema).is_valid
+    given = {"decisions": [APPROVE, REJECT, edit("order", item="ink", quantity=1)]}
+    assert takes(given)
+    assert takes({**given, "id": asked.value["id"]})
+    assert not takes({**given, "id": "another"})
+    assert not takes({"decisions": [APPROVE] * 2})
+    assert not takes({"decisions": [APPROVE, REJECT, {"type": "happened"}]})
+    assert not takes({"decisions": [APPROVE, REJECT, {"type": "edit", "edited_action": {"name": "order"}}]})
 
 
 def test_the_first_description_holds_the_whole_plan(shop):

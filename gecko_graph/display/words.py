@@ -268,7 +268,7 @@ def format_real_call(entry: Record) -> list[tuple[str, str]]:
     lines = [(entry["status"].replace("_", " "), f"{text}{by}")]
     if "result" in entry and departure and entry["departure"]["code"] != "error":  # an error is its result
         lines.append(("departed", departure))
-    lines += [("unclear", prose(each)) for each in entry.get("unclear", ())]
+    lines += [(key, prose(each)) for key in ("unclear", "undocumented") for each in entry.get(key, ())]
     return lines + [("drift", format_drift(drift)) for drift in entry.get("drift", ())]
 
 

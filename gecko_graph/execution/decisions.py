@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NotRequired
 
 from langgraph.config import get_config
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from ..errors import GeckoError, StateError, did_you_mean
@@ -44,19 +45,25 @@ OTHER_ID = "it was given to another question, or this one was answered before: d
 
 
 class Action(TypedDict):
-    """A call as LangChain's `ActionRequest` and `Action` have it."""
+    """A call as LangChain's `Action` has it."""
 
     name: str
     args: JsonObject
-    description: NotRequired[str]
 
 
 class Decision(TypedDict):
-    """One decision: `approve`, `edit` with `edited_action`, `reject` with or without `message`, `respond` with it."""
+    """One decision: `edit` has `edited_action`, `respond` a `message`; `reject` and `happened` may have one."""
 
     type: str
     edited_action: NotRequired[Action]
     message: NotRequired[str]
+
+
+class Response(TypedDict):
+    """A decision on each call, in order; with the question's `id` it counts for no other one."""
+
+    id: NotRequired[str]
+    decisions: list[Decision]
 
 
 def ask_person(
@@ -99,7 +106,8 @@ def ask_person(
         if not decisions:
             first = f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]
             request = build_request(calls, [first, *descriptions[1:]], allowed)
-            raise raise_question({"id": own, **request}, config["configurable"])
+            schema = build_schema(own, len(calls), allowed)
+            raise raise_question({"id": own, **request}, config["configurable"], schema)
         row = {"v": VERSION, "rev": 1, "content": content, "decisions": decisions}
         if (yield from use(claims.ledger.claim, thread_id, f"{ANSWERS}{own}", claims.answers, row)):
             yield from use(spend, claims.standing)
@@ -127,6 +135,15 @@ def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: S
     names = dict.fromkeys(call["name"] for call in calls)
     configs = [{"action_name": name, "allowed_decisions": [*allowed]} for name in names]
     return {"action_requests": actions, "review_configs": configs}
+
+
+def build_schema(question: str, calls: int, allowed: Sequence[str]) -> JsonObject:
+    """Return the JSON Schema of the answer to a question about so many calls, from which a front end makes a form."""
+    schema = TypeAdapter(Response).json_schema()
+    schema["properties"]["id"]["const"] = question
+    schema["properties"]["decisions"] |= {"minItems": calls, "maxItems": calls}
+    schema["$defs"]["Decision"]["properties"]["type"]["enum"] = [*allowed]
+    return schema
 
 
 def read_decisions(

@@ -141,6 +141,6 @@ def spend(standing: Standing) -> None:
             standing.saver.put_writes(config, [(RESUME, None)], NULL_TASK_ID)
 
 
-def raise_question(value: Any, configurable: Mapping[str, Any]) -> GraphInterrupt:
-    """Return the interrupt that asks a question, whatever the run was resumed with."""
-    return GraphInterrupt((Interrupt.from_ns(value, configurable[CONFIG_KEY_CHECKPOINT_NS]),))
+def raise_question(value: Any, configurable: Mapping[str, Any], schema: dict[str, Any] | None = None) -> GraphInterrupt:
+    """Return the interrupt that asks a question, whatever the run was resumed with; `schema` is of its answer."""
+    return GraphInterrupt((Interrupt.from_ns(value, configurable[CONFIG_KEY_CHECKPOINT_NS], response_schema=schema),))

@@ -142,6 +142,8 @@ class ExecutedCall(TypedDict):
     drift: NotRequired[list[Drift]]
     unclear: NotRequired[list[str]]
     """Preconditions that could not be evaluated in the state before it."""
+    undocumented: NotRequired[list[str]]
+    """How its result breaks the documented schema."""
 
 
 class Execution(TypedDict):

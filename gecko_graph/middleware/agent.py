@@ -360,7 +360,7 @@ class GeckoMiddleware(AgentMiddleware):
         records = number(live.world.records(live.first), live.first)
         record = next(each for each in records if each["step"]["call"]["id"] == entry["call"]["id"])
         marks: JsonObject = {"simulated": False, "rung": "real", "made_up": False}
-        marks |= {key: entry[key] for key in ("drift", "departure", "unclear") if entry.get(key)}
+        marks |= {key: entry[key] for key in ("drift", "departure", "unclear", "undocumented") if entry.get(key)}
         request.runtime.stream_writer(
             event("gecko.change", attempt=0, call=entry["call"], patch=record["step"]["outcome"]["patch"], **marks)
         )

@@ -125,10 +125,12 @@ def report(execution: Execution, state: AgentState) -> list[str]:
         if entry["status"] == "error" and (entry["call"]["name"], entry["call"]["args"]) in made:
             continue
         lines += doubt_lines([entry])
+        named = format_call(entry["call"])
+        lines += [f"Undocumented answer: {named}: {in_words(each)}" for each in entry.get("undocumented", ())]
         if entry["status"] not in (*MADE, "in_doubt"):
             is_told = "departure" in entry and entry["departure"]["code"] != "error"
             why = entry["departure"]["message"] if is_told else entry.get("result", "")
-            lines.append(f"Not done: {format_call(entry['call'])}: {in_words(why)}")
+            lines.append(f"Not done: {named}: {in_words(why)}")
     lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
     verdict = state["rehearsal"]["verdict"]
     if verdict["word"] == "failed":

@@ -126,7 +126,7 @@ def collect_evidence(
     reads: Collection[str],
 ) -> Evidence:
     """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
-    settled = settle(attempt, state, reads)
+    settled = settle(attempt, state, reads, wanted)
     items, steps, answer = [] if settled else state["items"] or [], attempt["steps"], attempt["answer"]
     before, after = states_of(state.get("task_state") or {}, attempt)
     return Evidence(

@@ -65,7 +65,7 @@ def review(
         first, *others = (texts[call["id"]] for call in calls)
         claims = yield from find_claims(state["messages"], ledger)
         decisions = yield from ask_person(
-            calls, [done_before(state) + first, *others], toolkit, claims, needs_id=policy.needs_id
+            calls, [done_before(state) + first + unsupported(state), *others], toolkit, claims, needs_id=policy.needs_id
         )
     decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
     if any(each["type"] == "reject" for each in decisions):
@@ -86,6 +86,14 @@ def done_before(state: AgentState) -> str:
     calls = [*state["unreported"], *state["journal"]]
     lines = [*done_lines(calls), *doubt_lines(calls)]
     return "Already, for real:\n{}\n\n".format(fence("\n".join(lines))) if lines else ""
+
+
+def unsupported(state: AgentState) -> str:
+    """Return a line on what nothing real supports of the answer, without what real results will take the place of."""
+    found = state["rehearsal"]["verdict"].get("unsupported", ())
+    left = [each["text"] for each in found if each["origin"]["from"] != "result" or "attempt" in each["origin"]]
+    shown = cut(", ".join(map(format_json, left)), budget=MESSAGE_CHARS)
+    return f"\n- the answer: made up; nothing real supports {shown}." if left else ""
 
 
 def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Toolkit) -> PlannedCall:

@@ -19,8 +19,9 @@ from ..models.node import NodeScope
 from ..simulation.ask_patch import ask_patch
 from ..simulation.commit import Commit, commit
 from ..simulation.contract import gate
+from ..simulation.ladder import check_result_schema
 from ..simulation.observed import DECIDING, observe
-from ..simulation.rung import RungRequest
+from ..simulation.rung import Answer, RungRequest
 from ..simulation.state_rules import StateRules
 from ..state import VERSION, Outcome, Patch, Step, Violation
 from ..task_state.difference import json_equal
@@ -114,7 +115,7 @@ def booked(
         "simulated": False,
         "passed": [],
     }
-    outcome = note_unclear(request, outcome, entry)
+    outcome = note_marks(request, outcome, entry)
     entry["drift"] = find_drift(entry["call"], expected, outcome, real, request.tool.result)
     is_foreseen = planned is not None and expected["status"] == "ok" and not entry["drift"]
     if is_ok and not (decided or is_foreseen or request.tool.reads) and scope.has_model("state_updater"):
@@ -142,12 +143,13 @@ def changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
     return state_drift(apply_fitting(request.state, expected), apply_fitting(request.state, real))
 
 
-def note_unclear(request: RungRequest, outcome: Outcome, entry: ExecutedCall) -> Outcome:
-    """Return the outcome with the preconditions that could not be evaluated before the call; the entry has them too."""
-    unclear = [*gate(request)[0].unclear]
-    if unclear:
-        entry["unclear"] = unclear
-    return {**outcome, "unclear": unclear} if unclear else outcome
+def note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall) -> Outcome:
+    """Return the outcome with the preconditions that could not be evaluated, and what is undocumented; note both."""
+    problem = check_result_schema(request, Answer(outcome["status"], outcome["result"], []))
+    marks: Any = {"unclear": [*gate(request)[0].unclear], "undocumented": [problem] if problem else []}
+    found: Any = {key: texts for key, texts in marks.items() if texts}
+    entry.update(found)
+    return {**outcome, **found}
 
 
 def note_observed(request: RungRequest, outcome: Outcome) -> Outcome:
@@ -169,8 +171,8 @@ def departure_of(
     """
     if entry["status"] == "error":
         return {"code": "error", "message": format_json(entry.get("result"), budget=REASON_CHARS)}
-    if faults := [drift["real"] for drift in entry["drift"] if drift["kind"] == "schema"]:
-        return {"code": "schema", "message": "the result breaks its schema: " + "; ".join(faults)}
+    if "undocumented" in entry:
+        return {"code": "schema", "message": entry["undocumented"][0]}
     if "refused" in done.outcome:
         return {"code": "ensures", "message": done.outcome["refused"]}
     if broken:

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import Toolkit
-from gecko_graph.execution.decisions import DECISIONS, build_request, read_decisions, read_words, restore_kinds
+from gecko_graph.execution.decisions import (
+    DECISIONS,
+    DOUBT_DECISIONS,
+    build_request,
+    build_schema,
+    read_decisions,
+    read_words,
+    restore_kinds,
+)
 from gecko_graph.execution.preview import fence
 
 
@@ -55,6 +63,12 @@ def test_two_calls_of_one_tool_share_a_configuration():
     request = build_request([CALL, {**CALL, "id": "c2"}], ["a", "b"], DECISIONS)
     assert [each["description"] for each in request["action_requests"]] == ["a", "b"]
     assert request["review_configs"] == [{"action_name": "order", "allowed_decisions": [*DECISIONS]}]
+
+
+def test_the_schema_of_an_answer_to_a_doubt_has_its_own_words():
+    schema = build_schema("q1", 1, DOUBT_DECISIONS)
+    assert schema["$defs"]["Decision"]["properties"]["type"]["enum"] == ["happened", "make_now", "skip"]
+    assert schema["required"] == ["decisions"]
 
 
 def test_a_decision_that_is_not_allowed_is_refused():

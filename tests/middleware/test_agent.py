@@ -149,6 +149,13 @@ def test_shadow_runs_for_real_and_reports_drift(run):
     assert events[0]["drift"][0]["path"] == "$.balance"
 
 
+def test_a_real_answer_that_breaks_its_documented_schema_is_marked(run):
+    bank = Bank()
+    toolkit = bank.toolkit(results={"balance": {"type": "array"}})
+    (message,) = answers(run(agent_of(bank, calls(look("a")), toolkit=toolkit, mode="shadow"), task()))
+    assert marks(message)["undocumented"][0].startswith("the result breaks its schema: ")
+
+
 def test_shadow_compares_with_a_call_that_the_rehearsal_refused(run):
     bank = Bank()
     out = run(agent_of(bank, calls(pay("a", 130)), mode="shadow"), task())
