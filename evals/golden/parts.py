@@ -1,0 +1,138 @@
+"""The parts of `golden` that are counted: suites of `python -m evals`, and the shared OpenAPI documents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from gecko_graph import Toolkit
+from gecko_graph.errors import ToolkitError
+
+from ..bfcl import categories, suite_of
+from ..harness.cells import format_cell
+from ..harness.command import measure, options_of, parser_of
+from ..harness.datasets import SHARED
+from ..harness.figures import Cell, Measured, Table
+from ..harness.result import Result
+from ..harness.runner import select
+from ..harness.suite import EvalError, Record, by_group
+
+SUITES = {
+    "bfcl-single": "bfcl --category single_turn",
+    "bfcl-multi": "bfcl --category multi_turn",
+    "fidelity": "fidelity",
+    "contracts": "contracts",
+    "validation": "validation",
+    "tau": "tau",
+    "policy": "policy",
+    "toolsandbox": "toolsandbox",
+    "scores": "toolsandbox --scores",
+    "misled": "misled",
+    "reality": "reality --runs 60",
+    "speed": "speed --only calls*,shop*",
+}
+"""Part to its command."""
+
+RACES = {"reality"}
+"""Suites whose processes race: their counts must not move, but how often a run asks and is ended may."""
+TIMES = {"seconds", "ms"}
+MOST_DIGESTS = 300
+SPEC = ("name", "description", "parameters", "result", "effect", "examples", "binding", "tags", "idempotency")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a part came to: texts by row; of a row with a digest a case, the names of the cases."""
+
+    rows: dict[str, str]
+    cases: dict[str, list[str]] = field(default_factory=dict)
+
+
+def run_suite(words: str, *, fresh: bool) -> Part:
+    """Run a suite by its command, without its report.
+
+    Raises:
+        EvalError: Something that it needs is not here.
+    """
+    from ..__main__ import find
+
+    called, *argv = words.split()
+    kind = suite_of(categories(argv)) if called == "bfcl" else find(called)
+    assert isinstance(kind, type), called
+    given = parser_of(kind, called).parse_args([*argv, *(["--fresh"] if fresh else [])])
+    options = options_of(kind, given)
+    suite = kind(options)
+    chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
+    result = measure(suite, chosen, given=given, command=f"python -m evals {words}")
+    part = Part(dict(rows_of(result, called)))
+    for group, some in by_group([] if called in RACES else result.records).items():
+        size = -(-len(some) // MOST_DIGESTS)
+        chunks = [some[start : start + size] for start in range(0, len(some), size)]
+        part.rows[f"cases / {group}"] = " ".join(digest([*map(kept, chunk)])[:4] for chunk in chunks)
+        part.cases[f"cases / {group}"] = [chunk[0].id + (" ..." if size > 1 else "") for chunk in chunks]
+    return part
+
+
+def rows_of(result: Result, called: str) -> Iterator[tuple[str, str]]:
+    """Yield the rows of a run's tables, without times, and what must hold of it."""
+    seen = Counter[str]()
+    for table in result.figures:
+        for head, *cells in table.rows if isinstance(table, Table) else ():
+            name = f"{table.title} / {format_cell(head)}"
+            seen[name] += 1
+            values = [format_cell(cell) for cell in cells if not is_unsteady(cell, called)]
+            yield name + (f" #{seen[name]}" if seen[name] > 1 else ""), " | ".join(values)
+    for number, each in enumerate(result.expectations, 1):
+        yield f"must hold / {number}", f"{'holds' if each.holds else 'DOES NOT HOLD'}: {each.text}"
+    yield "statuses", str(dict(sorted(Counter(record.status for record in result.records).items())))
+
+
+def is_unsteady(cell: Cell, called: str) -> bool:
+    """Return whether a cell differs between two runs of the same code."""
+    return isinstance(cell, Measured) and (cell.form == "seconds" or called in RACES)
+
+
+def kept(record: Record) -> Any:
+    """Return what of a case must not move."""
+    return [record.id, record.status, record.reason, without_times(record.values)]
+
+
+def without_times(value: Any) -> Any:
+    """Return a JSON value without the times in it."""
+    if isinstance(value, list):
+        return [*map(without_times, value)]
+    return {key: without_times(value[key]) for key in value if key not in TIMES} if isinstance(value, dict) else value
+
+
+def digest(value: Any) -> str:
+    """Return the digest of a value, as JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=asdict).encode()).hexdigest()[:16]
+
+
+def read_documents(*, fresh: bool) -> Part:
+    """Import each shared OpenAPI document: tools, findings by kind, digests of the specs and of what is written back.
+
+    Raises:
+        EvalError: They are not here.
+    """
+    del fresh
+    paths: Sequence[Any] = sorted((SHARED / "openapi").glob("*.*"))
+    if not paths:
+        raise EvalError(f"no documents in {SHARED / 'openapi'}")
+    rows = {}
+    for path in paths:
+        try:
+            toolkit = Toolkit.from_openapi(path)
+        except ToolkitError as error:
+            rows[path.name] = str(error).replace(str(path.parent), "")
+            continue
+        specs = [[getattr(tool, key) for key in SPEC] for tool in toolkit]
+        found = dict(sorted(Counter(problem.kind for problem in toolkit.problems).items()))
+        rows[path.name] = (
+            f"{len(toolkit)} tools, {found}, specs {digest(specs)}, written {digest(toolkit.to_openapi())}"
+        )
+    return Part(rows)
