@@ -1,4 +1,7 @@
-"""What each command of `gecko-graph` prints, without places, times and ports; no model is asked."""
+"""What each command of `gecko-graph` prints, without places, times and ports; no model is asked.
+
+The stored file `commands.txt` is also the list: a line `$ gecko-graph ...` that is added to it is run.
+"""
 
 from __future__ import annotations
 
@@ -18,64 +21,19 @@ from gecko_graph.cli import main
 from ..harness.datasets import ROOT
 from .parts import Part, digest
 
-HELP = "demo run do test record tools convert history completion"
-FILES, SHOP, CASES = "examples/files/file-the-report.yaml", "examples/shop/shop.openapi.yaml", "examples/phone/cases"
-NOWHERE = "--model openai:any --base-url http://127.0.0.1:9/v1"
-COMMANDS = f"""
-
---help
-demo --list
-demo shop
-demo calendar
-demo airline
-demo order
-demo order --yes
-demo --html demo.html
-run {FILES} --save runs.sqlite --thread a --json run.json --html run.html --write-state state.json --log log.jsonl
-run {FILES} --save runs.sqlite --thread a --resume
-run {FILES} --save runs.sqlite --thread a --set max_retries=0 --resume
-run {FILES} --set max_retries=0
-run {FILES} --set seed=7
-run {FILES} --set max_retires=0
-run {FILES} --only mkdir
-run {SHOP} --task "Buy tea" {NOWHERE}
-run missing.yaml
-run {SHOP}
-run examples/order/order-with-refund.yaml --server http://127.0.0.1:9
-history runs.sqlite
-history runs.sqlite a --html history.html
-history runs.sqlite a --blame /cwd/1
-history runs.sqlite b
-do runs.sqlite a
-tools {SHOP}
-tools {SHOP} --only 'show*'
-tools examples/calendar/calendar.openapi.yaml
-tools examples/airline/airline.tools.yaml
-tools examples/files/files.openapi.yaml --state state.json
-tools {CASES}/phone.openapi.yaml
-convert examples/airline/airline.tools.yaml -o airline.yaml
-convert {SHOP} -o shop.json
-record {FILES} --out kept.yaml
-test {CASES}/wifi-off.gecko.yaml --agent agents:good --save done.jsonl --html test.html --json test.json
-test {CASES}/wifi-off.gecko.yaml --agent agents:bad --augment all --at-once 1
-test {CASES}/wifi-off.gecko.yaml --agent agents:none
-test examples/files --agent agents:good
-completion bash
-frobnicate
-run --frobnicate
-"""
+STORED = ROOT / "evals" / "golden" / "commands.txt"
+PROMPT = "$ gecko-graph"
 AGENTS = """
 from langchain.agents import create_agent
 from gecko_graph.testing import scripted
 
-
 def good(tools):
     return create_agent(scripted({"call": "set_wifi", "args": {"on": False}}, {"say": "Wifi is off."}), tools)
-
 
 def bad(tools):
     return create_agent(scripted({"say": "Wifi is off."}), tools)
 """
+ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "OPENAI_API_KEY": "none"}
 PLAIN = {
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|\+00:00)?": "TIME",
     r"127\.0\.0\.1:(?!9\b)\d+": "ADDRESS",
@@ -85,19 +43,19 @@ PLAIN = {
 }
 
 
-def run_commands(*, fresh: bool) -> Part:
+def read_texts() -> dict[str, str]:
+    """Return the stored commands, each with its text."""
+    _, *parts = re.split(rf"^{re.escape(PROMPT)}(.*)\n", STORED.read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(map(str.strip, parts[::2]), parts[1::2], strict=True))
+
+
+def run_commands() -> Part:
     """Run all commands in a folder of their own, in this process; a row is a command, its exit code and its texts."""
-    del fresh
-    rows = {}
-    lines = [*COMMANDS.splitlines()[1:], *(f"{name} --help" for name in HELP.split())]
     with TemporaryDirectory(prefix="golden-") as folder, chdir(folder):
         shutil.copytree(ROOT / "examples", "examples")
         Path("agents.py").write_text(AGENTS, "utf-8")
-        environment = {"COLUMNS": "100", "NO_COLOR": "1", "OPENAI_API_KEY": "none"}
-        with patch.dict(os.environ, environment), patch.object(sys, "path", [folder, *sys.path]):
-            for line in lines:
-                rows[line] = run_one(line, folder)
-    return Part(rows)
+        with patch.dict(os.environ, ENVIRONMENT), patch.object(sys, "path", [folder, *sys.path]):
+            return Part({line: run_one(line, folder) for line in read_texts()})
 
 
 def run_one(line: str, folder: str) -> str:
@@ -115,8 +73,7 @@ def run_one(line: str, folder: str) -> str:
 
 def plain(text: str, folder: str) -> str:
     """Return a text without what differs between two runs."""
-    for place, name in ((folder, "FOLDER"), (str(ROOT), "ROOT")):
-        text = text.replace(place, name)
+    text = text.replace(folder, "FOLDER").replace(str(ROOT), "ROOT")
     for pattern, name in PLAIN.items():
         text = re.sub(pattern, name, text)
     return text

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from gecko_graph import Toolkit
@@ -15,11 +16,11 @@ from gecko_graph.errors import ToolkitError
 from ..bfcl import categories, suite_of
 from ..harness.cells import format_cell
 from ..harness.command import measure, options_of, parser_of
-from ..harness.datasets import SHARED
-from ..harness.figures import Cell, Measured, Table
+from ..harness.datasets import OUT, SHARED
+from ..harness.figures import Measured, Table
 from ..harness.result import Result
 from ..harness.runner import select
-from ..harness.suite import EvalError, Record, by_group
+from ..harness.suite import EvalError, by_group
 
 SUITES = {
     "bfcl-single": "bfcl --category single_turn",
@@ -39,7 +40,8 @@ SUITES = {
 
 RACES = {"reality"}
 """Suites whose processes race: their counts must not move, but how often a run asks and is ended may."""
-TIMES = {"seconds", "ms"}
+TIMES = re.compile(r"\b(seconds|ms|µs)\b")
+"""Columns, and keys of a case, that hold times."""
 MOST_DIGESTS = 300
 SPEC = ("name", "description", "parameters", "result", "effect", "examples", "binding", "tags", "idempotency")
 
@@ -52,7 +54,7 @@ class Part:
     cases: dict[str, list[str]] = field(default_factory=dict)
 
 
-def run_suite(words: str, *, fresh: bool) -> Part:
+def run_suite(words: str) -> Part:
     """Run a suite by its command, without its report.
 
     Raises:
@@ -63,49 +65,47 @@ def run_suite(words: str, *, fresh: bool) -> Part:
     called, *argv = words.split()
     kind = suite_of(categories(argv)) if called == "bfcl" else find(called)
     assert isinstance(kind, type), called
-    given = parser_of(kind, called).parse_args([*argv, *(["--fresh"] if fresh else [])])
+    given = parser_of(kind, called).parse_args([*argv, "--fresh"])
     options = options_of(kind, given)
-    suite = kind(options)
-    chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
+    suite = kind(replace(options, out=OUT / "golden" / options.out.name))
+    chosen = select(suite.cases(), only=options.only)
     result = measure(suite, chosen, given=given, command=f"python -m evals {words}")
-    part = Part(dict(rows_of(result, called)))
+    part = Part(dict(rows_of(result, steady=called not in RACES)))
     for group, some in by_group([] if called in RACES else result.records).items():
         size = -(-len(some) // MOST_DIGESTS)
-        chunks = [some[start : start + size] for start in range(0, len(some), size)]
-        part.rows[f"cases / {group}"] = " ".join(digest([*map(kept, chunk)])[:4] for chunk in chunks)
-        part.cases[f"cases / {group}"] = [chunk[0].id + (" ..." if size > 1 else "") for chunk in chunks]
+        kept = [[one.id, one.status, one.reason, without_times(one.values)] for one in some]
+        digests = [digest(kept[start : start + size])[:4] for start in range(0, len(some), size)]
+        part.rows[f"cases / {group}"] = " ".join(digests)
+        part.cases[f"cases / {group}"] = [
+            one.id + (f" and {size - 1} more" if size > 1 else "") for one in some[::size]
+        ]
     return part
 
 
-def rows_of(result: Result, called: str) -> Iterator[tuple[str, str]]:
-    """Yield the rows of a run's tables, without times, and what must hold of it."""
+def rows_of(result: Result, *, steady: bool) -> Iterator[tuple[str, str]]:
+    """Yield the rows of a run's tables without times, where it races without means, and what must hold of it."""
     seen = Counter[str]()
     for table in result.figures:
-        for head, *cells in table.rows if isinstance(table, Table) else ():
-            name = f"{table.title} / {format_cell(head)}"
+        if not isinstance(table, Table):
+            continue
+        counts = [not TIMES.search(column) for column in table.columns]
+        for cells in table.rows:
+            name = f"{table.title} / {format_cell(cells[0])}"
             seen[name] += 1
-            values = [format_cell(cell) for cell in cells if not is_unsteady(cell, called)]
-            yield name + (f" #{seen[name]}" if seen[name] > 1 else ""), " | ".join(values)
+            some = [cell for cell, is_count in zip(cells[1:], counts[1:], strict=True) if is_count]
+            texts = [format_cell(cell) for cell in some if steady or not isinstance(cell, Measured)]
+            yield name + (f" #{seen[name]}" if seen[name] > 1 else ""), " | ".join(texts)
     for number, each in enumerate(result.expectations, 1):
         yield f"must hold / {number}", f"{'holds' if each.holds else 'DOES NOT HOLD'}: {each.text}"
-    yield "statuses", str(dict(sorted(Counter(record.status for record in result.records).items())))
-
-
-def is_unsteady(cell: Cell, called: str) -> bool:
-    """Return whether a cell differs between two runs of the same code."""
-    return isinstance(cell, Measured) and (cell.form == "seconds" or called in RACES)
-
-
-def kept(record: Record) -> Any:
-    """Return what of a case must not move."""
-    return [record.id, record.status, record.reason, without_times(record.values)]
 
 
 def without_times(value: Any) -> Any:
     """Return a JSON value without the times in it."""
     if isinstance(value, list):
         return [*map(without_times, value)]
-    return {key: without_times(value[key]) for key in value if key not in TIMES} if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if not TIMES.fullmatch(key)}
+    return value
 
 
 def digest(value: Any) -> str:
@@ -113,14 +113,13 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=asdict).encode()).hexdigest()[:16]
 
 
-def read_documents(*, fresh: bool) -> Part:
+def read_documents() -> Part:
     """Import each shared OpenAPI document: tools, findings by kind, digests of the specs and of what is written back.
 
     Raises:
         EvalError: They are not here.
     """
-    del fresh
-    paths: Sequence[Any] = sorted((SHARED / "openapi").glob("*.*"))
+    paths = sorted((SHARED / "openapi").glob("*.*"))
     if not paths:
         raise EvalError(f"no documents in {SHARED / 'openapi'}")
     rows = {}
