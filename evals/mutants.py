@@ -26,18 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gecko_graph"
 STORED = ROOT / "evals" / "golden" / "mutants.json"
 LIMIT_S, MOST_FILES = 150, 8
-PYTEST = [
-    sys.executable,
-    "-m",
-    "pytest",
-    "-x",
-    "-q",
-    "-p",
-    "no:cacheprovider",
-    "-m",
-    "not slow",
-    "--hypothesis-profile=gecko-ci",
-]
+OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=gecko-ci"]
 LEFT_OUT = shutil.ignore_patterns(".git", "out", "__pycache__", ".*_cache", ".hypothesis")
 OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -147,8 +136,9 @@ def nearest_tests(file: str) -> list[str]:
 def what_catches(tree: Path, tests: Sequence[str], *more: str, limit_s: int) -> str:
     """Return what tests make of a copy of the repository: `no` where they pass, else `tests` or `time`."""
     env = {**os.environ, "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-m", "pytest", *OPTIONS, *more, *tests]
     try:
-        ran = subprocess.run([*PYTEST, *more, *tests], cwd=tree, env=env, capture_output=True, timeout=limit_s)
+        ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=limit_s)
     except subprocess.TimeoutExpired:
         return "time"
     return "no" if ran.returncode in {0, 5} else "tests"  # 5: all of them are slow
