@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .state import Json
@@ -62,3 +62,11 @@ def _head(value: Json) -> Json:
 
 def _name_type(value: object) -> str:
     return f"({type(value).__name__})"
+
+
+def places(value: Json, here: str = "$") -> Iterator[tuple[str, Json]]:
+    """Yield each value within a value, with its JSON path."""
+    yield here, value
+    members: Any = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
+    for key, each in members.items():
+        yield from places(each, here + json_path((key,), exact=True)[1:])

@@ -16,6 +16,7 @@ from typing import Any
 from .channels import AttemptState, apply_update
 from .context import GeckoContext
 from .errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
+from .execution.booking import book_call
 from .execution.records import ExecutedCall
 from .ledger import Ledger
 from .models.ask import AnyAsk, Reply
@@ -24,7 +25,6 @@ from .models.node import NodeScope, Update, arun_node, book_attempt, run_node, s
 from .models.usage import add_usage
 from .nodes.simulator import simulator
 from .nodes.state_updater import state_updater
-from .nodes.sync import book_call
 from .nodes.validator import validator
 from .paths import excerpt
 from .points import Point, read_state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -19,17 +19,15 @@ from ..schemas.subschemas import walk
 from ..spellings import atoms_of, canonical, forms_of, whole_form
 from ..state import Call, Json, JsonObject, Origin, Origins, Step
 from ..toolkit import Toolkit
+from .drift import SHORTEST, SPOT
 from .records import Ambiguous, Binding
 
-SHORTEST = 4
-"""Characters that are hardly equal by chance; of fewer ones name or form must say that they are an identifier."""
 SHOWN = 80
 
 _AMOUNT = re.compile(r"[-+]?(?:[A-Z]{3} |[$€£¥] ?)?[\d.,]+(?: ?[%€£¥$]| [A-Za-z]{1,3})?")
 _FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+")
 _WORD = re.compile(r"\d+|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]+|[^\W\d_]")
 """Digits or letters in a row; of scripts that put no spaces between words each letter."""
-SPOT = r"(?<![^\W_])(?:{})(?![^\W_])"
 
 
 class Dependencies(NamedTuple):
@@ -284,11 +282,3 @@ def _offered(parameters: JsonObject) -> set[str]:
     """Return the values that a schema lists."""
     listed = [[*(schema.get("enum") or ()), schema.get("const")] for schema in walk(parameters)]
     return {str(value).casefold() for values in listed for value in values if value is not None}
-
-
-def places(value: Json, here: str = "$") -> Iterator[tuple[str, Json]]:
-    """Yield each value within a value, with its JSON path."""
-    yield here, value
-    members: Any = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
-    for key, each in members.items():
-        yield from places(each, here + json_path((key,), exact=True)[1:])

@@ -2,6 +2,7 @@
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import Annotated
 
 from langchain_core.messages import AnyMessage
@@ -11,9 +12,13 @@ from typing_extensions import TypedDict
 from ..channels import SNAPSHOT_EVERY_TURNS, Ledger, Lesson, book, delta, replace
 from ..errors import PatchConflict
 from ..ledger import find_untrusted
-from ..state import ChecklistItem, JsonObject, Rehearsal, Step
+from ..models.ask import Where
+from ..models.node import NodeScope
+from ..simulation.rung import RungRequest
+from ..state import Call, ChecklistItem, JsonObject, Rehearsal, Step
 from ..task_state.difference import json_equal
 from ..task_state.patch import booked_patch, fold_patches
+from ..toolkit import Toolkit
 from ..turn import human_turns
 from .records import Approval, ExecutedCall, Execution, PlannedCall, Preview
 
@@ -141,3 +146,17 @@ def booked_keys(state: AgentState) -> set[str]:
         if entry["call"]["id"] in booked or (entry["status"] == "in_doubt" and "ended_at" in entry)
     ]
     return {entry["key"] for entry in (*done, *(state.get("unreported") or ())) if entry["key"]}
+
+
+def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
+    """Return the request for one real call, with the state that reality has left."""
+    return RungRequest(
+        tool=toolkit[call["name"]],
+        call=call,
+        state=state["task_state"],
+        facts={},
+        context=scope.context,
+        where=Where(turn=state["turn"] - 1, question=state["ledger"]["asked"].get("state_updater", 0)),
+        steps=state["steps"],
+        untrusted=cache(partial(find_untrusted, state["start"], state.get("supposed") or [], state["steps"])),
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..generator.naming import is_identifier
 from ..leaves import as_text, map_scalars
-from ..paths import path_tokens
+from ..paths import path_tokens, places
 from ..schemas.complaints import find_faults
 from ..spellings import atoms_of, forms_of, whole_form
 from ..state import Call, Json, JsonObject, Outcome, Patch, Step
@@ -16,9 +16,11 @@ from ..task_state.changes import net_changes
 from ..task_state.difference import same_value
 from ..task_state.digest import clone
 from ..task_state.patch import booked_patch, fold_patches, pointer, tokens
-from .bindings import SHORTEST, SPOT, places
 from .records import Drift, ExecutedCall
 
+SHORTEST = 4
+"""Characters that are hardly equal by chance; of fewer ones name or form must say that they are an identifier."""
+SPOT = r"(?<![^\W_])(?:{})(?![^\W_])"
 MOST_DRIFTS = 20
 """Places of one call that are listed."""
 

@@ -9,11 +9,10 @@ from typing import cast
 
 from langchain_core.messages import AnyMessage
 
-from ..errors import PatchConflict
 from ..models.formatting import cut, format_call, format_change, format_complaint, format_json, one_line
-from ..state import VERSION, JsonObject, Origin, Patch, Rehearsal, Step
+from ..state import VERSION, JsonObject, Origin, Rehearsal, Step
 from ..task_state.digest import digest
-from ..task_state.patch import fold_patches
+from ..task_state.patch import apply_fitting
 from ..toolkit import Toolkit
 from .bindings import PlanResults
 from .holes import template, with_holes
@@ -131,14 +130,6 @@ def apply_prediction(state: JsonObject, planned: PlannedCall) -> JsonObject:
     """Return the state with a call's predicted change, and what it has shown; unchanged where that does not fit it."""
     predicted = planned["predicted"]
     return apply_fitting(state, [*predicted["patch"], *predicted.get("observed", [])])
-
-
-def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
-    """Return the state with a patch; unchanged where that does not fit it."""
-    try:
-        return fold_patches(state, [patch])
-    except PatchConflict:
-        return state
 
 
 def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:

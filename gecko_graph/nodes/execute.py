@@ -15,7 +15,7 @@ from langgraph.errors import GraphInterrupt
 
 from ..errors import GeckoError
 from ..events import event
-from ..execution.channels import AgentState, calls_left, has_moved, last_entry
+from ..execution.channels import AgentState, build_request, calls_left, has_moved, last_entry
 from ..execution.claims import MARGIN_S, NOT_DURABLE, Claims, Steps, entry_of, find_claims, running
 from ..execution.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled_by
 from ..execution.holes import find_difference, resolve
@@ -24,7 +24,6 @@ from ..execution.ledger import CallLedger
 from ..execution.policy import WORDS, ReviewPolicy
 from ..execution.preview import preview_digest
 from ..execution.records import Departure, ExecutedCall, Preview
-from ..execution.requests import build_request
 from ..models.ask import Work
 from ..models.node import NodeScope
 from ..schemas.complaints import find_complaints, find_faults

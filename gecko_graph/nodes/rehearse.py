@@ -18,12 +18,12 @@ from ..execution.decisions import NO_SAVER
 from ..execution.journal import as_step, done_lines, doubt_lines
 from ..execution.ledger import CallLedger
 from ..execution.policy import ReviewPolicy
-from ..execution.preview import apply_fitting
 from ..execution.records import ExecutedCall, Preview
 from ..models.memory import NAME, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope
 from ..state import VERSION, JsonObject, Rehearsal, Step
 from ..task_state.digest import digest
+from ..task_state.patch import apply_fitting
 from ..toolkit import Toolkit
 
 REMEMBERED_CHARS = 8_000

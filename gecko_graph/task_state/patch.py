@@ -336,3 +336,11 @@ _STEPS: dict[str, Callable[[_Work, list[str], Operation], None]] = {
     "add": _Work.add, "remove": _Work.remove, "replace": _Work.replace, "move": _Work.move, "copy": _Work.copy,
     "test": _Work.test,
 }  # fmt: skip
+
+
+def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
+    """Return the state with a patch; unchanged where that does not fit it."""
+    try:
+        return fold_patches(state, [patch])
+    except PatchConflict:
+        return state

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from gecko_graph import Toolkit
-from gecko_graph.execution.bindings import PlanResults, places
+from gecko_graph.execution.bindings import PlanResults
 from gecko_graph.execution.holes import replaced, resolve, with_holes
 from gecko_graph.leaves import scalars
-from gecko_graph.paths import json_path, path_tokens, value_at
+from gecko_graph.paths import json_path, path_tokens, places, value_at
 from gecko_graph.provenance import Sources, trace
 
 ANY = {"type": "object"}
