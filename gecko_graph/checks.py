@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
+from .channels import GeckoState
 from .contracts.language.expression import Scope, check_expression
 from .contracts.language.reads import Reads, StatePath, reads_of
 from .errors import EvaluationFailed
@@ -16,7 +17,7 @@ from .models.formatting import format_call, format_single_change
 from .provenance import is_planned
 from .retrieval.words import split_words
 from .simulation.rung import answered_calls
-from .state import ChecklistItem, Json, JsonObject, MayRefuse, Step
+from .state import ChecklistItem, Json, JsonObject, MayRefuse, Step, UnjudgedAttempt, VerdictWord
 from .task_state.changes import net_changes
 from .task_state.patch import tokens
 from .toolkit.spec import ToolSpec
@@ -235,3 +236,22 @@ def _is_named(step: Step, reads: Sequence[Reads], made: set[str], ran: Sequence[
         if call["name"] in each.texts or (not each.texts & made and (by_position or each.texts & given)):
             return True
     return False
+
+
+def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str], wanted: Wanted) -> VerdictWord | None:
+    """Return the verdict that a rule gives where reads are real and the caller has no checklist, else None.
+
+    Where nothing was written, and the task names no tool that writes, the planner's answer stands. A question that
+    leaves all as it was is the user's, and so is what is left where the last real write was refused: only what is put
+    in its place is judged.
+    """
+    own = any(item.get("by") != "model" for item in state["items"] or ())
+    if own or not state.get("real") or attempt["stop_reason"] != "answered" or not attempt["answer"]:
+        return None
+    asks = "?" in attempt["answer"].splitlines()[-1]
+    writes = [step for step in attempt["steps"] if step["call"]["name"] not in reads]
+    failed = [step.get("outcome", {}).get("status") != "ok" for step in writes]
+    if not failed:
+        return "needs_user" if asks else "accepted" if state["items"] is None and not wanted.named else None
+    made = sum(step["call"]["name"] not in reads for step in state.get("replayed") or ())
+    return "needs_user" if (failed[-1] if made == len(failed) else asks and all(failed)) else None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 
 from .channels import AttemptState, GeckoState, find
-from .checks import Wanted
 from .context import GeckoContext
 from .contracts.language.expression import check_expression
 from .errors import StateError, TaskError
@@ -24,7 +23,7 @@ from .models.usage import total
 from .simulation.observed import reality_of
 from .simulation.real import runs_for_real
 from .simulation.rung import RungRequest
-from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt, VerdictWord
+from .state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt
 from .task_state.patch import apply_patch
 from .toolkit import Toolkit
 from .toolkit.brief import pick_tools
@@ -84,25 +83,6 @@ def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject,
     """Return the state that an attempt began from, as its real reads have shown it, and the one that it came to."""
     seen = apply_patch(before, attempt.get("observed", []))
     return seen, apply_patch(seen, attempt["change"])
-
-
-def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str], wanted: Wanted) -> VerdictWord | None:
-    """Return the verdict that a rule gives where reads are real and the caller has no checklist, else None.
-
-    Where nothing was written, and the task names no tool that writes, the planner's answer stands. A question that
-    leaves all as it was is the user's, and so is what is left where the last real write was refused: only what is put
-    in its place is judged.
-    """
-    own = any(item.get("by") != "model" for item in state["items"] or ())
-    if own or not state.get("real") or attempt["stop_reason"] != "answered" or not attempt["answer"]:
-        return None
-    asks = "?" in attempt["answer"].splitlines()[-1]
-    writes = [step for step in attempt["steps"] if step["call"]["name"] not in reads]
-    failed = [step.get("outcome", {}).get("status") != "ok" for step in writes]
-    if not failed:
-        return "needs_user" if asks else "accepted" if state["items"] is None and not wanted.named else None
-    made = sum(step["call"]["name"] not in reads for step in state.get("replayed") or ())
-    return "needs_user" if (failed[-1] if made == len(failed) else asks and all(failed)) else None
 
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from ..channels import GeckoState
-from ..checks import find_wanted
+from ..checks import find_wanted, settle
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut, format_conversation, format_policy, format_steps, text_of
@@ -15,7 +15,7 @@ from ..models.roles import Checklist
 from ..state import ChecklistItem
 from ..toolkit import Toolkit
 from ..toolkit.brief import format_tools, pick_tools
-from ..turn import earlier, human_turns, settle, task_of
+from ..turn import earlier, human_turns, task_of
 from ..view.view import focus_words
 
 MOST_ITEMS = 40

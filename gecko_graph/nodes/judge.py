@@ -36,7 +36,7 @@ from ..state import (
 )  # fmt: skip
 from ..toolkit.brief import format_tools, pick_tools
 from ..toolkit.spec import ToolSpec
-from ..turn import earlier, human_turns, settle, states_of, task_of
+from ..turn import earlier, human_turns, states_of, task_of
 from ..view.view import focus_words, view
 
 STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_for")
@@ -126,7 +126,7 @@ def collect_evidence(
     reads: Collection[str],
 ) -> Evidence:
     """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
-    settled = settle(attempt, state, reads, wanted)
+    settled = checks.settle(attempt, state, reads, wanted)
     items, steps, answer = [] if settled else state["items"] or [], attempt["steps"], attempt["answer"]
     before, after = states_of(state.get("task_state") or {}, attempt)
     return Evidence(
