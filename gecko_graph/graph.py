@@ -29,7 +29,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Send
 
-from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
 from .context import GeckoContext
 from .errors import GeckoError
 from .models.factory import Models
@@ -46,12 +45,13 @@ from .nodes.state_updater import state_updater
 from .nodes.validator import validator
 from .retrieval.index import ToolIndex
 from .retrieval.search import ToolSearch
-from .simulation.contract import find_gated
-from .simulation.ladder import check_rungs, ladder_of, rungs_of
-from .simulation.rung import Rung
 from .state import Role
-from .toolkit import Toolkit
-from .world import check_setup
+from .tools import Toolkit
+from .world.channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
+from .world.contract import find_gated
+from .world.ladder import check_rungs, ladder_of, rungs_of
+from .world.rung import Rung
+from .world.world import check_setup
 
 Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 Model: TypeAlias = str | BaseChatModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Refused, Toolkit, create_gecko_agent
-from gecko_graph.nodes.sync import MOST_DEPARTURES
+from gecko_graph.agent.nodes.sync import MOST_DEPARTURES
 from gecko_graph.testing import recorded
 from tests.test_agent import TASK, Shop, agent_of, thread
 

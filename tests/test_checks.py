@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.checks import judge_by_rule, unasked_changes
 from gecko_graph.contracts.language.reads import reads_of
-from gecko_graph.task_state.digest import clone
-from gecko_graph.task_state.patch import apply_patch, pointer
+from gecko_graph.nodes.checks import judge_by_rule, unasked_changes
+from gecko_graph.values.digest import clone
+from gecko_graph.values.patch import apply_patch, pointer
 
 ORDERS = {"orders": {f"o{n}": {"total": n} for n in range(50_000)}}
 

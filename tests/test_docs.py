@@ -16,9 +16,9 @@ from gecko_graph.cli import build_parser, main
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.contracts.language.filters import FILTERS, TESTS
 from gecko_graph.contracts.language.functions import FUNCTIONS, METHODS
-from gecko_graph.documents import parse_document
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.values.documents import parse_document
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gecko_graph import Contract, Toolkit
 from gecko_graph.scenario import examples, run_scenario, shipped
-from gecko_graph.task_state.digest import clone
-from gecko_graph.task_state.patch import apply_patch
+from gecko_graph.values.digest import clone
+from gecko_graph.values.patch import apply_patch
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -11,7 +11,7 @@ from langgraph.types import Command
 from rich.console import Console
 
 from gecko_graph import format_run
-from gecko_graph.agent import create_gecko_agent
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.demo.service import OrderService
 from gecko_graph.display import html_page, watch
 from gecko_graph.display.drafts import Drafts

@@ -10,11 +10,12 @@ import time
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, format_run, toolgate
+from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, format_run
 from gecko_graph import context as context_module
 from gecko_graph.graph import compose
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.toolgate import graph as toolgate
 from tests import desk
 from tests.desk import words
 
@@ -235,7 +236,7 @@ def test_a_judge_that_fails_to_answer_never_counts_as_success():
 
 
 def test_an_attempt_that_breaks_is_data(monkeypatch):
-    import gecko_graph.nodes.simulator as module
+    import gecko_graph.world.answer as module
 
     def bug(*args, **kwargs):
         raise ZeroDivisionError("a bug of ours")

@@ -7,13 +7,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import GeckoContext, Refused, Scenario, Toolkit, create_gecko, format_run
-from gecko_graph.agent import create_gecko_agent
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.display import html_page
 from gecko_graph.display.drafts import Drafts, list_events
 from gecko_graph.errors import ScenarioError
 from gecko_graph.events import Reader, stream_options
-from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import recorded
+from gecko_graph.values.digest import digest
 
 OBSERVES = {"observes": [{"op": "add", "path": ["balances", "{{ args.account }}"], "value": "{{ result.balance }}"}]}
 PAY = {

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Toolkit, World, blame, create_gecko
-from gecko_graph.agent import create_gecko_agent
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import EvaluationFailed, StateError
-from gecko_graph.ledger import NOT_KNOWN, find_untrusted, is_doubtful, trusted_part
-from gecko_graph.task_state.patch import apply_patch, make_patch
 from gecko_graph.testing import recorded
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.values.origins import NOT_KNOWN, find_untrusted, is_doubtful, trusted_part
+from gecko_graph.values.patch import apply_patch, make_patch
 
 PARAMETERS = {"type": "object", "properties": {"item": {"type": "string"}, "to": {"type": "string"}}}
 TOOLS = {

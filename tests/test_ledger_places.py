@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
-from gecko_graph.ledger import Ledger, Mark, is_doubtful
-from gecko_graph.task_state.patch import apply_patch, pointer, tokens
-from tests.task_state.any_patch import JSON, patches
+from gecko_graph.values.origins import Ledger, Mark, is_doubtful
+from gecko_graph.values.patch import apply_patch, pointer, tokens
+from tests.values.any_patch import JSON, patches
 
 
 def mark(number, doubtful=False):

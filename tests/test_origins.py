@@ -7,7 +7,7 @@ import random
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph.provenance import Sources, trace_all
+from gecko_graph.world.provenance import Sources, trace_all
 from tests.test_provenance import marked, source, step, traced
 
 

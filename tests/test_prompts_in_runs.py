@@ -10,8 +10,8 @@ from pydantic import Field
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.simulation.model import format_tool
-from gecko_graph.toolkit import ToolSpec
+from gecko_graph.tools import ToolSpec
+from gecko_graph.world.model import format_tool
 from tests import desk
 
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from gecko_graph.leaves import scalars
 from gecko_graph.middleware import as_guidance
-from gecko_graph.provenance import Sources, trace
-from gecko_graph.spellings import forms_of
-from gecko_graph.world_tools import add_marks, marks_of
+from gecko_graph.values.leaves import scalars
+from gecko_graph.values.spellings import forms_of
+from gecko_graph.world.as_tools import add_marks, marks_of
+from gecko_graph.world.provenance import Sources, trace
 from tests.any_schema import JSON
 
 PARAMETERS = {

@@ -14,9 +14,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from gecko_graph import RehearsalState, create_gecko_agent
-from gecko_graph.execution.holes import resolve
-from gecko_graph.execution.preview import preview_digest
-from gecko_graph.nodes import review as review_module
+from gecko_graph.agent.nodes import review as review_module
+from gecko_graph.real.holes import resolve
+from gecko_graph.real.preview import preview_digest
 from gecko_graph.state import ChecklistItem
 from gecko_graph.testing import recorded
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, answer, shop, thread

@@ -16,7 +16,7 @@ from langgraph.types import Command, Send, interrupt
 
 from gecko_graph import RehearsalState
 from gecko_graph.errors import StateError
-from gecko_graph.threads import other_run_wrote
+from gecko_graph.nodes.threads import other_run_wrote
 from tests import desk
 
 PAIRS = 5  # in each of five ways

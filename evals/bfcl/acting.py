@@ -19,11 +19,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import Toolkit, ToolSpec
-from gecko_graph.agent import create_gecko_agent
-from gecko_graph.execution.records import ExecutedCall, Execution
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.task_state.difference import json_equal
-from gecko_graph.task_state.patch import apply_patch, make_patch
+from gecko_graph.values.difference import json_equal
+from gecko_graph.values.patch import apply_patch, make_patch
+from gecko_graph.world.records import ExecutedCall, Execution
 
 from ..harness.figures import Figure, Measured, Table, mean_of, rate, rungs_of, share, tools_of
 from ..harness.rehearsed import rehearsed

@@ -19,7 +19,6 @@ from rich.text import Text
 
 from ..demo.service import OrderService
 from ..display.words import clean, prose
-from ..documents import format_document
 from ..errors import GeckoError
 from ..graph import Gecko
 from ..models.log import PromptLog
@@ -27,8 +26,9 @@ from ..scenario import Recorder, Scenario, examples, shipped
 from ..scenario.identity import check_same
 from ..scenario.play import read_verdicts, unanswered
 from ..scenario.recorder import check_target as check_record_target
-from ..toolkit import Toolkit
-from ..toolkit.selection import find_size_problems
+from ..tools import Toolkit
+from ..tools.selection import find_size_problems
+from ..values.documents import format_document
 from . import saving
 from .history import read_turns, write_page
 from .options import (

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from ..errors import ContractError
-from ..ledger import Untrusted
 from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Violation
+from ..values.origins import Untrusted
 from .clauses import Clause
 from .language.expression import Missing, Scope
 from .language.location import Location, Origin, raise_error

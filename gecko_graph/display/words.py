@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..masking import mask
 from ..models.usage import total
-from ..paths import json_path
 from ..state import Json, Usage
+from ..values.paths import json_path
 
 VALUE_CHARS = 160
 """Characters of one value where it stands in a line."""

@@ -24,25 +24,25 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from ..channels import delta, extend
 from ..context import GeckoContext
 from ..errors import GeckoError, StateError
 from ..events import event
-from ..execution.ledger import CallLedger, check_ledger
-from ..execution.policy import ReviewPolicy
-from ..execution.preview import describe_calls, predict
-from ..execution.records import ExecutedCall
 from ..models.factory import ModelLike
 from ..models.usage import add_usage
+from ..models.waiting import AT_ONCE, AWAITED, Driver, finish
 from ..models.work import Done, Work, aperform, perform
-from ..points import fold_snapshot
-from ..simulation.rung import Rung
+from ..real.ledger import CallLedger, check_ledger
+from ..real.policy import ReviewPolicy
+from ..real.preview import describe_calls, predict
 from ..state import Call, JsonObject, Role, Step, Usage
-from ..task_state.difference import json_equal
-from ..toolkit import Toolkit
-from ..waiting import AT_ONCE, AWAITED, Driver, finish
-from ..world import World, check_setup
-from ..world_tools import add_marks, build_message, find_pending
+from ..tools import Toolkit
+from ..values.difference import json_equal
+from ..world.as_tools import add_marks, build_message, find_pending
+from ..world.channels import delta, extend
+from ..world.points import fold_snapshot
+from ..world.records import ExecutedCall
+from ..world.rung import Rung
+from ..world.world import World, check_setup
 from .claimed import Claimed
 from .live import Live, LiveWorlds, config_of
 from .messages import (

@@ -9,16 +9,16 @@ from langchain_core.messages import HumanMessage, ToolCall
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from ..errors import GeckoError
-from ..execution.policy import ReviewPolicy
-from ..execution.preview import finish_preview, plan_call
-from ..execution.records import Preview
 from ..models.formatting import cut, format_steps
 from ..models.prompts import fence
+from ..models.waiting import AT_ONCE, AWAITED, Driver, finish
+from ..real.policy import ReviewPolicy
+from ..real.preview import finish_preview, plan_call
 from ..state import JsonObject, Rehearsal, Step
-from ..toolkit import Toolkit
-from ..waiting import AT_ONCE, AWAITED, Driver, finish
-from ..world import World
-from ..world_tools import find_pending, messages_of
+from ..tools import Toolkit
+from ..world.as_tools import find_pending, messages_of
+from ..world.records import Preview
+from ..world.world import World
 
 GUIDANCE_CHARS = 12_000
 ANSWER_CHARS = 2_000

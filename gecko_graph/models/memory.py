@@ -17,8 +17,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 
 from ..errors import PatchConflict
 from ..state import VERSION, CallStatus, JsonObject, Step, SupposedFact, Verdict
-from ..task_state.digest import digest
-from ..task_state.patch import find, tokens
+from ..values.digest import digest
+from ..values.patch import find, tokens
 from .formatting import clip_texts, cut, format_json, text_of
 
 NAME = "gecko"

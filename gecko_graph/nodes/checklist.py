@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from ..channels import GeckoState
-from ..checks import find_wanted, settle
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut, format_conversation, format_policy, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import Checklist
+from ..models.view.view import focus_words
 from ..state import ChecklistItem
-from ..toolkit import Toolkit
-from ..toolkit.brief import format_tools, pick_tools
-from ..turn import earlier, human_turns, task_of
-from ..view.view import focus_words
+from ..tools import Toolkit
+from ..tools.brief import format_tools, pick_tools
+from ..world.channels import GeckoState
+from ..world.turn import earlier, human_turns, task_of
+from .checks import find_wanted, settle
 
 MOST_ITEMS = 40
 ITEM_CHARS = 1_000

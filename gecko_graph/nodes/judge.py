@@ -13,8 +13,6 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from .. import checks
-from ..channels import GeckoState
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut, format_change, format_conversation, format_json, format_policy, format_steps
@@ -22,7 +20,7 @@ from ..models.memory import open_rules, recall_calls
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
-from ..provenance import Traced, trace_with
+from ..models.view.view import focus_words, view
 from ..state import (
     Attempt,
     ChecklistItem,
@@ -34,10 +32,12 @@ from ..state import (
     Verdict,
     VerdictWord,
 )  # fmt: skip
-from ..toolkit.brief import format_tools, pick_tools
-from ..toolkit.spec import ToolSpec
-from ..turn import earlier, human_turns, states_of, task_of
-from ..view.view import focus_words, view
+from ..tools.brief import format_tools, pick_tools
+from ..tools.spec import ToolSpec
+from ..world.channels import GeckoState
+from ..world.provenance import Traced, trace_with
+from ..world.turn import earlier, human_turns, states_of, task_of
+from . import checks
 
 STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_for")
 ANSWER_ALONE = "by the answer alone: no call was made"

@@ -8,10 +8,8 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
-from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
 from ..errors import StateError
-from ..ledger import find_untrusted
 from ..models.ask import Reply
 from ..models.conversation import has_open_calls
 from ..models.formatting import cut, format_change, format_steps
@@ -19,11 +17,13 @@ from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.usage import total
 from ..models.work import Work
-from ..provenance import is_planned
 from ..state import VERSION, Attempt, Call, Rehearsal
-from ..task_state.digest import digest
-from ..threads import OTHER_RUN, look_for_other_runs
-from ..turn import check_start, states_of
+from ..values.digest import digest
+from ..values.origins import find_untrusted
+from ..world.channels import GeckoState, Lesson
+from ..world.provenance import is_planned
+from ..world.turn import check_start, states_of
+from .threads import OTHER_RUN, look_for_other_runs
 
 
 def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ..errors import ScenarioError
 from ..events import Reader, stream_options
 from ..graph import Gecko, Model
 from ..state import ROLES, Role
-from ..turn import human_turns, task_of
+from ..world.turn import human_turns, task_of
 from .case import Scenario
 from .identity import START, check_same, describe_identity
 

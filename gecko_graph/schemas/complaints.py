@@ -7,8 +7,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from ..paths import excerpt, json_path
 from ..state import Call, Complaint, Json, JsonObject
+from ..values.paths import excerpt, json_path
 from .findings import Finding, find_non_json, findings
 from .pattern import Pattern, compile_pattern
 from .rules import Same, check, rules_of

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from jsonschema import ValidationError
 
-from ..paths import excerpt, json_path
 from ..state import Json
+from ..values.paths import excerpt, json_path
 from .formats import EXPECTED
 from .pattern import compile_pattern
 

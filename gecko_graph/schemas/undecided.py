@@ -10,8 +10,8 @@ from typing import Any
 
 from jsonschema.protocols import Validator
 
-from ..paths import json_path
 from ..state import Json, JsonObject
+from ..values.paths import json_path
 from .formats import FORMATS
 from .rules import accepts, canonical, member_rules, rules_of
 from .subschemas import follow

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from ..errors import ContractError
-from ..paths import path_tokens
 from ..state import RUNTIME, JsonObject
+from ..values.paths import path_tokens
 from .findings import Finding, find_non_json, findings
 from .pattern import compile_pattern
 from .rules import Same

@@ -15,10 +15,10 @@ from evals.costing import against, case, costs, empty, scaling, shop, world_call
 from evals.suites import speed
 from evals.suites.speed import Speed
 from gecko_graph.models.usage import total
-from gecko_graph.nodes import validator as validating
 from gecko_graph.nodes.validator import validator
 from gecko_graph.testing import drive
-from gecko_graph.toolkit import Toolkit
+from gecko_graph.tools import Toolkit
+from gecko_graph.world import check as validating
 
 
 @pytest.mark.parametrize(("way", "calls"), [("model", 20), ("contract", 12), ("contract, checks", 9)])

@@ -19,7 +19,7 @@ from gecko_graph.display.words import format_real_call
 from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware, live
 from gecko_graph.testing import recorded
-from gecko_graph.toolkit.augment import scramble_names
+from gecko_graph.tools.augment import scramble_names
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 
 THREAD = {"configurable": {"thread_id": "1"}}

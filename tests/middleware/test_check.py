@@ -8,7 +8,7 @@ import pytest
 
 from gecko_graph import GeckoContext, Toolkit, World
 from gecko_graph.errors import InDoubt, ToolkitError
-from gecko_graph.simulation.rung import Answer
+from gecko_graph.world.rung import Answer
 from tests.middleware.bank import STATE, Bank, pay
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from gecko_graph.models.memory import answer_message, real_results, recall_calls, rung_of, supposed_places
-from gecko_graph.task_state.digest import digest
+from gecko_graph.values.digest import digest
 from tests.any_schema import JUNK
 
 

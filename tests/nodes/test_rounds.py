@@ -13,8 +13,8 @@ from langgraph.types import Overwrite
 from gecko_graph import GeckoContext
 from gecko_graph.errors import StateError
 from gecko_graph.nodes.rounds import best_attempt, build_lesson, decide, finish, is_over, start_round
-from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import drive
+from gecko_graph.values.digest import digest
 from tests import desk
 
 START = digest(desk.start())
