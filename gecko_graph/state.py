@@ -30,7 +30,7 @@ Role = Literal[_Core, "reasoner", "reranker", "user", "auditor"]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
-VerdictWord = Literal["accepted", "needs_user", "failed"]
+VerdictStatus = Literal["accepted", "needs_user", "failed"]
 ItemStatus = Literal["success", "failed", "unknown", "not_asked_for"]
 """`not_asked_for`: the judge has struck an item that the task does not ask for; it does not count in the score."""
 _Stop = Literal["answered", "empty_reply", "planner_failed", "max_steps", "token_budget", "time_budget"]
@@ -199,7 +199,7 @@ class MayRefuse(TypedDict):
 class Verdict(TypedDict):
     """The judge's verdict on an attempt (paper, section 3.4 and appendix A.6)."""
 
-    word: VerdictWord
+    status: VerdictStatus
     score: float
     items: list[JudgedItem]
     feedback: str

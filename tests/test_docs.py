@@ -98,7 +98,7 @@ def test_python_blocks_run(path, recorded, tmp_path, monkeypatch, capsys):
     for text in blocks(path, "python"):
         exec(compile(text, str(path), "exec", dont_inherit=True), namespace)
     if path.name == "README.md":
-        assert namespace["run"]["rehearsal"]["verdict"]["word"] == "accepted"
+        assert namespace["run"]["rehearsal"]["verdict"]["status"] == "accepted"
         assert "gecko.verdict 1" in capsys.readouterr().out
 
 

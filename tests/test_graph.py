@@ -105,7 +105,7 @@ def test_the_turns_of_a_thread_continue_from_the_state_that_the_last_one_left():
     ]
     run = gecko.invoke({"messages": [("user", "and the receipt")], "checklist": check}, thread)
     rehearsal = run["rehearsal"]
-    assert rehearsal["verdict"]["word"] == "accepted"
+    assert rehearsal["verdict"]["status"] == "accepted"
     assert [attempt["number"] for attempt in rehearsal["attempts"]] == [1]
     assert [item["id"] for item in rehearsal["verdict"]["items"]] == ["receipt"]
     assert rehearsal["usage"]["planner"]["calls"] == 2
@@ -120,7 +120,7 @@ def test_a_checklist_is_for_one_turn_only():
     thread = {"configurable": {"thread_id": "t"}}
     gecko.invoke(desk.inputs(), thread)
     run = gecko.invoke({"messages": [("user", "thanks")]}, thread)
-    assert run["rehearsal"]["verdict"]["word"] == "failed"
+    assert run["rehearsal"]["verdict"]["status"] == "failed"
     assert "no checklist" in run["rehearsal"]["verdict"]["feedback"]
     assert len(run["rehearsal"]["attempts"]) == 1, "without a checklist a retry has nothing to learn from"
 
@@ -307,6 +307,6 @@ def test_a_write_that_nothing_has_simulated_is_accepted_with_a_mark_only():
         desk.inputs(checklist=[{"description": "the invoice is filed"}])
     )
     found = run["rehearsal"]["verdict"]
-    assert found["word"] == "accepted"
+    assert found["status"] == "accepted"
     assert [each.partition(": what it changes is not known")[0] for each in found["unsimulated"]] == ["add_tray", "put"]
     assert "2 writes that nothing simulates" in str(format_run(run))

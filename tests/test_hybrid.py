@@ -92,7 +92,7 @@ def test_an_observation_is_knowledge_and_not_a_change():
     run = rehearse([LOOK, BILL, pay(120), SAY])
     rehearsal = run["rehearsal"]
     (attempt,) = rehearsal["attempts"]
-    assert rehearsal["verdict"]["word"] == "accepted"
+    assert rehearsal["verdict"]["status"] == "accepted"
     assert rehearsal["verdict"]["unasked_changes"] == []
     assert attempt["observed"] == [{"op": "add", "path": "/balances/K-4711", "value": 500}]
     assert {each["path"] for each in attempt["change"]} == {"/balances/K-4711", "/paid"}
@@ -117,7 +117,7 @@ def test_every_attempt_begins_from_the_identical_state_whatever_the_one_before_h
     assert first["start_digest"] == second["start_digest"] == third["start_digest"]
     assert second["steps"][0]["outcome"]["result"] == "unknown account"
     assert "observed" not in second
-    assert third["verdict"]["word"] == "accepted"
+    assert third["verdict"]["status"] == "accepted"
 
 
 def test_a_real_value_comes_from_the_result_of_a_real_step():
@@ -170,7 +170,7 @@ def test_a_run_that_pauses_before_the_judge_goes_on_with_what_was_observed():
     config, context = {"configurable": {"thread_id": "1"}}, GeckoContext(reads="real")
     gecko.invoke(task(), config, context=context, interrupt_before=["judge"])
     run = gecko.invoke(None, config, context=context)
-    assert run["rehearsal"]["verdict"]["word"] == "accepted"
+    assert run["rehearsal"]["verdict"]["status"] == "accepted"
     assert run["task_state"]["balances"] == {"K-4711": 380}
 
 

@@ -166,7 +166,7 @@ def test_a_rehearsal_s_record_says_it_too_also_over_turns():
     items = [{"description": "two", "check": "true"}]
     start = {**START, "runtime_state": {}}
     first = gecko.invoke({"messages": [("user", "Go")], "task_state": start, "checklist": items}, thread)
-    assert first["rehearsal"]["verdict"]["word"] == "accepted"
+    assert first["rehearsal"]["verdict"]["status"] == "accepted"
     second = gecko.invoke({"messages": [("user", "And on")], "checklist": items}, thread)
     (attempt,) = second["rehearsal"]["attempts"]
     assert [step["outcome"]["status"] for step in attempt["steps"]] == ["ok", "error"]  # still only supposed

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from gecko_graph.middleware import as_guidance
+from gecko_graph.middleware import rehearsal_message
 from gecko_graph.values.leaves import scalars
 from gecko_graph.values.spellings import forms_of
 from gecko_graph.world.as_tools import add_marks, marks_of
@@ -19,7 +19,7 @@ PARAMETERS = {
     "tune": {"type": "object", "properties": {"map": {"properties": {"speed_10": {}}}}},
 }
 
-V = {"word": "failed", "score": 0.0, "feedback": ""}
+V = {"status": "failed", "score": 0.0, "feedback": ""}
 
 
 def step(name, args, result=None, rung="contract", *, number=1, status="ok", patch=(), invented=False):
@@ -273,7 +273,7 @@ def test_what_simulated_tools_of_an_agent_and_a_note_on_a_rehearsal_hold_is_made
     assert after(simulated, task="Cancel BK-99174.") == []
     assert after(add_marks(result, {"simulated": True, "rung": "contract", "made_up": False})) == []
     tried = {"attempts": [{"number": 1, "steps": [step("find", {}, "BK-99174", "model")], "answer": "", "verdict": V}]}
-    assert after(as_guidance({"rehearsal": {**tried, "chosen": 1}})) == [("$.x", "BK-99174")]
+    assert after(rehearsal_message({"rehearsal": {**tried, "chosen": 1}})) == [("$.x", "BK-99174")]
 
 
 def test_what_the_task_names_is_real_though_a_state_was_made_up_from_it():

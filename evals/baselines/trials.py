@@ -148,7 +148,7 @@ def trial(
 
 def unjudged(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Return the trials with an empty verdict: no baseline has a judge of the task state."""
-    nothing: Verdict = {"word": "failed", "score": 0.0, "items": [], "feedback": ""}
+    nothing: Verdict = {"status": "failed", "score": 0.0, "items": [], "feedback": ""}
     return {"attempts": [{**each, "verdict": nothing} for each in state["unjudged"]], "unjudged": Overwrite([])}
 
 

@@ -176,7 +176,7 @@ async def play_arm(
 def gated_turn(record: ToolGateRecord, before: JsonObject, after: JsonObject) -> Played:
     """Return a turn of forward execution in the form of a rehearsal: one attempt, accepted where it has answered."""
     word = "accepted" if record["status"] == "answered" else "failed"
-    verdict: Any = {"word": word, "score": float(word == "accepted"), "items": [], "feedback": record["reason"]}
+    verdict: Any = {"status": word, "score": float(word == "accepted"), "items": [], "feedback": record["reason"]}
     attempt: Attempt = {
         "v": record["v"],
         "number": 1,

@@ -71,7 +71,7 @@ class Played:
     @property
     def accepted(self) -> bool:
         """True if the judge took it."""
-        return self.rehearsal["verdict"]["word"] == "accepted"
+        return self.rehearsal["verdict"]["status"] == "accepted"
 
     @property
     def chosen(self) -> Attempt:

@@ -98,7 +98,7 @@ def naive_verdict(attempt: UnjudgedAttempt) -> Verdict:
     made = bool(attempt["steps"])
     item: Any = {**CALLS_WERE_MADE, "status": "success" if made else "failed", "reason": "", "by": "rule"}
     return {
-        "word": "accepted" if made else "failed",
+        "status": "accepted" if made else "failed",
         "score": float(made),
         "items": [item],
         "feedback": "" if made else "no tool calls were made",

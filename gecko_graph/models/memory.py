@@ -58,7 +58,7 @@ def answer_message(
         state: That task state.
         checklist: Digest of the checklist that a parent gave, so that it cannot serve its next task too.
     """
-    word = verdict["word"]
+    word = verdict["status"]
     if word == "failed":
         answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
     lasting = {"accepted": steps, "needs_user": steps_before_changes(steps), "failed": []}[word]
@@ -215,8 +215,8 @@ def real_results(recalled: Sequence[AnyMessage]) -> list[SupposedFact]:
 def is_made_up(message: AnyMessage) -> bool:
     """Return whether what a message alone states is made up.
 
-    So it is in results of rungs that invent, in a note on a rehearsal (`as_guidance`), and in the answer of a rehearsal
-    of which all results are remembered.
+    So it is in results of rungs that invent, in a note on a rehearsal (`rehearsal_message`), and in the answer of a
+    rehearsal of which all results are remembered.
     """
     if isinstance(message, ToolMessage):
         marks = message.additional_kwargs.get(NAME)  # of a simulated tool of an agent's (`middleware`)

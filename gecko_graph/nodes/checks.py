@@ -13,7 +13,7 @@ from ..contracts.language.reads import Reads, StatePath, reads_of
 from ..errors import EvaluationFailed
 from ..models.formatting import format_call, format_single_change
 from ..retrieval.words import split_words
-from ..state import ChecklistItem, Json, JsonObject, MayRefuse, Step, UnjudgedAttempt, VerdictWord
+from ..state import ChecklistItem, Json, JsonObject, MayRefuse, Step, UnjudgedAttempt, VerdictStatus
 from ..tools.spec import ToolSpec
 from ..values.changes import net_changes
 from ..values.leaves import scalars_of
@@ -238,7 +238,7 @@ def _is_named(step: Step, reads: Sequence[Reads], made: set[str], ran: Sequence[
     return False
 
 
-def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str], wanted: Wanted) -> VerdictWord | None:
+def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str], wanted: Wanted) -> VerdictStatus | None:
     """Return the verdict that a rule gives where reads are real and the caller has no checklist, else None.
 
     Where nothing was written, and the task names no tool that writes, the planner's answer stands. A question that

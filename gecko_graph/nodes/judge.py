@@ -30,7 +30,7 @@ from ..state import (
     StopCode,
     UnjudgedAttempt,
     Verdict,
-    VerdictWord,
+    VerdictStatus,
 )  # fmt: skip
 from ..tools.brief import format_tools, pick_tools
 from ..tools.spec import ToolSpec
@@ -74,7 +74,7 @@ class Evidence:
     ruled: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
     unasked: Sequence[str] = ()
     wanted: checks.Wanted = checks.NOTHING
-    settled: VerdictWord | None = None
+    settled: VerdictStatus | None = None
 
     def stopped(self, *codes: StopCode) -> bool:
         """Return whether the attempt ended for one of these reasons."""
@@ -247,7 +247,7 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
     items = merge_judgements(evidence, judgement, failure, excusable=not unasked or not evidence.attempt["change"])
     word, score = grade(items, evidence, judgement)
     return {
-        "word": word,
+        "status": word,
         "score": score,
         "items": items,
         "feedback": format_feedback(word, items, evidence, judgement, unasked),
@@ -327,7 +327,7 @@ def pick_worst(judgements: Sequence[ItemJudgement]) -> dict[str, ItemJudgement]:
     return by_id
 
 
-def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> tuple[VerdictWord, float]:
+def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> tuple[VerdictStatus, float]:
     """Return the verdict's word and score. Items that the judge has struck do not count.
 
     A checklist that is empty on purpose is met by an answer alone: calls or changes would have to be judged.
@@ -360,7 +360,7 @@ def ends_in_question(evidence: Evidence, judgement: Judgement | None) -> bool:
 
 
 def format_feedback(
-    word: VerdictWord,
+    word: VerdictStatus,
     items: Sequence[JudgedItem],
     evidence: Evidence,
     judgement: Judgement | None,

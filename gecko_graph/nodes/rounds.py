@@ -66,9 +66,9 @@ def best_attempt(attempts: Sequence[Attempt]) -> Attempt:
     return min(
         attempts,
         key=lambda attempt: (
-            words.index(attempt["verdict"]["word"]),
+            words.index(attempt["verdict"]["status"]),
             -attempt["verdict"]["score"],
-            attempt["verdict"]["word"] != "needs_user" and not plan_of(attempt),
+            attempt["verdict"]["status"] != "needs_user" and not plan_of(attempt),
             sum(len(step.get("complaints", [])) for step in attempt["steps"]),
             attempt["number"],
         ),
@@ -81,7 +81,7 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
     Without a checklist, or a judgement, it stops: another round would have no feedback. What a rule has found is one.
     """
     verdict = best_attempt(state["attempts"])["verdict"]
-    if verdict["word"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
+    if verdict["status"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
         return True
     if state["round"] >= context.max_retries or not state["items"]:
         return True
@@ -127,7 +127,7 @@ def finish(
     if shown := state.get("supposed_state"):
         rehearsal["supposed_state"] = shown
     update: dict[str, Any] = {"rehearsal": rehearsal}
-    if chosen["verdict"]["word"] == "accepted":
+    if chosen["verdict"]["status"] == "accepted":
         update |= write_back(state, chosen, rehearsal, scope.context.view_chars)
     if not is_alone:  # the agent tells what was really done: no front end shall show this as fact
         return update

@@ -227,7 +227,7 @@ def _differences(outputs: Sequence[Mapping[str, Any]], played: Sequence[Mapping[
 def _result(output: Mapping[str, Any]) -> JsonObject:
     rehearsal = output["rehearsal"]
     return {
-        "verdict": rehearsal["verdict"]["word"],
+        "verdict": rehearsal["verdict"]["status"],
         "plan": [[call["name"], call["args"]] for call in rehearsal["plan"]],
         "answer": rehearsal["answer"],
         "task state": output["task_state"],

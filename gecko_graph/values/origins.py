@@ -305,7 +305,7 @@ def blame(
             ledger.apply(new, SUPPOSED)
             ledger.suppose(made_up["paths"])
         is_last = turn == len(turns)
-        if is_last or record["verdict"]["word"] == "accepted":
+        if is_last or record["verdict"]["status"] == "accepted":
             number = attempt if is_last and attempt is not None else record["chosen"]
             chosen = next((each for each in record["attempts"] if each["number"] == number), None)
             if chosen is None or digest(ledger.document) != chosen["start_digest"]:

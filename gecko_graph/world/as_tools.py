@@ -90,13 +90,15 @@ class _Desk:
         return find_pending(messages_of(runtime.state), others)
 
 
-def find_pending(messages: Sequence[AnyMessage], untouched: Collection[str] = ()) -> tuple[str | None, list[ToolCall]]:
+def find_pending(
+    messages: Sequence[AnyMessage], exclude_tools: Collection[str] = ()
+) -> tuple[str | None, list[ToolCall]]:
     """Return the id of the model's last message, and its calls that are unanswered, without those of some tools."""
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, AIMessage):
             calls = [call for call in message.tool_calls if call["id"] not in answered]
-            return message.id, [call for call in calls if call["name"] not in untouched]
+            return message.id, [call for call in calls if call["name"] not in exclude_tools]
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
     return None, []

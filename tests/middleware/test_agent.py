@@ -253,7 +253,7 @@ def test_a_command_of_a_real_tool_is_marked_and_booked(run):
 
 def test_untouched_tools_run_in_every_mode(run):
     bank = Bank()
-    out = run(agent_of(bank, calls(look("a"), pay("b", 1)), untouched=["balance"]), task())
+    out = run(agent_of(bank, calls(look("a"), pay("b", 1)), exclude_tools=["balance"]), task())
     assert bank.calls == [("balance",)]
     assert "gecko" not in answers(out)[0].additional_kwargs
 
@@ -285,7 +285,7 @@ def test_the_mode_is_fixed():
     [
         ({"mode": "real"}, "expected one of simulate"),
         ({"mode": "guard", "model": recorded()}, "asks no model"),
-        ({"untouched": "balance"}, "list of tool names"),
+        ({"exclude_tools": "balance"}, "list of tool names"),
         ({"review": "sometimes"}, "expected one of writes"),
     ],
 )

@@ -23,7 +23,7 @@ STATE = {"a": {"id": "A-7"}, "b/c": [1], "d": "", "user": "Bo"}
 
 
 def verdict(word="accepted", **more):
-    return {"word": word, "score": 1.0, "items": [], "feedback": "", **more}
+    return {"status": word, "score": 1.0, "items": [], "feedback": "", **more}
 
 
 FIND = step("find", {"to": "Rome"}, {"flights": [{"id": "F-7731"}]}, "model")

@@ -159,5 +159,5 @@ async def test_a_failing_open_tool_is_in_no_plan(kind):
     given = desk.inputs(checklist=[{"description": "asked", "check": "calls[0].status == 'ok'"}])
     run = gecko.invoke(given) if kind == "invoke" else await gecko.ainvoke(given)
     rehearsal = run["rehearsal"]
-    assert rehearsal["verdict"]["word"] == "failed"
+    assert rehearsal["verdict"]["status"] == "failed"
     assert rehearsal["plan"] == []

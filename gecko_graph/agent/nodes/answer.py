@@ -96,7 +96,7 @@ def execution_of(state: AgentState) -> Execution:
     return {
         "v": VERSION,
         "turn": state["turn"],
-        "status": word_of(calls, left, accepted=state["rehearsal"]["verdict"]["word"] == "accepted"),
+        "status": word_of(calls, left, accepted=state["rehearsal"]["verdict"]["status"] == "accepted"),
         "digest": preview["digest"] if preview and state.get("approval") else "",
         "calls": calls,
         "left": left,
@@ -133,7 +133,7 @@ def report(execution: Execution, state: AgentState) -> list[str]:
             lines.append(f"Not done: {named}: {in_words(why)}")
     lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
     verdict = state["rehearsal"]["verdict"]
-    if verdict["word"] == "failed":
+    if verdict["status"] == "failed":
         lesson = None if execution["calls"] else state.get("lesson")
         why = "\n".join([verdict["feedback"], *([lesson["feedback"]] if lesson else [])])
         lines.append(f"{'Not finished' if done else 'Nothing was done'}: {cut(why, budget=2 * LONGEST_RESULT)}")

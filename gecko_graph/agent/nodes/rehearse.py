@@ -152,7 +152,7 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
         update = {"supposed": supposed["paths"] if supposed else [], "task_state": now}
     now, steps = book_reads(rehearsal, now, steps)
     update |= {"task_state": now} if len(steps) > len(state["steps"]) else {}
-    accepted = rehearsal["verdict"]["word"] == "accepted"
+    accepted = rehearsal["verdict"]["status"] == "accepted"
     ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}
     return {
         **update,

@@ -49,7 +49,7 @@ def conclude(
     broken = ran["stop"]["code"] == "broken"  # its changes are dropped
     done = [step for step in ran["steps"] if is_planned(step) and not broken]
     record = build_record(state, ran, done, seen, toolkit)
-    verdict: Verdict = {"word": "accepted", "score": 1.0, "items": [], "feedback": "", "made_up": record["made_up"]}
+    verdict: Verdict = {"status": "accepted", "score": 1.0, "items": [], "feedback": "", "made_up": record["made_up"]}
     supposed = find_untrusted(before, state.get("supposed") or [], ran["steps"] if not broken else [])
     budget = scope.context.view_chars
     message = answer_message(record["answer"], verdict, done, budget=budget, supposed=supposed, state=after)
