@@ -70,4 +70,4 @@ def differences(before: Mapping[str, str], part: Part) -> Iterator[str]:
         elif "\n" in old + new:
             yield "\n".join(unified_diff(old.splitlines(), new.splitlines(), row, "now", n=1, lineterm=""))
         else:
-            yield f"{row}: {old} -> {new}"
+            yield f"{row}:\n  - {old}\n  + {new}"

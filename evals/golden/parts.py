@@ -38,8 +38,8 @@ SUITES = {
 }
 """Part to its command."""
 
-RACES = {"reality"}
-"""Suites whose processes race: their counts must not move, but how often a run asks and is ended may."""
+COUNTED = {"reality", "speed"}
+"""Suites of which tables alone are kept, without means: processes race, or a service draws its order numbers."""
 TIMES = re.compile(r"\b(seconds|ms|µs)\b")
 """Columns, and keys of a case, that hold times."""
 MOST_DIGESTS = 300
@@ -70,8 +70,8 @@ def run_suite(words: str) -> Part:
     suite = kind(replace(options, out=OUT / "golden" / options.out.name))
     chosen = select(suite.cases(), only=options.only)
     result = measure(suite, chosen, given=given, command=f"python -m evals {words}")
-    part = Part(dict(rows_of(result, steady=called not in RACES)))
-    for group, some in by_group([] if called in RACES else result.records).items():
+    part = Part(dict(rows_of(result, steady=called not in COUNTED)))
+    for group, some in by_group([] if called in COUNTED else result.records).items():
         size = -(-len(some) // MOST_DIGESTS)
         kept = [[one.id, one.status, one.reason, without_times(one.values)] for one in some]
         digests = [digest(kept[start : start + size])[:4] for start in range(0, len(some), size)]
@@ -83,7 +83,7 @@ def run_suite(words: str) -> Part:
 
 
 def rows_of(result: Result, *, steady: bool) -> Iterator[tuple[str, str]]:
-    """Yield the rows of a run's tables without times, where it races without means, and what must hold of it."""
+    """Yield the rows of a run's tables without times, where not steady also without means, and what must hold."""
     seen = Counter[str]()
     for table in result.figures:
         if not isinstance(table, Table):
