@@ -30,6 +30,9 @@ SUITES = {
         "evals.toolsandbox",
         "agents in conversations on the phone; --scores: the scorer beside ToolSandbox's public code",
     ),
+    "golden": Entry(
+        "evals.golden", "what must not move: suites, documents and commands, beside the stored rows (--write)"
+    ),
     **{
         name: Entry(f"evals.suites.{name}", about)
         for name, about in (

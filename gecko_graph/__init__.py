@@ -9,22 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .agent import create_gecko_agent
+    from .agent.graph import create_gecko_agent
     from .context import GeckoContext
     from .contracts.contract import Contract
-    from .conversation import create_conversation
+    from .conversation.graph import create_conversation
     from .display import format_run
     from .errors import GeckoError, Refused
     from .graph import create_gecko
     from .models.log import PromptLog
     from .scenario import Scenario
-    from .simulation.rung import Rung
     from .state import Rehearsal, RehearsalState
-    from .toolgate import create_toolgate
-    from .toolkit import Toolkit
-    from .toolkit.spec import ToolSpec
-    from .trust import blame
-    from .world import World
+    from .toolgate.graph import create_toolgate
+    from .tools import Toolkit
+    from .tools.spec import ToolSpec
+    from .values.origins import blame
+    from .world.rung import Rung
+    from .world.world import World
 
 __version__ = "0.1.0"
 
@@ -57,16 +57,16 @@ _HOMES = {
     "Refused": ".errors",
     "Rehearsal": ".state",
     "RehearsalState": ".state",
-    "Rung": ".simulation.rung",
+    "Rung": ".world.rung",
     "Scenario": ".scenario",
-    "ToolSpec": ".toolkit.spec",
-    "Toolkit": ".toolkit",
-    "World": ".world",
-    "blame": ".trust",
-    "create_conversation": ".conversation",
+    "ToolSpec": ".tools.spec",
+    "Toolkit": ".tools",
+    "World": ".world.world",
+    "blame": ".values.origins",
+    "create_conversation": ".conversation.graph",
     "create_gecko": ".graph",
-    "create_gecko_agent": ".agent",
-    "create_toolgate": ".toolgate",
+    "create_gecko_agent": ".agent.graph",
+    "create_toolgate": ".toolgate.graph",
     "format_run": ".display",
 }
 

@@ -29,7 +29,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Send
 
-from .channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
 from .context import GeckoContext
 from .errors import GeckoError
 from .models.factory import Models
@@ -46,12 +45,13 @@ from .nodes.state_updater import state_updater
 from .nodes.validator import validator
 from .retrieval.index import ToolIndex
 from .retrieval.search import ToolSearch
-from .simulation.contract import find_gated
-from .simulation.ladder import check_rungs, ladder_of, rungs_of
-from .simulation.rung import Rung
 from .state import Role
-from .toolkit import Toolkit
-from .world import check_setup
+from .tools import Toolkit
+from .world.channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
+from .world.contract import find_gated
+from .world.ladder import check_rungs, ladder_of, rungs_of
+from .world.rung import Rung
+from .world.world import check_setup
 
 Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 Model: TypeAlias = str | BaseChatModel
@@ -126,16 +126,15 @@ def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     rungs = check_rungs(rungs)
     search = ToolSearch(toolkit, index, default)
     attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs, search=search)
-    inventing = {name for name, rung in rungs_of(rungs).items() if rung.invents}
     node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
     builder.add_node("checklist", node(partial(checklist, toolkit=toolkit)))
     builder.add_node("start_round", node(start_round))
     builder.add_node("attempt", attempt_node(attempt, default))
-    builder.add_node("judge", node(partial(judge, toolkit=toolkit, inventing=inventing)))
+    builder.add_node("judge", node(partial(judge, toolkit=toolkit)))
     builder.add_node("decide", node(decide))
-    builder.add_node("finish", node(partial(finish, inventing=inventing, is_alone=is_alone)))
+    builder.add_node("finish", node(partial(finish, is_alone=is_alone)))
     if unknown := sorted(replace.keys() - {*builder.nodes, *attempt.builder.nodes} | replace.keys() & {"attempt"}):
         raise GeckoError(f"replace: unknown node {unknown[0]!r}")
     builder.add_edge(START, "bootstrapper")

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from .cases.find import load_agent
-from .cases.result import PASS_AT, CaseResult, run_case
-from .conversations.agents import AgentLike
+from .conversation.agents import AgentLike
 from .display.words import clean
 from .errors import GeckoError
 from .scenario import Scenario
+from .scenario.cases.find import load_agent
+from .scenario.cases.result import PASS_AT, CaseResult, run_case
 
 AGENT = "gecko_agent"
 

@@ -11,6 +11,8 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+RUNTIME = "runtime_state"
+"""The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
 VERSION = 1
 
 Json: TypeAlias = Any
@@ -28,7 +30,7 @@ Role = Literal[_Core, "reasoner", "reranker", "user", "auditor"]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
-VerdictWord = Literal["accepted", "needs_user", "failed"]
+VerdictStatus = Literal["accepted", "needs_user", "failed"]
 ItemStatus = Literal["success", "failed", "unknown", "not_asked_for"]
 """`not_asked_for`: the judge has struck an item that the task does not ask for; it does not count in the score."""
 _Stop = Literal["answered", "empty_reply", "planner_failed", "max_steps", "token_budget", "time_budget"]
@@ -151,12 +153,16 @@ Origin = TypedDict(
         "rung": NotRequired[str],
         "attempt": NotRequired[int],
         "shown": NotRequired[str],
+        "turn": NotRequired[int],
+        "call": NotRequired[str],
+        "tool": NotRequired[str],
     },
 )
-"""Where a value comes from. With a `step` (number of the attempt's call, from 1) `path` is the JSON path in its result;
-else a JSON Pointer into the task state, or the id of a message. *Stated* stands there, *derived* follows by the one
-operation that is `shown` (`29 = 2 × 14.5`); nothing real supports what is *chosen*: by the step's rung, the model that
-wrote that place of the state, another agent, or the planner. `attempt` is the earlier one of a step."""
+"""Where a value comes from: `path` is the JSON path in the result of a `step` (number of the attempt's call, from 1); a
+JSON Pointer into the task state, whose `step` wrote it there; or the id of a message. *Stated* stands there, *derived*
+follows by the one operation that is `shown` (`29 = 2 × 14.5`); nothing real supports what is *chosen*: by the step's
+rung, the model that wrote that place of the state, another agent, or the planner. `attempt` is the earlier one of a
+step. Of a place of the state (`blame`) also turn, call and tool are named."""
 
 Origins: TypeAlias = dict[str, dict[str, list[Origin]]]
 """Call id to the JSON path of an argument to where its value comes from, all places where several hold it."""
@@ -193,7 +199,7 @@ class MayRefuse(TypedDict):
 class Verdict(TypedDict):
     """The judge's verdict on an attempt (paper, section 3.4 and appendix A.6)."""
 
-    word: VerdictWord
+    status: VerdictStatus
     score: float
     items: list[JudgedItem]
     feedback: str

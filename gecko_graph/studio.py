@@ -23,21 +23,21 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from . import graph as graphs
-from . import toolgate as toolgates
-from .agent import create_gecko_agent
-from .channels import GeckoState
+from .agent.channels import AgentState
+from .agent.graph import create_gecko_agent
 from .demo.service import OrderService
 from .errors import ModelError, ScenarioError, ToolkitError
-from .execution.channels import AgentState
 from .graph import Gecko, create_gecko
 from .models.factory import Models
 from .models.node import NodeFunction, NodeScope
 from .models.recorded import RecordedModel, as_needs
 from .nodes.bootstrapper import bootstrapper
 from .scenario import Scenario, shipped
-from .toolgate import create_toolgate
-from .toolkit import Toolkit
-from .turn import human_turns
+from .toolgate import graph as toolgates
+from .toolgate.graph import create_toolgate
+from .tools import Toolkit
+from .world.channels import GeckoState
+from .world.turn import human_turns
 
 
 def create_studio() -> Gecko:

@@ -14,7 +14,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from gecko_graph import create_gecko
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.toolkit import Toolkit
+from gecko_graph.tools import Toolkit
 from tests import desk
 
 THREAD = {"configurable": {"thread_id": "t"}}

@@ -86,7 +86,7 @@ def gecko(*attempts, tools=None, turns=None, **options):
 
 def words(run):
     """The verdicts of a run's attempts."""
-    return [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]]
+    return [attempt["verdict"]["status"] for attempt in run["rehearsal"]["attempts"]]
 
 
 def print_paper(paper: str) -> str:

@@ -66,4 +66,4 @@ def turn(**changes):
 
 
 def words_of(output):
-    return output["rehearsal"]["verdict"]["word"]
+    return output["rehearsal"]["verdict"]["status"]

@@ -12,8 +12,8 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Scenario, Toolkit, create_conversation, create_gecko_agent
-from gecko_graph.documents import read_document
 from gecko_graph.testing import recorded, scripted
+from gecko_graph.values.documents import read_document
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "phone"
 CASES = sorted(file.name.removesuffix(".gecko.yaml") for file in (FOLDER / "cases").glob("*.gecko.yaml"))

@@ -32,7 +32,7 @@ def verdict(word="failed", *statuses, feedback=""):
         {"id": f"i{n}", "description": f"thing {n} holds", "status": status, "reason": "", "by": "rule"}
         for n, status in enumerate(statuses, 1)
     ]
-    return {"word": word, "score": 0.5, "items": items, "feedback": feedback}
+    return {"status": word, "score": 0.5, "items": items, "feedback": feedback}
 
 
 def attempt(number, steps, outcome, **more):

@@ -82,7 +82,7 @@ FAILED = sim(status="error")
 )
 def test_without_a_successful_write_no_item_is_accepted_that_one_must_meet(plan, sims, why):
     verdict = verdict_of(TASK, plan, sims, items=["A-77 is paid"])
-    assert (verdict["word"], verdict["items"][0]["reason"]) == ("failed", why)
+    assert (verdict["status"], verdict["items"][0]["reason"]) == ("failed", why)
     assert verdict["items"][0]["by"] == "rule"
 
 
@@ -97,7 +97,7 @@ def test_without_a_successful_write_no_item_is_accepted_that_one_must_meet(plan,
     ],
 )  # fmt: skip
 def test_what_was_done_and_what_was_only_asked_stay_accepted(task, plan, sims, items):
-    assert verdict_of(task, plan, sims, items=items)["word"] == "accepted"
+    assert verdict_of(task, plan, sims, items=items)["status"] == "accepted"
 
 
 CHECK = [{"id": "item-1", "description": "paid", "check": "state.paid"}]
@@ -111,7 +111,7 @@ CHECK = [{"id": "item-1", "description": "paid", "check": "state.paid"}]
 def test_a_check_is_met_only_by_what_was_asked_for(name, args, word):
     change = [{"op": "replace", "path": "/paid", "value": True}]
     verdict = verdict_of(TASK, [call(name, **args)], [sim(change)], items=CHECK)
-    assert verdict["word"] == word
+    assert verdict["status"] == word
     assert (verdict["items"][0]["reason"] == "it holds only by what note is made up to change") is (word == "failed")
 
 
@@ -119,7 +119,7 @@ def test_the_same_write_twice_is_named():
     patches = [[{"op": "add", "path": f"/paid_{n}", "value": 1}] for n in (1, 2)]
     verdict = verdict_of(TASK, [call("pay", number="A-77")] * 2, map(sim, patches))
     assert verdict["unasked_changes"] == ['pay({"number": "A-77"}) was made 2 times']
-    assert verdict["word"] == "accepted"
+    assert verdict["status"] == "accepted"
     unchanged = verdict_of(TASK, [call("pay", number="A-77")] * 2, [sim(PAID), sim(unchanged=True)])
     assert unchanged["unasked_changes"] == []
 
@@ -138,14 +138,14 @@ IF = "if an invoice is open, it is paid"
 )
 def test_a_turn_that_ends_in_a_question_and_changed_nothing_is_the_users(plan, sims, say, judge, word):
     verdict = verdict_of("If an invoice of Ann is open, pay it", plan, sims, items=[IF], say=say, judge=judge)
-    assert verdict["word"] == word
+    assert verdict["status"] == word
 
 
 def test_an_offer_behind_a_lookup_is_no_question_unless_the_judge_takes_it_for_one():
     plan, offer = [call("find_invoice", customer="Ann")], "Ann is owed 5 euros. Anything else?"
     asked = ("What is Ann owed?", plan, [sim()])
-    assert verdict_of(*asked, say=offer)["word"] == "accepted"
-    assert verdict_of(*asked, say=offer, judge={"stopping_was_right": True})["word"] == "needs_user"
+    assert verdict_of(*asked, say=offer)["status"] == "accepted"
+    assert verdict_of(*asked, say=offer, judge={"stopping_was_right": True})["status"] == "needs_user"
 
 
 def test_a_condition_that_did_not_hold_is_told_as_such():
@@ -160,7 +160,7 @@ def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
     gecko = create_gecko(TOOLS, models=dict.fromkeys(("planner", "simulator", "judge"), model), context=QUIET)
     given = {"messages": [("user", TASK)], "task_state": {"paid": False, "runtime_state": {}}}
     out = gecko.invoke({**given, "checklist": ["A-77 is paid", "nothing else is paid"]})["rehearsal"]
-    assert (len(out["attempts"]), out["verdict"]["word"]) == (1, "failed")
+    assert (len(out["attempts"]), out["verdict"]["status"]) == (1, "failed")
     assert out["verdict"]["feedback"].count("holds no JSON") == 1
     assert out["verdict"]["unanswered"].startswith("the judge did not answer")
 

@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import GeckoError, Refused, Toolkit
-from gecko_graph.agent import create_gecko_agent
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.errors import ToolkitError
 from gecko_graph.testing import recorded
 

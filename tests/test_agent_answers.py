@@ -307,7 +307,7 @@ def test_equal_calls_of_one_plan_are_two_calls(shop):
 
 def test_what_another_process_is_calling_is_under_way_until_its_time_is_over(shop, monkeypatch):
     """The owner is of another machine: nothing but the time limit says that it is gone."""
-    from gecko_graph.execution import claims
+    from gecko_graph.real import claims
 
     agent = start(shop, InMemorySaver(), PEN, review="none")
     tools = shop.toolkit()

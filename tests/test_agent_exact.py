@@ -10,8 +10,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import Toolkit, create_gecko_agent
-from gecko_graph.execution.holes import resolve
-from gecko_graph.nodes import execute
+from gecko_graph.agent.nodes import execute
+from gecko_graph.real.holes import resolve
 from gecko_graph.testing import recorded
 from tests.test_agent import answer
 

@@ -90,7 +90,7 @@ def test_a_turn_that_only_reads_asks_the_planner_alone_and_reads_once():
     agent, model = agent_of(desk, turn([LOOK, {"say": "pen-1 costs 1.50."}]))
     out = agent.invoke(say("What does a pen cost?"), THREAD)
     assert out["messages"][-1].text == "pen-1 costs 1.50."
-    assert (out["rehearsal"]["verdict"]["word"], out["execution"]["status"]) == ("accepted", "done")
+    assert (out["rehearsal"]["verdict"]["status"], out["execution"]["status"]) == ("accepted", "done")
     assert "nothing to check" in out["rehearsal"]["verdict"]["feedback"]
     assert (desk.calls, model.asked()) == (["find"], ["planner", "planner"])
     assert out["task_state"] == {}
@@ -107,9 +107,22 @@ def test_a_question_after_reads_reaches_the_user_and_the_next_turn_knows_what_wa
     agent, model = agent_of(desk, turn([LOOK, {"say": "Two of pen-1?"}]), turn([{"say": "Good bye."}]))
     out = agent.invoke(say("Order the cheapest pens."), THREAD)
     assert out["messages"][-1].text == "Two of pen-1?"
-    assert (out["rehearsal"]["verdict"]["word"], out["execution"]["status"]) == ("needs_user", "nothing")
+    assert (out["rehearsal"]["verdict"]["status"], out["execution"]["status"]) == ("needs_user", "nothing")
     agent.invoke(say("No."), THREAD)
     assert '"price": 1.5' in model.seen[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("plan", "holds", "word"),
+    [([], HOLDS, "failed"), ([LOOK], FAILS, "failed"), ([LOOK], HOLDS, "accepted")],
+)
+def test_a_task_that_names_a_write_is_not_accepted_by_rule_without_one(plan, holds, word):
+    replies = turn(*[[*plan, {"say": "I have ordered two pens."}]] * 3, judge=[holds] * 3)
+    agent, model = agent_of(Desk(), replies)
+    out = agent.invoke(say("Order two pens if they cost less than 2."), THREAD)
+    assert out["rehearsal"]["verdict"]["status"] == word
+    assert {*model.asked("planner", "validator")} == {"checklist", "judge"}
+    assert ("Nothing was done: " in out["messages"][-1].text) == (word == "failed")
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -132,7 +145,7 @@ def test_the_caller_s_checklist_is_judged_also_where_nothing_is_written():
     agent, model = agent_of(Desk(), turn([LOOK, {"say": "1.50"}]))
     out = agent.invoke({**say("What does it cost?"), "checklist": ["the price was looked up"]}, THREAD)
     assert model.asked("planner", "validator") == ["judge"]
-    assert out["rehearsal"]["verdict"]["word"] == "accepted"
+    assert out["rehearsal"]["verdict"]["status"] == "accepted"
 
 
 def test_reads_that_are_only_partly_real_leave_all_as_it_was():
@@ -158,6 +171,14 @@ def test_what_was_approved_and_came_as_rehearsed_is_told_and_booked_by_rule():
     assert desk.calls == ["find", "order"]
     assert out["task_state"] == {"orders": {"REAL-702": "pen-1"}}
     assert model.asked("validator") == ["planner", "planner", "simulator", "planner", "checklist", "judge"]
+
+
+def test_an_approval_names_what_nothing_real_supports_of_the_answer_but_not_what_the_plan_will_give():
+    said = "Ordered: SIM-5000 for 3.00 of Carla, invoice A-7731."
+    agent, _ = agent_of(Desk(), turn([LOOK, ORDER, {"say": said}]))
+    (asked,) = agent.invoke(say("Order two pens."), THREAD)["__interrupt__"]
+    last = asked.value["action_requests"][0]["description"].splitlines()[-1]
+    assert last == '- the answer: made up; nothing real supports "A-7731", "Carla".'
 
 
 def test_what_came_otherwise_is_told_and_booked_by_a_model():
@@ -195,7 +216,7 @@ def test_after_a_refusal_there_is_one_note_and_the_planner_s_own_question():
         "Only 1 is left. Order one?",
         "Not done: order (item pen-1, quantity 2): only 1 left",
     ]
-    assert (out["rehearsal"]["verdict"]["word"], out["execution"]["status"]) == ("needs_user", "nothing")
+    assert (out["rehearsal"]["verdict"]["status"], out["execution"]["status"]) == ("needs_user", "nothing")
     assert model.asked("validator")[-3:] == ["checklist", "judge", "planner"]
     last = model.seen[-1][1]
     assert "Your first calls below were really made" in last
@@ -227,7 +248,7 @@ def test_what_was_only_simulated_at_last_is_not_told_as_done():
     out = agent.invoke(
         Command(resume={"decisions": [APPROVE]}), THREAD, context=GeckoContext(reads="real", max_retries=0)
     )
-    assert out["rehearsal"]["verdict"]["word"] == "failed"
+    assert out["rehearsal"]["verdict"]["status"] == "failed"
     assert out["messages"][-1].text.splitlines()[0] == "It was refused."
     assert model.asked()[-1] == "planner"
 

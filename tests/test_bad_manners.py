@@ -71,7 +71,7 @@ async def test_a_tool_of_bad_manners_is_a_recorded_step(kind, manners):
     first = attempt["steps"][0]["outcome"]
     assert (first["rung"], first["status"]) == (rung, status)
     assert first["patch"] == []
-    assert attempt["verdict"]["word"] == "accepted"
+    assert attempt["verdict"]["status"] == "accepted"
     assert run["task_state"]["trays"] == {"letters": ["from mum"], "bills": ["invoice"]}
 
 
@@ -115,7 +115,7 @@ def test_calls_with_one_id_and_without_any():
     )
     assert [step["outcome"]["status"] for step in attempt["steps"]] == ["ok"] * 3
     assert len({step["call"]["id"] for step in attempt["steps"]}) == 3
-    assert attempt["verdict"]["word"] == "accepted"
+    assert attempt["verdict"]["status"] == "accepted"
 
 
 def test_calls_that_are_none():
@@ -124,7 +124,7 @@ def test_calls_that_are_none():
     )
     attempt = rehearse(broken, AIMessage("", tool_calls=[ADD]), AIMessage("", tool_calls=[PUT]), AIMessage("Done."))
     assert [step["complaints"][0]["path"] for step in attempt["steps"][:2]] == ["$", "$"]
-    assert attempt["verdict"]["word"] == "accepted"
+    assert attempt["verdict"]["status"] == "accepted"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_calls_that_are_none():
 def test_a_planner_that_says_nothing_of_use(said):
     attempt = rehearse(said)
     assert attempt["steps"] == []
-    assert attempt["verdict"]["word"] == "failed"
+    assert attempt["verdict"]["status"] == "failed"
     assert attempt["stop_reason"] != "answered"
 
 
@@ -147,4 +147,4 @@ def test_a_conversation_with_policies_blocks_and_open_calls():
     ]
     given = desk.inputs(messages=conversation)
     attempt = rehearse(AIMessage("", tool_calls=[ADD, PUT]), AIMessage("Done."), given=given)
-    assert attempt["verdict"]["word"] == "accepted"
+    assert attempt["verdict"]["status"] == "accepted"

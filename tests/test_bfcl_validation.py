@@ -8,8 +8,8 @@ import pytest
 
 from evals.suites import validation
 from gecko_graph.schemas.complaints import find_complaints
-from gecko_graph.schemas.findings import value_at
 from gecko_graph.schemas.undecided import find_undecided
+from gecko_graph.values.paths import value_at
 
 
 @pytest.fixture(scope="module")

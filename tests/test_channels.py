@@ -16,7 +16,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from gecko_graph import GeckoContext
-from gecko_graph.channels import (
+from gecko_graph.models.usage import add_usage
+from gecko_graph.values.patch import fold_patches, make_patch
+from gecko_graph.world.channels import (
     AttemptState,
     GeckoState,
     book,
@@ -28,8 +30,6 @@ from gecko_graph.channels import (
     gather_facts,
     replace,
 )
-from gecko_graph.models.usage import add_usage
-from gecko_graph.task_state.patch import fold_patches, make_patch
 from tests import desk
 
 # exact in sums: reducers must not depend on the order in which floats are added

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.checks import judge_by_rule, unasked_changes
 from gecko_graph.contracts.language.reads import reads_of
-from gecko_graph.task_state.digest import clone
-from gecko_graph.task_state.patch import apply_patch, pointer
+from gecko_graph.nodes.checks import judge_by_rule, unasked_changes
+from gecko_graph.values.digest import clone
+from gecko_graph.values.patch import apply_patch, pointer
 
 ORDERS = {"orders": {f"o{n}": {"total": n} for n in range(50_000)}}
 
@@ -23,6 +23,7 @@ def checked(*checks):
 
 def made(name, *patch, rung="contract", **args):
     outcome = {"status": "ok", "result": None, "patch": list(patch), "rung": rung, "simulated": True, "passed": []}
+    outcome |= {"invented": True} if rung == "model" else {}
     return {"v": 1, "call": {"id": name, "name": name, "args": args}, "outcome": outcome}
 
 

@@ -12,10 +12,10 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoError, Scenario, Toolkit, World, create_conversation
-from gecko_graph.conversations.messages import address, read_envelope, select_view
+from gecko_graph.conversation.messages import address, read_envelope, select_view
 from gecko_graph.errors import ModelError, ScenarioError, StateError
 from gecko_graph.testing import failing, recorded, scripted
-from gecko_graph.toolkit.augment import augment
+from gecko_graph.tools.augment import augment
 
 pytest.importorskip("scipy")
 

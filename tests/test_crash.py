@@ -36,7 +36,7 @@ def test_kill_at_any_write_and_resume(tmp_path, kind):
         if not snapshot.values:
             continue  # killed before the input was stored: there is no run to resume
         if not snapshot.tasks:  # not `next`: that is empty too where all of a superstep's writes are there
-            assert snapshot.values["rehearsal"]["verdict"]["word"] == "accepted"
+            assert snapshot.values["rehearsal"]["verdict"]["status"] == "accepted"
             continue
         killed += 1
         done = {attempt["number"]: attempt for attempt in snapshot.values.get("attempts", [])}

@@ -125,11 +125,11 @@ def test_that_a_value_is_made_up_is_said_once():
 def test_an_unasked_change_marks_an_accepted_verdict():
     found = verdict("accepted", "success") | {"unasked_changes": ["remove /diary"]}
     assert (words.format_verdict(found), words.style_of(found)) == ("accepted, 1 of 1; 1 unasked change", "made up")
-    assert words.format_verdict({**found, "word": "failed"}) == "failed, 1 of 1"
+    assert words.format_verdict({**found, "status": "failed"}) == "failed, 1 of 1"
 
 
 def test_an_unasked_change_is_said_once():
-    judged = JUDGED | {"word": "failed", "feedback": "Not asked for: remove /diary\nLook at the amount."}
+    judged = JUDGED | {"status": "failed", "feedback": "Not asked for: remove /diary\nLook at the amount."}
     assert words.format_feedback(judged) == "Look at the amount."
 
 

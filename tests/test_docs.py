@@ -16,9 +16,9 @@ from gecko_graph.cli import build_parser, main
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.contracts.language.filters import FILTERS, TESTS
 from gecko_graph.contracts.language.functions import FUNCTIONS, METHODS
-from gecko_graph.documents import parse_document
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.values.documents import parse_document
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -98,7 +98,7 @@ def test_python_blocks_run(path, recorded, tmp_path, monkeypatch, capsys):
     for text in blocks(path, "python"):
         exec(compile(text, str(path), "exec", dont_inherit=True), namespace)
     if path.name == "README.md":
-        assert namespace["run"]["rehearsal"]["verdict"]["word"] == "accepted"
+        assert namespace["run"]["rehearsal"]["verdict"]["status"] == "accepted"
         assert "gecko.verdict 1" in capsys.readouterr().out
 
 

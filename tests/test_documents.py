@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.documents import MAX_ALIASED, parse_document, read_document
 from gecko_graph.errors import ToolkitError
+from gecko_graph.values.documents import MAX_ALIASED, parse_document, read_document
 
 json_values = st.recursive(
     st.none()
@@ -138,5 +138,5 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_without_libyaml_the_values_are_the_same(monkeypatch):
     text = "a: &a [1, 'x', {b: on}]\nc: *a\n"
     expected = parse_document(text, where="f")
-    monkeypatch.setattr("gecko_graph.documents._LOADER", yaml.SafeLoader)
+    monkeypatch.setattr("gecko_graph.values.documents._LOADER", yaml.SafeLoader)
     assert parse_document(text, where="f") == expected

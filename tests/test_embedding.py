@@ -31,7 +31,7 @@ class ParentContext(TypedDict):
 
 def test_embedded_in_a_parent_with_its_own_context_and_checkpointer():
     def agent(state):
-        return {"note": state["rehearsal"]["verdict"]["word"]}
+        return {"note": state["rehearsal"]["verdict"]["status"]}
 
     builder = StateGraph(Parent, context_schema=ParentContext)
     builder.add_node("rehearse", desk.gecko(desk.WRONG, desk.RIGHT, desk.RIGHT))
@@ -79,7 +79,7 @@ def test_several_rehearsals_at_once_are_called_in_a_node_of_the_parent():
 
     def rehearse(state):
         run = gecko.invoke(desk.inputs(messages=[("user", state["task"])]))
-        return {"verdicts": [run["rehearsal"]["verdict"]["word"]]}
+        return {"verdicts": [run["rehearsal"]["verdict"]["status"]]}
 
     builder = StateGraph(Fan)
     builder.add_node("rehearse", rehearse)
@@ -103,7 +103,7 @@ def test_embedded_turns_continue():
     thread = {"configurable": {"thread_id": "p"}}
     graph.invoke({"messages": [("user", "file it")], "task_state": desk.start()}, thread)
     run = graph.invoke({"messages": [("user", "and the receipt")]}, thread)
-    assert run["rehearsal"]["verdict"]["word"] == "accepted"
+    assert run["rehearsal"]["verdict"]["status"] == "accepted"
     assert run["task_state"]["trays"]["bills"] == ["invoice", "receipt"]
     assert [message.text for message in run["messages"]][1::2] == ["The invoice is in bills.", "Added."]
     assert len(run["rehearsal"]["attempts"]) == 1

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph import GeckoContext, GeckoError, Toolkit, World, create_gecko
-from gecko_graph.errors import ContractError, ModelError, RunFailure, ScenarioError, StateError, TaskError, ToolkitError
+from gecko_graph.errors import (
+    ContractError,
+    ModelError,
+    RunFailure,
+    ScenarioError,
+    StateError,
+    TaskError,
+    ToolkitError,
+)
 
 
 @pytest.mark.parametrize(

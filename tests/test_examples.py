@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gecko_graph import Contract, Toolkit
 from gecko_graph.scenario import examples, run_scenario, shipped
-from gecko_graph.task_state.digest import clone
-from gecko_graph.task_state.patch import apply_patch
+from gecko_graph.values.digest import clone
+from gecko_graph.values.patch import apply_patch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -44,9 +44,9 @@ def steps(attempt):
 def test_files_a_wrong_folder_is_found_by_the_checklist_then_right(runs):
     first, second = attempts(runs["files"])
     assert steps(first) == [("mkdir", "ok"), ("cd", "ok"), ("mv", "error")]
-    assert first["verdict"]["word"] == "failed"
+    assert first["verdict"]["status"] == "failed"
     assert steps(second) == [("cd", "ok"), ("mkdir", "ok"), ("mv", "ok"), ("ls", "ok")]
-    assert second["verdict"]["word"] == "accepted"
+    assert second["verdict"]["status"] == "accepted"
     assert first["start_digest"] == second["start_digest"]
     workspace = runs["files"][0]["task_state"]["tree"]["workspace"]["contents"]
     assert set(workspace) == {"document", "archive"}
@@ -57,7 +57,7 @@ def test_shop_a_contract_refuses_an_overdraft_and_the_planner_recovers(runs):
     (only,) = attempts(runs["shop"])
     assert [status for _, status in steps(only)] == ["ok", "ok", "ok", "ok", "error", "ok", "ok"]
     assert only["steps"][4]["outcome"]["result"]["code"] == "insufficient_credit"
-    assert only["verdict"]["word"] == "accepted"
+    assert only["verdict"]["status"] == "accepted"
     state = runs["shop"][0]["task_state"]
     assert (state["customer"]["credit"], state["cart"]) == (8.6, {})
     assert (state["products"]["MUG-BLUE"]["stock"], state["products"]["COFFEE-500"]["stock"]) == (5, 11)
@@ -69,7 +69,7 @@ def test_calendar_an_argument_breaks_a_rule_then_the_user_is_asked(runs):
     (complaint,) = only["steps"][0]["complaints"]
     assert (complaint["path"], complaint["source"]) == ("$.date", "rule")
     assert "2025-10-14" not in json.dumps(complaint), "a complaint never hands over the right value"
-    assert only["verdict"]["word"] == "needs_user"
+    assert only["verdict"]["status"] == "needs_user"
     assert only["answer"].endswith("?")
     assert runs["calendar"][0]["task_state"]["events"] == shipped("calendar").state["events"]
 

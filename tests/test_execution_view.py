@@ -11,7 +11,7 @@ from langgraph.types import Command
 from rich.console import Console
 
 from gecko_graph import format_run
-from gecko_graph.agent import create_gecko_agent
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.demo.service import OrderService
 from gecko_graph.display import html_page, watch
 from gecko_graph.display.drafts import Drafts
@@ -40,7 +40,12 @@ EXECUTION = {
         entry("order", result={"price": 6}, drift=[DRIFT]),
         entry("note", result="written", by="person"),
         entry("pay", "error", result="no money", departure={"code": "error", "message": "no money"}),
-        entry("look", result=[], departure={"code": "schema", "message": "not a list of orders"}),
+        entry(
+            "look",
+            result=[],
+            departure={"code": "schema", "message": "not a list of orders"},
+            undocumented=["no orders"],
+        ),
         entry("ship", "skipped", departure={"code": "precondition", "message": "it is not paid"}),
         entry("mail", "in_doubt"),
     ],
@@ -53,6 +58,7 @@ ROWS = [
     ("ok", "written (a person's words)"),
     ("error", "no money"),
     ("departed", "not a list of orders"),
+    ("undocumented", "no orders"),
     ("skipped", "it is not paid"),
     ("in doubt", "no answer yet"),
 ]

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from gecko_graph.finding import Found
+from gecko_graph.values.finding import Found
 from tests.any_schema import JSON
 
 

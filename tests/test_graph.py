@@ -10,11 +10,12 @@ import time
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, format_run, toolgate
+from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, format_run
 from gecko_graph import context as context_module
 from gecko_graph.graph import compose
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.toolgate import graph as toolgate
 from tests import desk
 from tests.desk import words
 
@@ -104,7 +105,7 @@ def test_the_turns_of_a_thread_continue_from_the_state_that_the_last_one_left():
     ]
     run = gecko.invoke({"messages": [("user", "and the receipt")], "checklist": check}, thread)
     rehearsal = run["rehearsal"]
-    assert rehearsal["verdict"]["word"] == "accepted"
+    assert rehearsal["verdict"]["status"] == "accepted"
     assert [attempt["number"] for attempt in rehearsal["attempts"]] == [1]
     assert [item["id"] for item in rehearsal["verdict"]["items"]] == ["receipt"]
     assert rehearsal["usage"]["planner"]["calls"] == 2
@@ -119,7 +120,7 @@ def test_a_checklist_is_for_one_turn_only():
     thread = {"configurable": {"thread_id": "t"}}
     gecko.invoke(desk.inputs(), thread)
     run = gecko.invoke({"messages": [("user", "thanks")]}, thread)
-    assert run["rehearsal"]["verdict"]["word"] == "failed"
+    assert run["rehearsal"]["verdict"]["status"] == "failed"
     assert "no checklist" in run["rehearsal"]["verdict"]["feedback"]
     assert len(run["rehearsal"]["attempts"]) == 1, "without a checklist a retry has nothing to learn from"
 
@@ -235,7 +236,7 @@ def test_a_judge_that_fails_to_answer_never_counts_as_success():
 
 
 def test_an_attempt_that_breaks_is_data(monkeypatch):
-    import gecko_graph.nodes.simulator as module
+    import gecko_graph.world.answer as module
 
     def bug(*args, **kwargs):
         raise ZeroDivisionError("a bug of ours")
@@ -306,6 +307,6 @@ def test_a_write_that_nothing_has_simulated_is_accepted_with_a_mark_only():
         desk.inputs(checklist=[{"description": "the invoice is filed"}])
     )
     found = run["rehearsal"]["verdict"]
-    assert found["word"] == "accepted"
+    assert found["status"] == "accepted"
     assert [each.partition(": what it changes is not known")[0] for each in found["unsimulated"]] == ["add_tray", "put"]
     assert "2 writes that nothing simulates" in str(format_run(run))

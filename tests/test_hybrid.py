@@ -7,13 +7,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import GeckoContext, Refused, Scenario, Toolkit, create_gecko, format_run
-from gecko_graph.agent import create_gecko_agent
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.display import html_page
 from gecko_graph.display.drafts import Drafts, list_events
 from gecko_graph.errors import ScenarioError
 from gecko_graph.events import Reader, stream_options
-from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import recorded
+from gecko_graph.values.digest import digest
 
 OBSERVES = {"observes": [{"op": "add", "path": ["balances", "{{ args.account }}"], "value": "{{ result.balance }}"}]}
 PAY = {
@@ -92,7 +92,7 @@ def test_an_observation_is_knowledge_and_not_a_change():
     run = rehearse([LOOK, BILL, pay(120), SAY])
     rehearsal = run["rehearsal"]
     (attempt,) = rehearsal["attempts"]
-    assert rehearsal["verdict"]["word"] == "accepted"
+    assert rehearsal["verdict"]["status"] == "accepted"
     assert rehearsal["verdict"]["unasked_changes"] == []
     assert attempt["observed"] == [{"op": "add", "path": "/balances/K-4711", "value": 500}]
     assert {each["path"] for each in attempt["change"]} == {"/balances/K-4711", "/paid"}
@@ -117,7 +117,7 @@ def test_every_attempt_begins_from_the_identical_state_whatever_the_one_before_h
     assert first["start_digest"] == second["start_digest"] == third["start_digest"]
     assert second["steps"][0]["outcome"]["result"] == "unknown account"
     assert "observed" not in second
-    assert third["verdict"]["word"] == "accepted"
+    assert third["verdict"]["status"] == "accepted"
 
 
 def test_a_real_value_comes_from_the_result_of_a_real_step():
@@ -170,7 +170,7 @@ def test_a_run_that_pauses_before_the_judge_goes_on_with_what_was_observed():
     config, context = {"configurable": {"thread_id": "1"}}, GeckoContext(reads="real")
     gecko.invoke(task(), config, context=context, interrupt_before=["judge"])
     run = gecko.invoke(None, config, context=context)
-    assert run["rehearsal"]["verdict"]["word"] == "accepted"
+    assert run["rehearsal"]["verdict"]["status"] == "accepted"
     assert run["task_state"]["balances"] == {"K-4711": 380}
 
 

@@ -32,7 +32,7 @@ def world(number):
 
 def check_world(number, run, *, attempts=1):
     rehearsal = run["rehearsal"]
-    assert rehearsal["verdict"]["word"] == "accepted"
+    assert rehearsal["verdict"]["status"] == "accepted"
     assert [item["id"] for item in rehearsal["verdict"]["items"]] == [f"made-{number}"]
     assert len(rehearsal["attempts"]) == attempts
     assert len({attempt["start_digest"] for attempt in rehearsal["attempts"]}) == 1

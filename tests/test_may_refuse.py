@@ -66,7 +66,7 @@ def test_the_rule_is_in_the_verdict_and_neither_planner_nor_judge_sees_it():
     verdict, (step,) = out["rehearsal"]["verdict"], out["rehearsal"]["attempts"][0]["steps"]
     assert step["outcome"]["may_refuse"] == [RULE]
     assert verdict["may_refuse"] == [{"call": step["call"]["id"], "tool": "start_engine", "rule": RULE}]
-    assert verdict["word"] == "accepted"
+    assert verdict["status"] == "accepted"
     assert f"may be refused: start_engine ({RULE})" in str(format_run(out))
     assert sum(RULE in text for text in seen) == 0
     asked = prompt_of(seen, "You stand in for a tool")
@@ -137,7 +137,7 @@ def test_real_results_are_facts_for_the_simulator_and_the_judge_is_told_what_is_
     judged = prompt_of(seen, "You judge an agent's attempt")
     assert '1. doors({}) -> ok, real: {"doors": "locked"}' in judged
     assert '2. start_engine({}) -> ok, made up: {"engine": "runs"}' in judged
-    assert out["rehearsal"]["verdict"]["word"] == "accepted"
+    assert out["rehearsal"]["verdict"]["status"] == "accepted"
 
 
 def test_a_real_result_from_before_a_change_is_marked_so():

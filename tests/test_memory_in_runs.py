@@ -170,7 +170,7 @@ def test_what_was_bootstrapped_is_made_up_whoever_reads_it():
     graph = create_gecko(tools, models=dict.fromkeys(("planner", "bootstrapper"), model), context=KNOBS)
     asked = {"messages": [("user", "Pay Miller's invoice of May")], "checklist": [{"id": "a", "check": "answer"}]}
     verdict = graph.invoke(asked)["rehearsal"]["verdict"]
-    assert verdict["word"] == "accepted"
+    assert verdict["status"] == "accepted"
     assert [each["argument"] for each in verdict["made_up"]] == ["$.number", "$.amount"]
     assert verdict["made_up"][0]["origin"] == {"kind": "chosen", "from": "state", "path": "/invoices/0/number"}
     given = {**asked, "task_state": {**state["domain"], "runtime_state": {}}}

@@ -7,7 +7,7 @@ import random
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph.provenance import Sources, trace_all
+from gecko_graph.world.provenance import Sources, trace_all
 from tests.test_provenance import marked, source, step, traced
 
 
@@ -20,10 +20,10 @@ def unsupported(answer, *steps, **more):
 def test_the_final_answer_is_traced_like_an_argument():
     found = step("find", {}, {"number": "A-7731", "amount": 812.5, "owner": "Miller", "lines": [{"n": 40}, {"n": 2}]})
     assert unsupported("Invoice A-7731 over 812.50 euros, of Miller; the 2 lines are 42.", found) == []
-    said = unsupported("Invoice B-9999 over 1.00 euro: it is of Carla.", found)
-    assert said == [("b-9999", "chosen"), ("Carla", "chosen")]
+    said = unsupported("Invoice B-9999 over 1,200.00 euro, due May 4: it is of Carla.", found)
+    assert said == [(each, "chosen") for each in ("May 4", "1,200.00", "B-9999", "Carla")]  # as they are written
     invented = step("find", {}, {"number": "A-7731"}, "model")
-    assert unsupported("It is A-7731.", invented) == [("a-7731", "chosen")]
+    assert unsupported("It is A-7731.", invented) == [("A-7731", "chosen")]
 
 
 def test_what_another_model_says_is_no_source_unless_a_result_or_the_user_states_it():

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from gecko_graph.cases.result import run_case
 from gecko_graph.cli import main
+from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.testing import scripted
-from gecko_graph.toolkit.augment import AUGMENTATIONS, augment, find_faces
+from gecko_graph.tools.augment import AUGMENTATIONS, augment, find_faces
 from tests.phone import CASES, FOLDER, Server, agents, converse, good, hasty, load, lost, rehearsing, rename
 
 pytest.importorskip("scipy")

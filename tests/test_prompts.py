@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.models import prompts
 from gecko_graph.models.prompts import MARKER, REQUIRED, Prompt, Prompts, fence, folder, variables_of
+from gecko_graph.models.view.view import view
 from gecko_graph.state import ROLES
 from gecko_graph.testing import recorded
-from gecko_graph.view.view import view
 from tests import desk
 from tests.test_prompts_in_runs import Listener
 

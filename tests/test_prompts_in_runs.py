@@ -10,8 +10,8 @@ from pydantic import Field
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.simulation.model import format_tool
-from gecko_graph.toolkit import ToolSpec
+from gecko_graph.tools import ToolSpec
+from gecko_graph.world.model import format_tool
 from tests import desk
 
 
@@ -50,7 +50,7 @@ def test_a_check_reaches_no_model_even_where_it_is_all_that_is_said_of_an_item()
         planner=[[{"say": "Which tray do you mean?"}], desk.WRONG, desk.RIGHT],
         judge=[asked, asked, asked],
     )
-    assert run["rehearsal"]["verdict"]["word"] == "accepted"
+    assert run["rehearsal"]["verdict"]["status"] == "accepted"
     assert len(model.told("judge")) == 1
     said = [message.text for _, messages in model.heard for message in messages]
     assert not [text for text in said if "state." in text or "at(" in text]
@@ -100,7 +100,7 @@ def test_a_loop_of_refused_calls_is_ended_and_told_once():
     first, second = run["rehearsal"]["attempts"]
     assert len(first["steps"]) == 3
     assert first["stop_reason"].startswith("repeated_calls: ")
-    assert second["verdict"]["word"] == "accepted"
+    assert second["verdict"]["status"] == "accepted"
     told = model.told("planner")
     assert "made 2 times in a row" in told[2][-1].text
     assert len(told[2]) == len(told[1])

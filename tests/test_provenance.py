@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from gecko_graph.leaves import scalars
-from gecko_graph.middleware import as_guidance
-from gecko_graph.provenance import Sources, trace
-from gecko_graph.spellings import forms_of
-from gecko_graph.world_tools import add_marks, marks_of
+from gecko_graph.middleware import rehearsal_message
+from gecko_graph.values.leaves import scalars
+from gecko_graph.values.spellings import forms_of
+from gecko_graph.world.as_tools import add_marks, marks_of
+from gecko_graph.world.provenance import Sources, trace
 from tests.any_schema import JSON
 
 PARAMETERS = {
@@ -19,11 +19,12 @@ PARAMETERS = {
     "tune": {"type": "object", "properties": {"map": {"properties": {"speed_10": {}}}}},
 }
 
-V = {"word": "failed", "score": 0.0, "feedback": ""}
+V = {"status": "failed", "score": 0.0, "feedback": ""}
 
 
-def step(name, args, result=None, rung="contract", *, number=1, status="ok", patch=()):
+def step(name, args, result=None, rung="contract", *, number=1, status="ok", patch=(), invented=False):
     outcome = {"status": status, "result": result, "patch": list(patch), "rung": rung, "simulated": True, "passed": []}
+    outcome |= {"invented": True} if invented or rung in ("model", "noise") else {}
     return {"v": 1, "call": {"id": f"{name}-{number}", "name": name, "args": args}, "outcome": outcome}
 
 
@@ -131,9 +132,9 @@ def test_what_a_model_answered_is_supposed():
 
 
 def test_a_rung_of_ones_own_may_invent():
-    find = step("find", {}, {"id": "F-7731"}, "oracle")
-    assert marked(find, step("book", {"x": "F-7731"})) == []
-    assert marked(find, step("book", {"x": "F-7731"}), inventing={"oracle"}) == [("$.x", "F-7731")]
+    book = step("book", {"x": "F-7731"})
+    assert marked(step("find", {}, {"id": "F-7731"}, "oracle"), book) == []
+    assert marked(step("find", {}, {"id": "F-7731"}, "oracle", invented=True), book) == [("$.x", "F-7731")]
 
 
 def test_an_echo_of_an_invention_is_one():
@@ -150,8 +151,13 @@ def test_an_echo_of_an_invention_is_one():
 def test_what_an_inventing_rung_wrote_to_the_state_is_supposed():
     wrote = step("hold", {}, "held", "model", patch=[{"op": "add", "path": "/holds/0", "value": {"id": "H-77"}}])
     read = step("holds", {}, [{"id": "H-77"}], "contract")
-    (made,) = traced(wrote, read, step("book", {"x": "H-77"}))[1]
-    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/holds/0", "rung": "model"}
+    book, state = step("book", {"x": "H-77"}), {"holds": []}
+    (made,) = traced(wrote, read, book, state=state)[1]
+    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/holds/0", "step": 1, "rung": "model"}
+    seen = step("list", {}, [{"id": "H-78"}], "real")
+    seen["outcome"]["observed"] = [{"op": "replace", "path": "/holds", "value": [{"id": "H-78"}]}]
+    listed = step("holds", {}, [{"id": "H-78", "fee": 31.5}], "contract")
+    assert marked(wrote, seen, listed, step("book", {"x": 31.5}), state=state) == []  # reality has shown that place
 
 
 def test_the_given_state_is_a_source_unless_a_model_made_that_place_up():
@@ -220,8 +226,8 @@ def test_what_a_model_has_written_for_another_rung_is_supposed_also_in_what_foll
     )
     order["outcome"]["supposed"] = True
     steps = [order, step("orders", {}, [{"id": "O-9981"}]), step("pay", {"x": "O-9981"})]
-    (made,) = traced(*steps, reads={"orders": {"orders"}})[1]
-    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/orders/-", "rung": "model"}
+    (made,) = traced(*steps, reads={"orders": {"orders"}}, state={"orders": []})[1]
+    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/orders/-", "step": 1, "rung": "model"}
 
 
 @pytest.mark.parametrize("args", [{"map": {"LAMP-777": 2}}, {"list": [{"map": {"LAMP-777": 2}}]}])
@@ -267,7 +273,7 @@ def test_what_simulated_tools_of_an_agent_and_a_note_on_a_rehearsal_hold_is_made
     assert after(simulated, task="Cancel BK-99174.") == []
     assert after(add_marks(result, {"simulated": True, "rung": "contract", "made_up": False})) == []
     tried = {"attempts": [{"number": 1, "steps": [step("find", {}, "BK-99174", "model")], "answer": "", "verdict": V}]}
-    assert after(as_guidance({"rehearsal": {**tried, "chosen": 1}})) == [("$.x", "BK-99174")]
+    assert after(rehearsal_message({"rehearsal": {**tried, "chosen": 1}})) == [("$.x", "BK-99174")]
 
 
 def test_what_the_task_names_is_real_though_a_state_was_made_up_from_it():
@@ -300,6 +306,7 @@ def test_only_the_plan_is_reported():
 
 def test_the_conversation_is_a_source_and_earlier_inventions_stay_inventions():
     def turn(rung, task="Book it."):
+        marks = {"rung": rung, "made_up": rung == "model"}
         return [
             SystemMessage("Refunds over 250 need a manager."),
             HumanMessage("Find a flight."),
@@ -308,7 +315,7 @@ def test_the_conversation_is_a_source_and_earlier_inventions_stay_inventions():
                 tool_calls=[{"id": "c1", "name": "find", "args": {}}],
                 response_metadata={"gecko": {"rung": ""}},
             ),
-            ToolMessage('{"id": "F-7731"}', tool_call_id="c1", id="r1", response_metadata={"gecko": {"rung": rung}}),
+            ToolMessage('{"id": "F-7731"}', tool_call_id="c1", id="r1", response_metadata={"gecko": marks}),
             AIMessage("I found F-7731."),
             HumanMessage(task),
         ]

@@ -46,7 +46,7 @@ def test_a_recorded_run_plays_to_the_same_end(tmp_path, method, ladder):
     with Live(find_and_note, method) as live:
         outputs = live_record(live, case, out)
     (turn,) = outputs
-    assert turn["rehearsal"]["verdict"]["word"] == "accepted"
+    assert turn["rehearsal"]["verdict"]["status"] == "accepted"
     assert "{{ 7 * 7 }}" in turn["rehearsal"]["answer"]
     document = yaml.safe_load(out.read_text(encoding="utf-8"))
     assert document["tools"] == "library.yaml"
@@ -65,7 +65,7 @@ def test_a_later_turn_uses_an_earlier_ones_result(tmp_path):
 
     with Live(planner) as live:
         outputs = live_record(live, case, out)
-    assert outputs[1]["rehearsal"]["verdict"]["word"] == "accepted"
+    assert outputs[1]["rehearsal"]["verdict"]["status"] == "accepted"
     check_plays(out, outputs)
 
 
@@ -112,7 +112,7 @@ def test_a_repair_is_recorded_as_its_end_and_a_failure_as_what_was_written(tmp_p
     assert replies["planner"][0][0] == {"call": "lendBook", "malformed": '{"book": '}
     assert len(replies["judge"]) == 1
     assert replies.get("validator", ["I see: no problem {here}."])[0] == "I see: no problem {here}."
-    assert outputs[0]["rehearsal"]["verdict"]["word"] == "accepted"
+    assert outputs[0]["rehearsal"]["verdict"]["status"] == "accepted"
     check_plays(out, outputs)
 
 

@@ -11,8 +11,8 @@ from openapi_spec_validator import validate
 
 from evals.suites.contracts import FILES, TOOLKIT, Recorded, recorded_calls, replay
 from gecko_graph import Toolkit
-from gecko_graph.documents import read_document
 from gecko_graph.schemas.complaints import find_complaints, find_faults
+from gecko_graph.values.documents import read_document
 
 NAMES = [
     "cat", "cd", "cp", "diff", "du", "echo", "find", "grep", "ls", "mkdir", "mv", "pwd", "rm", "rmdir", "sort", "tail",

@@ -8,14 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from gecko_graph import RehearsalState, create_gecko_agent
-from gecko_graph.execution.holes import resolve
-from gecko_graph.execution.preview import preview_digest
-from gecko_graph.nodes import review as review_module
+from gecko_graph.agent.nodes import review as review_module
+from gecko_graph.real.holes import resolve
+from gecko_graph.real.preview import preview_digest
 from gecko_graph.state import ChecklistItem
 from gecko_graph.testing import recorded
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, answer, shop, thread
@@ -58,6 +59,18 @@ def test_the_question_has_langchains_shape(shop):
     assert 'add /orders/sim-5000 "pen"' in texts[0]
     assert "Step 2 of 3" in texts[1]
     assert "$.id: its value is the real $.id in the result of step 1 (order)" in texts[1]
+
+
+def test_a_question_has_the_schema_of_its_answer(shop):
+    (asked,) = agent_of(shop, PLAN).invoke(TASK, thread())["__interrupt__"]
+    takes = Draft202012Validator(asked.response_schema).is_valid
+    given = {"decisions": [APPROVE, REJECT, edit("order", item="ink", quantity=1)]}
+    assert takes(given)
+    assert takes({**given, "id": asked.value["id"]})
+    assert not takes({**given, "id": "another"})
+    assert not takes({"decisions": [APPROVE] * 2})
+    assert not takes({"decisions": [APPROVE, REJECT, {"type": "happened"}]})
+    assert not takes({"decisions": [APPROVE, REJECT, {"type": "edit", "edited_action": {"name": "order"}}]})
 
 
 def test_the_first_description_holds_the_whole_plan(shop):

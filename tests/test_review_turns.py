@@ -9,7 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import Refused, Toolkit, create_gecko_agent
-from gecko_graph.execution.channels import calls_left
+from gecko_graph.agent.channels import calls_left
 from gecko_graph.testing import recorded
 from tests.test_agent import APPROVE, PLAN, TASK, agent_of, shop, thread
 from tests.test_review import INK, ask, decide, edit, words

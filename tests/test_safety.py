@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Rung, World, create_gecko, create_toolgate
-from gecko_graph.simulation.rung import Answer, Pass
+from gecko_graph.world.rung import Answer, Pass
 from tests import safe
 from tests.shop import Acting
 from tests.test_toolgate_runs import Killed, Mortal
@@ -91,9 +91,9 @@ def test_no_call_of_a_world_commits_what_breaks_its_contract():
 @pytest.mark.parametrize(
     ("place", "without"),
     [
-        ("gecko_graph.simulation.ladder.gate", lambda request: (request, None)),
-        ("gecko_graph.simulation.commit.violated_postconditions", lambda *_: []),
-        ("gecko_graph.simulation.state_rules.StateRules.violations", lambda *_: []),
+        ("gecko_graph.world.ladder.gate", lambda request: (request, None)),
+        ("gecko_graph.world.commit.violated_postconditions", lambda *_: []),
+        ("gecko_graph.world.state_rules.StateRules.violations", lambda *_: []),
     ],
 )
 def test_the_oracle_notices_what_is_not_checked(monkeypatch, place, without):

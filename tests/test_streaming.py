@@ -24,7 +24,7 @@ def test_the_events_of_one_run_in_their_order():
     lines = []
     for each in events():
         call = each["call"]["name"] if "call" in each else ""
-        word = each["verdict"]["word"] if "verdict" in each else ""
+        word = each["verdict"]["status"] if "verdict" in each else ""
         lines.append(" ".join(filter(None, [str(each["attempt"]), each["type"], call, each.get("rung", ""), word])))
         assert each["v"] == 1
     told = "\n".join(lines) + "\n"

@@ -101,7 +101,7 @@ def created(monkeypatch):
 
 def test_who_types_any_message_sees_the_scenario_from_its_own_state(created):
     run = created().invoke({"messages": [("user", "show me")], "task_state": {}})
-    assert [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]] == ["failed", "accepted"]
+    assert [attempt["verdict"]["status"] for attempt in run["rehearsal"]["attempts"]] == ["failed", "accepted"]
     assert run["task_state"] != shipped("files").state
 
 
@@ -120,7 +120,7 @@ def test_a_scenario_by_path_is_played_turn_by_turn(created, name):
     gecko.checkpointer = InMemorySaver()  # as the server does
     for _ in Scenario.load(path).turns:
         run = gecko.invoke({"messages": [("user", "go on")]}, {"configurable": {"thread_id": "t"}})
-        assert run["rehearsal"]["verdict"]["word"] in {"accepted", "needs_user"}
+        assert run["rehearsal"]["verdict"]["status"] in {"accepted", "needs_user"}
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_the_agent_pauses_with_its_preview_and_goes_on_over_the_api(server, dura
 def test_a_scenario_runs_over_the_api_and_can_be_looked_into_afterwards(server):
     thread = ask(f"{server}/threads", {})["thread_id"]
     run = ask(f"{server}/threads/{thread}/runs/wait", {"assistant_id": "gecko", "input": inputs()})
-    assert [attempt["verdict"]["word"] for attempt in run["rehearsal"]["attempts"]] == ["failed", "accepted"]
+    assert [attempt["verdict"]["status"] for attempt in run["rehearsal"]["attempts"]] == ["failed", "accepted"]
     history = ask(f"{server}/threads/{thread}/history", {"limit": 50})
     assert any(snapshot["next"] == ["attempt"] for snapshot in history)
 

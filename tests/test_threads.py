@@ -16,7 +16,7 @@ from langgraph.types import Command, Send, interrupt
 
 from gecko_graph import RehearsalState
 from gecko_graph.errors import StateError
-from gecko_graph.threads import other_run_wrote
+from gecko_graph.nodes.threads import other_run_wrote
 from tests import desk
 
 PAIRS = 5  # in each of five ways
@@ -129,12 +129,12 @@ def test_a_thread_goes_on_after_two_runs_met(tmp_path):
     old = graph.get_state(THREAD).config["configurable"]["checkpoint_id"]
     graph.invoke(inputs(1), THREAD)
     assert other_run_wrote(saver, "t", old, False), "the paused one would write over it"
-    assert graph.invoke(inputs(3), THREAD)["rehearsal"]["verdict"]["word"] == "accepted"
+    assert graph.invoke(inputs(3), THREAD)["rehearsal"]["verdict"]["status"] == "accepted"
     assert "rehearsal" in paused, "the one of the turn before"
 
 
 def accepted(run, *papers):
-    assert run["rehearsal"]["verdict"]["word"] == "accepted"
+    assert run["rehearsal"]["verdict"]["status"] == "accepted"
     assert run["task_state"]["trays"]["letters"][1:] == [f"paper {number}" for number in papers]
 
 
@@ -173,7 +173,7 @@ def test_pauses_edits_forks_and_replays_are_no_race(tmp_path, kind, durability):
         history = list(free.get_state_history(THREAD))
         for old in (each for each in history if each.next):
             run = free.invoke(None, old.config, durability=durability)
-            assert run["rehearsal"]["verdict"]["word"] == "accepted", old.next
+            assert run["rehearsal"]["verdict"]["status"] == "accepted", old.next
         ended = next(each for each in history if not each.next and each.values["ledger"]["turn"] == 1)
         accepted(free.invoke(inputs(1), ended.config, durability=durability), 0, 1)
         starts = [each for each in free.get_state_history(THREAD) if each.next == ("start_round",)]
@@ -188,7 +188,7 @@ def test_several_rehearsals_of_one_parent_are_no_race():
 
     def rehearse(state):
         run = gecko().invoke(inputs(), durability="sync")
-        return {"verdicts": [run["rehearsal"]["verdict"]["word"]]}
+        return {"verdicts": [run["rehearsal"]["verdict"]["status"]]}
 
     builder = StateGraph(Fan)
     builder.add_node("rehearse", rehearse)

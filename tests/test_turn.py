@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from gecko_graph import GeckoError
 from gecko_graph.errors import TaskError
-from gecko_graph.turn import earlier, human_turns, next_turn, read_checklist, task_of
+from gecko_graph.world.turn import earlier, human_turns, next_turn, read_checklist, task_of
 
 TALK = [SystemMessage("s"), HumanMessage("first"), AIMessage("a"), HumanMessage(" second "), AIMessage("b")]
 

@@ -9,14 +9,14 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Toolkit, World
-from gecko_graph.agent import create_gecko_agent
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.contracts.contract import Invariant
 from gecko_graph.errors import ContractError, StateError
 from gecko_graph.scenario.case import Scenario
-from gecko_graph.simulation.rung import Answer
-from gecko_graph.simulation.state_rules import StateRules
 from gecko_graph.testing import recorded
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.world.rung import Answer
+from gecko_graph.world.state_rules import StateRules
 
 ORDER = {
     "type": "object",

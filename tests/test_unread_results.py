@@ -9,7 +9,7 @@ from langgraph.types import Command
 
 from gecko_graph import Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
-from gecko_graph.toolkit.real import as_answer
+from gecko_graph.tools.real import as_answer
 from tests.middleware.bank import CONTRACTS, EFFECTS, STATE, calls, chat, look, pay
 
 THREAD = {"configurable": {"thread_id": "1"}}

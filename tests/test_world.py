@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, GeckoError, Toolkit, World
-from gecko_graph.points import fold_snapshot
-from gecko_graph.task_state.patch import apply_patch
 from gecko_graph.testing import failing, recorded
+from gecko_graph.values.patch import apply_patch
+from gecko_graph.world.points import fold_snapshot
 from tests import desk
 
 NOTE = {"name": "note", "parameters": {"type": "object", "properties": {"text": {}}, "required": ["text"]}}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from evals.costing import case
 from evals.suites.contracts import answered_calls
 from gecko_graph import GeckoContext, Toolkit, World, create_gecko
-from gecko_graph.task_state.patch import apply_patch
 from gecko_graph.testing import recorded
+from gecko_graph.values.patch import apply_patch
 
 
 def function(name: str, /, **properties: Any) -> dict[str, Any]:

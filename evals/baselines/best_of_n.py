@@ -12,14 +12,14 @@ from langgraph.graph import StateGraph
 from langgraph.types import Checkpointer, Send
 from pydantic import BaseModel
 
-from gecko_graph.channels import GeckoState
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
 from gecko_graph.models.ask import PlannerAsk, Reply
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import NodeScope, as_node
 from gecko_graph.state import ROLES
-from gecko_graph.toolkit import Toolkit
+from gecko_graph.tools import Toolkit
+from gecko_graph.world.channels import GeckoState
 
 from .trials import ask_critic, book_review, opened, tell_trial
 

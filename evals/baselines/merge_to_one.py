@@ -13,7 +13,6 @@ from typing import Any
 from langchain_core.messages import SystemMessage
 from langgraph.types import Checkpointer
 
-from gecko_graph.channels import AttemptState
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
 from gecko_graph.models.ask import AnyAsk, Reply
@@ -22,7 +21,8 @@ from gecko_graph.models.node import NodeScope
 from gecko_graph.models.prompts import Prompts
 from gecko_graph.nodes.planner import planner
 from gecko_graph.state import JsonObject
-from gecko_graph.toolkit import Toolkit
+from gecko_graph.tools import Toolkit
+from gecko_graph.world.channels import AttemptState
 
 from .trials import create_single
 

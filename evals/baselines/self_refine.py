@@ -12,14 +12,14 @@ from typing import Any
 from langgraph.types import Checkpointer
 from pydantic import BaseModel, Field
 
-from gecko_graph.channels import GeckoState
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
 from gecko_graph.models.ask import PlannerAsk, Reply
 from gecko_graph.models.factory import Models
 from gecko_graph.models.formatting import format_steps
 from gecko_graph.models.node import NodeScope
-from gecko_graph.toolkit import Toolkit
+from gecko_graph.tools import Toolkit
+from gecko_graph.world.channels import GeckoState
 
 from .trials import ask_critic, create_loop, is_last, tell_trial
 

@@ -18,7 +18,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Checkpointer, Overwrite
 from pydantic import BaseModel
 
-from gecko_graph.channels import GeckoInput, GeckoOutput, GeckoState, Over
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko, create_attempt
 from gecko_graph.models.ask import PlannerAsk, Reply, Where
@@ -31,9 +30,10 @@ from gecko_graph.nodes.attempt import attempt_node
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.nodes.rounds import finish
 from gecko_graph.state import Attempt, Role, Verdict
-from gecko_graph.task_state.digest import digest
-from gecko_graph.toolkit import Toolkit
-from gecko_graph.turn import human_turns, task_of
+from gecko_graph.tools import Toolkit
+from gecko_graph.values.digest import digest
+from gecko_graph.world.channels import GeckoInput, GeckoOutput, GeckoState, Over
+from gecko_graph.world.turn import human_turns, task_of
 
 NO_NODES: Mapping[str, NodeFunction] = MappingProxyType({})
 
@@ -148,7 +148,7 @@ def trial(
 
 def unjudged(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Return the trials with an empty verdict: no baseline has a judge of the task state."""
-    nothing: Verdict = {"word": "failed", "score": 0.0, "items": [], "feedback": ""}
+    nothing: Verdict = {"status": "failed", "score": 0.0, "items": [], "feedback": ""}
     return {"attempts": [{**each, "verdict": nothing} for each in state["unjudged"]], "unjudged": Overwrite([])}
 
 

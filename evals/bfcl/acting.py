@@ -19,11 +19,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import Toolkit, ToolSpec
-from gecko_graph.agent import create_gecko_agent
-from gecko_graph.execution.records import ExecutedCall, Execution
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.task_state.difference import json_equal
-from gecko_graph.task_state.patch import apply_patch, make_patch
+from gecko_graph.values.difference import json_equal
+from gecko_graph.values.patch import apply_patch, make_patch
+from gecko_graph.world.records import ExecutedCall, Execution
 
 from ..harness.figures import Figure, Measured, Table, mean_of, rate, rungs_of, share, tools_of
 from ..harness.rehearsed import rehearsed
@@ -173,7 +173,7 @@ def _of_turn(stage: Stage, acted: Acted) -> JsonObject:
     answered = [step["outcome"]["rung"] for step in steps if "outcome" in step]
     drifts = [f"{each['call']['name']}: {drift}" for each in calls for drift in each.get("drift", [])]
     return {
-        "word": acted.played.rehearsal["verdict"]["word"],
+        "status": acted.played.rehearsal["verdict"]["status"],
         "done": acted.execution["status"],
         "as_rehearsed": json_equal(rehearsed_state, real),
         "in_step": json_equal(state, real),
@@ -258,7 +258,7 @@ def _verdicts(done: Sequence[Record], groups: Sequence[tuple[str, list[JsonObjec
     note = "Turns up to a task's first one that was not accepted or not valid, by the official checker on its plan."
     table = Table("The verdict beside the official one, by class", columns, note=note)
     for name, turns in groups:
-        some = [{**turn, "accepted": turn["word"] == "accepted"} for turn in turns if turn["valid"] is not None]
+        some = [{**turn, "accepted": turn["status"] == "accepted"} for turn in turns if turn["valid"] is not None]
         wrong = [turn for turn in some if turn["accepted"] != turn["valid"]]
         false = sum(turn["accepted"] for turn in wrong)
         table.add(name, _share(done, len(some) - len(wrong), len(some)), false, len(wrong) - false)
@@ -274,7 +274,7 @@ def differing(records: Sequence[Record]) -> Iterator[str]:
     for record in records:
         for number, turn in enumerate(record.values["acted"] if record.done else [], 1):
             wrong = [word for word in ("as_rehearsed", "in_step") if not turn[word] and is_carried_out(turn)]
-            if turn["valid"] is not None and turn["valid"] != (turn["word"] == "accepted"):
+            if turn["valid"] is not None and turn["valid"] != (turn["status"] == "accepted"):
                 wrong.append(f"{turn['word']}, officially {'valid' if turn['valid'] else 'invalid'}")
             if wrong or turn["departures"]:
                 parts = [*wrong, *turn["departures"], *turn["drifts"][:1], *turn["differences"][:1]]

@@ -52,7 +52,7 @@ def _of_turn(stage: Stage, played: Played) -> JsonObject:
     verdict, steps = played.rehearsal["verdict"], played.chosen["steps"]
     owners = stage.task.real.owners
     return {
-        "word": verdict["word"],
+        "status": verdict["status"],
         "marks": marks_of(verdict),
         "rungs": dict(Counter(step["outcome"]["rung"] for step in steps if "outcome" in step)),
         "classes": sorted({owners.get(step["call"]["name"], "unknown") for step in steps}),
@@ -116,7 +116,7 @@ def _turns(records: Sequence[Record]) -> Iterator[tuple[str, JsonObject]]:
 def _facts(done: Sequence[Record]) -> Mapping[str, Sequence[tuple[bool, bool, set[str]]]]:
     """Return whether each turn, and each task, was accepted and is right, and the marks that it bears."""
     return {
-        "turns": [(turn["word"] == "accepted", turn["valid"], {*turn["marks"]}) for _, turn in _turns(done)],
+        "turns": [(turn["status"] == "accepted", turn["valid"], {*turn["marks"]}) for _, turn in _turns(done)],
         "tasks": [(_is_accepted(record), _is_valid(record), _marks(record)) for record in done],
     }
 
@@ -158,9 +158,9 @@ def _by_rung_and_class(done: Sequence[Record]) -> Table:
         for name in [f"1 rungs: {rungs}", *(f"2 class: {each}" for each in turn["classes"]), "3 all"]:
             groups.setdefault(name, []).append(turn)
     for name, turns in sorted(groups.items()):
-        wrong = [turn for turn in turns if (turn["word"] == "accepted") != turn["valid"]]
+        wrong = [turn for turn in turns if (turn["status"] == "accepted") != turn["valid"]]
         agrees = share(len(turns) - len(wrong), len(turns), tools=tools_of(done), rungs=rungs_of(done))
-        false = sum(turn["word"] == "accepted" for turn in wrong)
+        false = sum(turn["status"] == "accepted" for turn in wrong)
         table.add(name[2:], agrees, false, len(wrong) - false, sum(bool(turn["marks"]) for turn in turns))
     return table
 

@@ -238,7 +238,7 @@ def _labelled(task: Task, played: Sequence[Played], kinds: Sequence[str]) -> lis
             continue
         first = each.rehearsal["attempts"][0]
         done = really_done(task, [*plan[:number], written(first)])
-        accepted = first["verdict"]["word"] == "accepted"
+        accepted = first["verdict"]["status"] == "accepted"
         labelled.append({"turn": number + 1, "kind": kind, "done": done, "accepted": accepted})
     return labelled
 

@@ -11,7 +11,7 @@ from itertools import compress
 from typing import Any, NamedTuple, TypeAlias
 
 from gecko_graph.state import Json, JsonObject, Operation, Step
-from gecko_graph.task_state.patch import json_equal, make_patch
+from gecko_graph.values.patch import json_equal, make_patch
 
 from .calls import write_call
 from .classes import RUNTIME

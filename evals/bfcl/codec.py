@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gecko_graph.state import Json
-from gecko_graph.task_state.patch import pointer
+from gecko_graph.values.patch import pointer
 
 Kinds = dict[str, str]
 """JSON pointer to what stands there, `set` or `tuple`; after a `#`, where the last token is a number: `int`."""

@@ -16,18 +16,19 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
-from gecko_graph import Contract, GeckoContext, Toolkit, ToolSpec, toolgate
-from gecko_graph.forward import ForwardState, ToolGateRecord
+from gecko_graph import Contract, GeckoContext, Toolkit, ToolSpec
 from gecko_graph.graph import Gecko, compose
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.models.recorded import RecordedModel, planner_message
-from gecko_graph.nodes.reranker import reranker
 from gecko_graph.nodes.state_updater import state_updater
-from gecko_graph.nodes.verify import category_of_refusal, verify
 from gecko_graph.retrieval.search import ToolSearch
-from gecko_graph.simulation.commit import refuse
 from gecko_graph.state import Attempt, Json, JsonObject, Outcome, Rehearsal
+from gecko_graph.toolgate import graph as toolgate
+from gecko_graph.toolgate.channels import ForwardState, ToolGateRecord
+from gecko_graph.toolgate.nodes.reranker import reranker
+from gecko_graph.toolgate.nodes.verify import category_of_refusal, verify
+from gecko_graph.world.commit import refuse
 
 from ..suites.ablation import nodes_without
 from .rehearse import Played, Player, answers, finished, unseeing
@@ -175,7 +176,7 @@ async def play_arm(
 def gated_turn(record: ToolGateRecord, before: JsonObject, after: JsonObject) -> Played:
     """Return a turn of forward execution in the form of a rehearsal: one attempt, accepted where it has answered."""
     word = "accepted" if record["status"] == "answered" else "failed"
-    verdict: Any = {"word": word, "score": float(word == "accepted"), "items": [], "feedback": record["reason"]}
+    verdict: Any = {"status": word, "score": float(word == "accepted"), "items": [], "feedback": record["reason"]}
     attempt: Attempt = {
         "v": record["v"],
         "number": 1,

@@ -14,7 +14,7 @@ from typing import Any
 
 from gecko_graph.errors import PatchConflict
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.task_state.patch import apply_patch, json_equal, make_patch, tokens
+from gecko_graph.values.patch import apply_patch, json_equal, make_patch, tokens
 
 from .classes import Classes, methods
 

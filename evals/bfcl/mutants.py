@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gecko_graph import Toolkit
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.state import JsonObject
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
 
 from .contracted import class_toolkit
 from .differential import LONGEST, Real, Start, Values, public, random_step

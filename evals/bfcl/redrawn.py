@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gecko_graph.leaves import map_scalars
 from gecko_graph.models.node import NODE_STATE
 from gecko_graph.scenario.references import known_calls
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.task_state.patch import apply_patch
+from gecko_graph.values.leaves import map_scalars
+from gecko_graph.values.patch import apply_patch
 
 from .drawn import drawn_values
 from .rehearse import Played

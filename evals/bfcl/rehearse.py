@@ -11,14 +11,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Toolkit
-from gecko_graph.channels import GeckoState
 from gecko_graph.graph import compose
 from gecko_graph.models.ask import Ask, Reply
 from gecko_graph.models.factory import Models
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.nodes.judge import judge
 from gecko_graph.state import Attempt, ChecklistItem, Json, JsonObject, Rehearsal, Role
-from gecko_graph.turn import states_of
+from gecko_graph.world.channels import GeckoState
+from gecko_graph.world.turn import states_of
 
 from .calls import write_call
 from .classes import RUNTIME
@@ -71,7 +71,7 @@ class Played:
     @property
     def accepted(self) -> bool:
         """True if the judge took it."""
-        return self.rehearsal["verdict"]["word"] == "accepted"
+        return self.rehearsal["verdict"]["status"] == "accepted"
 
     @property
     def chosen(self) -> Attempt:

@@ -19,7 +19,7 @@ from langchain_core.messages import ToolMessage
 from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.context import LADDER
 from gecko_graph.state import ChecklistItem, Json, JsonObject
-from gecko_graph.task_state.digest import clone
+from gecko_graph.values.digest import clone
 
 from .calls import plain
 from .classes import FILES, RUNTIME

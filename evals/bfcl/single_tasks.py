@@ -8,7 +8,7 @@ from typing import Any
 
 from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.toolkit import Toolkit
+from gecko_graph.tools import Toolkit
 
 from ..harness.datasets import read_jsonl
 from ..harness.suite import EvalError

@@ -15,8 +15,8 @@ from langchain_core.messages import MessageLikeRepresentation
 
 from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.schemas.complaints import find_complaints
-from gecko_graph.schemas.findings import path_tokens
 from gecko_graph.state import JsonObject
+from gecko_graph.values.paths import path_tokens
 
 from ..harness import datasets
 from . import LONG_CONTEXT, package

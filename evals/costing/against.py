@@ -1,4 +1,4 @@
-"""Own time and prompt tokens of the case beside those of another checkout of this repository, in one run.
+"""Own time beside that of another checkout of this repository, in one run.
 
 Each measurement is made in a process of its own that imports the checkout it runs in, in turn: what slows the machine
 down slows both.
@@ -21,8 +21,7 @@ from ..harness.suite import EvalError, Expectation, Record
 
 HERE = Path(__file__).resolve().parents[2]
 MOST_OWN_TIME = 0.8
-MOST_TOKENS = 1.05
-"""What may at most be had beside the other checkout: of own time beside empty nodes, and of prompt tokens."""
+"""What own time beside empty nodes may at most be, beside the other checkout's."""
 
 _TURNS, _PAIRS_A_TURN = 7, 3
 _PROGRAM = "import json\nfrom {} import costs\nprint(json.dumps(costs.{}))"
@@ -77,30 +76,17 @@ def real_call(folder: Path, *, turns: int = _TURNS) -> JsonObject:
     return {**times, "ratio": median(times["here"]) / median(times["there"])}
 
 
-def prompt_tokens(folder: Path, kilobytes: int, way: str) -> JsonObject:
-    """Return prompt tokens of the case here and there; tools, schemas and response formats count."""
-    expression = f"calls_and_tokens({kilobytes}, {way!r})"
-    here, there = (measure_in(checkout, expression)["tokens_in"] for checkout in (HERE, folder))
-    return {"here": here, "there": there, "ratio": here / there}
-
-
 def tables(records: Sequence[Record]) -> Iterator[Figure]:
-    """Yield tables of what was measured in both, and its ratio."""
-    times = Table("Own time (of a real call: ms), and in the other checkout", ["", "here", "there", "ratio"])
-    tokens = Table("Prompt tokens of the case, and in the other checkout", ["", "here", "there", "ratio"])
+    """Yield a table of what was measured in both, and its ratio."""
+    table = Table("Own time (of a real call: ms), and in the other checkout", ["", "here", "there", "ratio"])
     for record in records:
-        name, values = record.id.partition(": ")[2], record.values
-        ratio = mean_of([values["ratio"]], tools="simulated")
-        if isinstance(values["here"], list):
-            both = (median_of(values[key], tools="simulated") for key in ("here", "there"))
-            times.add(name, *both, ratio)
-        else:
-            tokens.add(name, int(values["here"]), int(values["there"]), ratio)
-    yield from (table for table in (times, tokens) if table.rows)
+        both = (median_of(record.values[key], tools="simulated") for key in ("here", "there"))
+        table.add(record.id.partition(": ")[2], *both, mean_of([record.values["ratio"]], tools="simulated"))
+    yield table
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
     """Yield the expectations: at most so much of the other checkout's."""
     for record in records:
-        most = MOST_OWN_TIME if isinstance(record.values["here"], list) else MOST_TOKENS
-        yield Expectation(f"{record.id}: at most {most} times the other checkout's", record.values["ratio"] <= most)
+        text = f"{record.id}: at most {MOST_OWN_TIME} times the other checkout's"
+        yield Expectation(text, record.values["ratio"] <= MOST_OWN_TIME)

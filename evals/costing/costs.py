@@ -76,7 +76,7 @@ def calls_and_tokens(kilobytes: int, way: str) -> JsonObject:
     rehearsal = gecko.invoke(case.inputs(state, checks=way == "contract, checks"))["rehearsal"]
     spent = total(rehearsal["usage"])
     return {
-        "verdict": rehearsal["verdict"]["word"],
+        "verdict": rehearsal["verdict"]["status"],
         "calls": spent["calls"],
         "tokens_in": spent["input_tokens"],
         "tokens_out": spent["output_tokens"],

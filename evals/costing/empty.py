@@ -7,9 +7,9 @@ from typing import Any
 
 from langgraph.graph import START, StateGraph
 
-from gecko_graph.channels import AttemptState
 from gecko_graph.graph import after_planner, after_state_updater, after_validator
 from gecko_graph.models.node import Router
+from gecko_graph.world.channels import AttemptState
 
 CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
 

@@ -20,9 +20,9 @@ from langgraph.types import Command
 from pydantic import Field
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko_agent
-from gecko_graph.leaves import map_scalars
 from gecko_graph.models.recorded import RecordedModel, _prompt_tokens, _role_message, planner_message
 from gecko_graph.state import JsonObject
+from gecko_graph.values.leaves import map_scalars
 
 from ..harness.figures import Table
 from ..harness.suite import EvalError, Expectation, Record

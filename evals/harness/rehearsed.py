@@ -21,8 +21,8 @@ def rehearsed(*turns: Rehearsal) -> JsonObject:
     answered = [step["outcome"] for step in steps if "outcome" in step]
     last = turns[-1]["verdict"]
     return {
-        "verdict": last["word"],
-        "verdicts": [turn["verdict"]["word"] for turn in turns],
+        "verdict": last["status"],
+        "verdicts": [turn["verdict"]["status"] for turn in turns],
         "score": last["score"],
         "attempts": len(attempts),
         "tool_calls": len(answered),

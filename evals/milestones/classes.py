@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from gecko_graph import GeckoContext, Toolkit, World
-from gecko_graph.conversations.messages import address
+from gecko_graph.conversation.messages import address
 from gecko_graph.state import Json, JsonObject
 
 from ..bfcl.contracted import classes_toolkit

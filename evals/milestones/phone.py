@@ -17,9 +17,9 @@ from random import Random
 from typing import Any
 
 from gecko_graph import Scenario, create_conversation
-from gecko_graph.documents import read_document
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.testing import scripted
+from gecko_graph.values.documents import read_document
 
 from ..harness.datasets import ROOT
 

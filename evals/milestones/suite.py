@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 
-from gecko_graph.conversations.derive import SUCCESS, derive_milestones, score_conversation
+from gecko_graph.conversation.derive import SUCCESS, derive_milestones, score_conversation
 from gecko_graph.state import JsonObject
 
 from ..bfcl.tasks import task_of

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from gecko_graph import Toolkit, World
-from gecko_graph.documents import read_document
-from gecko_graph.simulation.rung import Answer
 from gecko_graph.state import Call, Json, JsonObject
-from gecko_graph.task_state.patch import json_equal
-from gecko_graph.toolkit.check import Rejection
+from gecko_graph.tools.check import Rejection
+from gecko_graph.values.documents import read_document
+from gecko_graph.values.patch import json_equal
+from gecko_graph.world.rung import Answer
 
 from ..harness.datasets import ROOT
 from ..suites.tau.replay import conversation_of, plain

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import Toolkit, World
-from gecko_graph.documents import read_document
 from gecko_graph.state import JsonObject
-from gecko_graph.task_state.digest import clone
+from gecko_graph.values.digest import clone
+from gecko_graph.values.documents import read_document
 
 FILE = Path(__file__).parent / "violations.yaml"
 LOOK_UP = {"user_id": "get_user_details", "reservation_id": "get_reservation_details"}

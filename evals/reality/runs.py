@@ -20,8 +20,8 @@ from typing import Any
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
+from gecko_graph.models.waiting import AT_ONCE, AWAITED, finish
 from gecko_graph.state import JsonObject
-from gecko_graph.waiting import AT_ONCE, AWAITED, finish
 
 from .agents import ended_of, graph_of, task_of
 from .bank import PARAMETERS, Bank, toolkit_of, wanted_of

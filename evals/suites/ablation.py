@@ -16,7 +16,6 @@ from typing import Any
 
 from langgraph.types import Checkpointer
 
-from gecko_graph.channels import AttemptState, GeckoState
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko, compose
 from gecko_graph.models.ask import Ask, Reply
@@ -26,8 +25,9 @@ from gecko_graph.nodes.judge import judge
 from gecko_graph.nodes.state_updater import state_updater
 from gecko_graph.nodes.validator import validator
 from gecko_graph.state import ChecklistItem, JsonObject, UnjudgedAttempt, Verdict
-from gecko_graph.toolkit import Toolkit
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools import Toolkit
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.world.channels import AttemptState, GeckoState
 
 from ..baselines import Create
 from ..baselines.contest import contend, is_live, knobs
@@ -98,7 +98,7 @@ def naive_verdict(attempt: UnjudgedAttempt) -> Verdict:
     made = bool(attempt["steps"])
     item: Any = {**CALLS_WERE_MADE, "status": "success" if made else "failed", "reason": "", "by": "rule"}
     return {
-        "word": "accepted" if made else "failed",
+        "status": "accepted" if made else "failed",
         "score": float(made),
         "items": [item],
         "feedback": "" if made else "no tool calls were made",

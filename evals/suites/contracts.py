@@ -13,8 +13,8 @@ from gecko_graph import Toolkit
 from gecko_graph.contracts.language.expression import Expression, Scope
 from gecko_graph.errors import EvaluationFailed, PatchConflict
 from gecko_graph.state import Call, JsonObject
-from gecko_graph.task_state.patch import apply_patch, json_equal
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.values.patch import apply_patch, json_equal
 
 from ..harness.datasets import ROOT, read_jsonl
 from ..harness.figures import Table, mean_of, share

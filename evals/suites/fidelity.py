@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from gecko_graph.state import JsonObject
-from gecko_graph.task_state.digest import digest
+from gecko_graph.values.digest import digest
 
 from ..bfcl.contracted import CLASSES, class_toolkit
 from ..bfcl.differential import LONGEST, Start, Values, compare_random

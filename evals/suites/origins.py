@@ -11,9 +11,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from gecko_graph import Toolkit
-from gecko_graph.leaves import scalars
-from gecko_graph.provenance import Sources, trace
 from gecko_graph.state import JsonObject, Step
+from gecko_graph.values.leaves import scalars
+from gecko_graph.world.provenance import Sources, trace
 
 from ..harness.datasets import find, read_jsonl
 from ..harness.figures import Table

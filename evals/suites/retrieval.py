@@ -16,12 +16,12 @@ from time import process_time
 from typing import Any
 
 from gecko_graph import Toolkit
-from gecko_graph.documents import parse_document
 from gecko_graph.errors import ToolkitError
 from gecko_graph.retrieval import ToolIndex, is_installed
 from gecko_graph.state import JsonObject
-from gecko_graph.toolkit.names import unique_name
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.names import unique_name
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.values.documents import parse_document
 
 from ..harness.datasets import find, read_jsonl
 from ..harness.figures import Measured, Table, mean_of, median_of, share

@@ -144,10 +144,6 @@ def compared(folder: Path, *, calls: int, quick: bool) -> Iterator[Case]:
     turns = {"turns": 1} if quick else {}
     yield _case("against", "own time", partial(against.own_time, folder, calls=calls, **turns), {"size": calls})
     yield _case("against", "a further real call", partial(against.real_call, folder, **turns), {"size": calls})
-    for size in scaling.SIZES_KB[:2]:
-        for way in OUTPUT_METHODS:
-            measure = partial(against.prompt_tokens, folder, size, way)
-            yield _case("against", f"tokens, {size} kB, {way}", measure, {"size": size})
 
 
 def _stated(tasks: int, *, scale: float) -> JsonObject:

@@ -20,9 +20,9 @@ from gecko_graph.models.factory import Models
 from gecko_graph.models.node import as_node
 from gecko_graph.nodes.validator import validator
 from gecko_graph.schemas.complaints import find_complaints, unknown_tool
-from gecko_graph.schemas.findings import value_at
 from gecko_graph.state import Call, Complaint, JsonObject
-from gecko_graph.toolkit.function_dicts import spec_of_dict
+from gecko_graph.tools.function_dicts import spec_of_dict
+from gecko_graph.values.paths import value_at
 
 from ..harness import datasets
 from ..harness.figures import Bars, Cell, Measured, Published, Table, rate, share

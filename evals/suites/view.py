@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gecko_graph.context import GeckoContext
+from gecko_graph.models.view.view import focus_words, view
 from gecko_graph.state import JsonObject
-from gecko_graph.view.view import focus_words, view
 
 from ..bfcl.influence import Path, Touched, touched
 from ..bfcl.padding import ALIKE, Padding

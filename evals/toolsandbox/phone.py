@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gecko_graph import Scenario
-from gecko_graph.cases.find import find_cases, load_agent
-from gecko_graph.cases.result import run_case
-from gecko_graph.conversations.agents import AgentLike
-from gecko_graph.documents import read_document
+from gecko_graph.conversation.agents import AgentLike
 from gecko_graph.models.factory import chat_model
+from gecko_graph.scenario.cases.find import find_cases, load_agent
+from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.state import JsonObject
 from gecko_graph.testing import scripted
-from gecko_graph.toolkit.augment import AUGMENTATIONS
+from gecko_graph.tools.augment import AUGMENTATIONS
+from gecko_graph.values.documents import read_document
 
 from ..harness.datasets import ROOT
 from ..harness.figures import Table, mean_of

@@ -9,10 +9,10 @@ from dataclasses import fields, replace
 from functools import cache
 from struct import pack, unpack
 
-from gecko_graph.milestones import Goal, Score, Snapshot
-from gecko_graph.milestones.constraints import Constraint, Milestone, Reached
-from gecko_graph.milestones.similarity import least_mean, measure_cell, row_key
-from gecko_graph.milestones.tables import Table
+from gecko_graph.conversation.milestones import Goal, Score, Snapshot
+from gecko_graph.conversation.milestones.constraints import Constraint, Milestone, Reached
+from gecko_graph.conversation.milestones.similarity import least_mean, measure_cell, row_key
+from gecko_graph.conversation.milestones.tables import Table
 from gecko_graph.state import VERSION, JsonObject
 
 

@@ -8,9 +8,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from gecko_graph.milestones import Goal, Snapshot
-from gecko_graph.milestones.constraints import START, Constraint, Fill, Kind, Milestone
-from gecko_graph.milestones.tables import MESSAGE
+from gecko_graph.conversation.milestones import Goal, Snapshot
+from gecko_graph.conversation.milestones.constraints import START, Constraint, Fill, Kind, Milestone
+from gecko_graph.conversation.milestones.tables import MESSAGE
 from gecko_graph.state import JsonObject
 
 _KINDS: Mapping[str, Kind] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gecko_graph.milestones.constraints import Reached
+from gecko_graph.conversation.milestones.constraints import Reached
 from gecko_graph.state import JsonObject
 
 from ..harness.datasets import read_jsonl

@@ -16,18 +16,18 @@ from langgraph.types import StateSnapshot
 from rich.console import Console
 from rich.text import Text
 
-from ..agent import create_gecko_agent
+from ..agent.channels import calls_left
+from ..agent.graph import create_gecko_agent
 from ..display.drafts import Draft, follow_up
 from ..display.live import show, show_opening
 from ..display.words import clean, counted, cut, format_execution, format_value, format_verdict, prose
 from ..errors import GeckoError
-from ..execution.channels import calls_left
 from ..graph import Gecko, create_gecko
 from ..models.recorded import RecordedModel
 from ..state import Attempt, JsonObject, Rehearsal
-from ..toolkit import Toolkit, ToolSpec
-from ..trust import blame
-from ..turn import human_turns, task_of
+from ..tools import Toolkit, ToolSpec
+from ..values.origins import blame
+from ..world.turn import human_turns, task_of
 from . import saving
 from .options import check_files, check_target
 from .screen import screen

@@ -17,15 +17,15 @@ from langgraph.types import StateSnapshot
 from pydantic import ValidationError
 
 from ..context import GeckoContext
-from ..documents import parse_document, read_document
 from ..errors import GeckoError, ModelError, ScenarioError, ToolkitError, did_you_mean
 from ..models import factory
 from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
 from ..state import ROLES, Role
-from ..toolkit import Toolkit
-from ..toolkit.openapi.client import add_functions
-from ..toolkit.openapi.credentials import read_credential, resolve_server
+from ..tools import Toolkit
+from ..tools.openapi.client import add_functions
+from ..tools.openapi.credentials import read_credential, resolve_server
+from ..values.documents import parse_document, read_document
 from .saving import OUTPUTS
 
 CONNECT_S = 10.0

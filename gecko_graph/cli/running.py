@@ -19,7 +19,6 @@ from rich.text import Text
 
 from ..demo.service import OrderService
 from ..display.words import clean, prose
-from ..documents import format_document
 from ..errors import GeckoError
 from ..graph import Gecko
 from ..models.log import PromptLog
@@ -27,8 +26,9 @@ from ..scenario import Recorder, Scenario, examples, shipped
 from ..scenario.identity import check_same
 from ..scenario.play import read_verdicts, unanswered
 from ..scenario.recorder import check_target as check_record_target
-from ..toolkit import Toolkit
-from ..toolkit.selection import find_size_problems
+from ..tools import Toolkit
+from ..tools.selection import find_size_problems
+from ..values.documents import format_document
 from . import saving
 from .history import read_turns, write_page
 from .options import (
@@ -81,7 +81,7 @@ def _compare(output: Mapping[str, Any], service: OrderService, console: Console)
     agrees = output["task_state"] == service.state()
     state = f"the state that the agent keeps {'equals' if agrees else 'differs from'} the service's database"
     console.print(Text(f"{len(service.log())} changes in the service's log; {state}", "green" if agrees else "red"))
-    return 0 if agrees and output["rehearsal"]["verdict"]["word"] == "accepted" else 1
+    return 0 if agrees and output["rehearsal"]["verdict"]["status"] == "accepted" else 1
 
 
 def record(options: argparse.Namespace) -> int:
@@ -186,7 +186,7 @@ def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ())
     """
     if any("__interrupt__" in output for output in outputs):
         return WAITS
-    words = [*earlier, *(output["rehearsal"]["verdict"]["word"] for output in outputs)]
+    words = [*earlier, *(output["rehearsal"]["verdict"]["status"] for output in outputs)]
     done = all(output["execution"]["status"] == "done" for output in outputs if is_carried_out(output))
     return 0 if done and words and words[-1] == "accepted" and "failed" not in words else 1
 
@@ -199,12 +199,12 @@ def _build_hint(options: argparse.Namespace, scenario: Scenario, outputs: Sequen
         again = " with --resume" if options.save else "; --save FILE keeps finished work"
         return f"{reason}; {_suggest_cause(options)} To ask again: the same command{again}"
     rehearsal = outputs[-1]["rehearsal"]
-    if rehearsal["verdict"]["word"] == "accepted" and not rehearsal["plan"]:
+    if rehearsal["verdict"]["status"] == "accepted" and not rehearsal["plan"]:
         tried = any(each["steps"] for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
         return f"the plan is empty: no tool call {'worked' if tried else 'was needed'}"
     if rehearsal["verdict"].get("made_up") and scenario.limits.reads != "real":
         return _suggest_reality(options, scenario.tools)
-    if options.task is None or rehearsal["verdict"]["word"] != "needs_user":
+    if options.task is None or rehearsal["verdict"]["status"] != "needs_user":
         return ""
     if options.save:
         return "to answer: the same command with --resume, without --state, and the answer as --task"

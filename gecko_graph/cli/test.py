@@ -13,17 +13,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ..cases.batch import Planned, plan_cases, read_finished, run_cases
-from ..cases.find import find_cases, load_agent
-from ..cases.report import Group, Report, as_json, build_report
-from ..cases.result import CaseResult, is_passed, run_case
-from ..conversations.agents import read_agent
+from ..conversation.agents import read_agent
 from ..display.conversations import conversations_page
 from ..display.words import clean
 from ..errors import GeckoError
 from ..models.factory import chat_model
+from ..scenario.cases.batch import Planned, plan_cases, read_finished, run_cases
+from ..scenario.cases.find import find_cases, load_agent
+from ..scenario.cases.report import Group, Report, as_json, build_report
+from ..scenario.cases.result import CaseResult, is_passed, run_case
 from ..state import JsonObject
-from ..toolkit.augment import AUGMENTATIONS
+from ..tools.augment import AUGMENTATIONS
 from . import saving
 from .options import build_models, check_files, check_target, read_role_models
 from .screen import screen

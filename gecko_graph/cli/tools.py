@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from ..display.words import clean, counted, cut
-from ..documents import format_document, read_document
 from ..errors import StateError
 from ..models.answer import answer
 from ..models.factory import Models
 from ..scenario import read_toolkit
-from ..simulation.trial import examine_contracts
 from ..state import JsonObject
-from ..toolkit import Toolkit, ToolSpec
-from ..toolkit.converter import convert as conversion
+from ..tools import Toolkit, ToolSpec
+from ..tools.converter import convert as conversion
+from ..values.documents import format_document, read_document
+from ..world.trial import examine_contracts
 from .options import build_models, check_files, check_model_options, check_target, choose
 from .saving import write_text
 from .screen import screen

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from ..display.live import progress
 from ..display.words import clean, format_call, prose
-from ..execution.decisions import DOUBT_DECISIONS
 from ..graph import Gecko
+from ..real.decisions import DOUBT_DECISIONS
 from ..scenario import Scenario, play
 from ..scenario.play import unanswered
 from ..state import JsonObject, Role

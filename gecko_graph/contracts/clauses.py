@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ..errors import EvaluationFailed, PatchConflict, did_you_mean
-from ..leaves import as_text
 from ..state import Json, Operation, Patch, Violation
-from ..task_state.patch import apply_patch, pointer
+from ..values.leaves import as_text
+from ..values.patch import apply_patch, pointer
 from .language.expression import Expression, Scope
 from .language.functions import splice
 from .language.location import Location

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ..errors import ContractError
 from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Violation
-from ..task_state.stamps import Untrusted
+from ..values.origins import Untrusted
 from .clauses import Clause
 from .language.expression import Missing, Scope
 from .language.location import Location, Origin, raise_error

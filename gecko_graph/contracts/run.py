@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import EvaluationFailed, NotKnown, did_you_mean
-from ..leaves import as_text
 from ..state import Json, Operation, Patch, Violation
-from ..task_state.patch import pointer
-from ..task_state.stamps import Untrusted, is_doubtful
+from ..values.leaves import as_text
+from ..values.origins import Untrusted, is_doubtful
+from ..values.patch import pointer
 from .clauses import Change, Clause, Effect, load_effects, load_list
 from .language.expression import Expression, Scope
 from .language.location import Location

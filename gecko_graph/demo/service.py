@@ -27,7 +27,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
 
 from ..state import Json, JsonObject
-from ..toolkit import Toolkit
+from ..tools import Toolkit
 
 _OPEN = ("500 before", "500 after", "timeout before", "timeout after", "lost before", "lost after")
 FAULTS = (*_OPEN, "429", "slow", "wrong schema")

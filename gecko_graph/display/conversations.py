@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..cases.report import Report
-from ..cases.result import CaseResult, is_passed
+from ..scenario.cases.report import Report
+from ..scenario.cases.result import CaseResult, is_passed
 from . import words
 from .html import render
 from .page import fold_text

@@ -188,7 +188,7 @@ def result_lines(rehearsal: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "plan", f"{number}. {words.format_call(call, origins=rehearsal.get('origins', {}).get(call['id']))}"
     for mark in words.format_changes(rehearsal):
         yield "state", f"{mark.sign} {mark.place} {mark.value}"
-    if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
+    if rehearsal["answer"] and rehearsal["verdict"]["status"] == "needs_user":
         yield "asks", words.cut(rehearsal["answer"], words.PROSE_CHARS)
     yield "cost", words.format_usage(rehearsal["usage"])
 

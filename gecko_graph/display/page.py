@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
 from ..state import Json, JsonObject
-from ..task_state.changes import Change, net_changes
-from ..task_state.digest import digest
-from ..task_state.patch import apply_patch, tokens
-from ..turn import task_of
+from ..values.changes import Change, net_changes
+from ..values.digest import digest
+from ..values.patch import apply_patch, tokens
+from ..world.turn import task_of
 from . import words
 from .drafts import pending_calls, rehearsal_of
 from .html import render

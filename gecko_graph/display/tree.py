@@ -125,7 +125,7 @@ def result_block(rehearsal: words.Record) -> RenderableType:
         rows.append((Text("plan" if number == 1 else "", "bold"), planned))
     for number, (mark, change) in enumerate(mark_rows(words.format_changes(rehearsal))):
         rows.append((Text("" if number else "state", "bold"), Text.assemble(mark, " ", change)))
-    if rehearsal["answer"] and rehearsal["verdict"]["word"] == "needs_user":
+    if rehearsal["answer"] and rehearsal["verdict"]["status"] == "needs_user":
         rows.append((Text("asks", "bold"), Text(words.prose(rehearsal["answer"]))))
     rows.append((Text("cost", "bold"), Text(words.format_usage(rehearsal["usage"]), "dim")))
     return Group(Text(""), head, *_rows(rows))

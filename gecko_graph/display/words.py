@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..masking import mask
 from ..models.usage import total
-from ..schemas.findings import json_path
 from ..state import Json, Usage
+from ..values.paths import json_path
 
 VALUE_CHARS = 160
 """Characters of one value where it stands in a line."""
@@ -218,7 +218,7 @@ def _mark(operation: Record, room: int) -> Mark:
 
 def format_changes(rehearsal: Record) -> list[Mark]:
     """Format the changes of an accepted rehearsal, old → new, large losses first."""
-    if rehearsal["verdict"]["word"] != "accepted":
+    if rehearsal["verdict"]["status"] != "accepted":
         return []
     lines = [line for line in rehearsal["changes"] if " " in line]  # without changes it is one word
     lines.sort(key=lambda line: not line.startswith("shrink"))
@@ -268,7 +268,7 @@ def format_real_call(entry: Record) -> list[tuple[str, str]]:
     lines = [(entry["status"].replace("_", " "), f"{text}{by}")]
     if "result" in entry and departure and entry["departure"]["code"] != "error":  # an error is its result
         lines.append(("departed", departure))
-    lines += [("unclear", prose(each)) for each in entry.get("unclear", ())]
+    lines += [(key, prose(each)) for key in ("unclear", "undocumented") for each in entry.get(key, ())]
     return lines + [("drift", format_drift(drift)) for drift in entry.get("drift", ())]
 
 
@@ -285,13 +285,13 @@ def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str
 
     An accepted plan without calls is marked `no calls`.
     """
-    word = {"accepted": "accepted", "needs_user": "needs the user", "failed": "failed"}[verdict["word"]]
+    word = {"accepted": "accepted", "needs_user": "needs the user", "failed": "failed"}[verdict["status"]]
     counted_items = [item for item in verdict["items"] if item["status"] != "not_asked_for"]
     held = sum(item["status"] == "success" for item in counted_items)
     score = f"{held} of {len(counted_items)}" if counted_items else ""
-    idle = "no calls" if plan is not None and not plan and verdict["word"] == "accepted" else ""
+    idle = "no calls" if plan is not None and not plan and verdict["status"] == "accepted" else ""
     result = ", ".join(filter(None, [word, score, idle]))
-    marks = {key: verdict.get(key) for key in MARKS if key != "unasked_changes" or verdict["word"] != "failed"}
+    marks = {key: verdict.get(key) for key in MARKS if key != "unasked_changes" or verdict["status"] != "failed"}
     found = [counted(len(each), MARKS[key][0]) + MARKS[key][1] for key, each in marks.items() if each]
     rules = [f"{clean(each['tool'])} ({clean(each['rule'])})" for each in verdict.get("may_refuse", ())]
     refusals = f"may be refused: {cut(', '.join(dict.fromkeys(rules)), RESULT_CHARS)}" if rules else ""
@@ -301,7 +301,7 @@ def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str
 def style_of(verdict: Record) -> str:
     """Return the verdict's word, or `made up` where it is accepted with a mark."""
     doubtful = any(verdict.get(key) for key in ("made_up", "may_refuse", *MARKS))
-    return "made up" if verdict["word"] == "accepted" and doubtful else str(verdict["word"])
+    return "made up" if verdict["status"] == "accepted" and doubtful else str(verdict["status"])
 
 
 def format_notes(verdict: Record) -> list[tuple[str, str]]:

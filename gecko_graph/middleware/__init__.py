@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .pending import as_guidance, rehearse_pending
+from .pending import rehearsal_message, rehearse_pending
 
 if TYPE_CHECKING:
     from .agent import GeckoMiddleware
 
-__all__ = ["GeckoMiddleware", "as_guidance", "rehearse_pending"]
+__all__ = ["GeckoMiddleware", "rehearsal_message", "rehearse_pending"]
 
 
 def __getattr__(name: str) -> Any:

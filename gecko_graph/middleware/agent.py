@@ -24,25 +24,25 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from ..channels import delta, extend
 from ..context import GeckoContext
 from ..errors import GeckoError, StateError
 from ..events import event
-from ..execution.ledger import CallLedger, check_ledger
-from ..execution.policy import ReviewPolicy
-from ..execution.preview import describe_calls, predict
-from ..execution.records import ExecutedCall
 from ..models.factory import ModelLike
 from ..models.usage import add_usage
+from ..models.waiting import AT_ONCE, AWAITED, Driver, finish
 from ..models.work import Done, Work, aperform, perform
-from ..points import fold_snapshot
-from ..simulation.rung import Rung
+from ..real.ledger import CallLedger, check_ledger
+from ..real.policy import ReviewPolicy
+from ..real.preview import describe_calls, predict
 from ..state import Call, JsonObject, Role, Step, Usage
-from ..task_state.difference import json_equal
-from ..toolkit import Toolkit
-from ..waiting import AT_ONCE, AWAITED, Driver, finish
-from ..world import World, check_setup
-from ..world_tools import add_marks, build_message, find_pending
+from ..tools import Toolkit
+from ..values.difference import json_equal
+from ..world.as_tools import add_marks, build_message, find_pending
+from ..world.channels import delta, extend
+from ..world.points import fold_snapshot
+from ..world.records import ExecutedCall
+from ..world.rung import Rung
+from ..world.world import World, check_setup
 from .claimed import Claimed
 from .live import Live, LiveWorlds, config_of
 from .messages import (
@@ -103,7 +103,7 @@ class GeckoMiddleware(AgentMiddleware):
         context: Knobs.
         rungs: Who else may answer a simulated call, as for `create_gecko`.
         review: Which calls `preview` asks about, as for `create_gecko_agent`.
-        untouched: Names of tools that run as they are in every mode, such as `write_todos`.
+        exclude_tools: Names of tools that run as they are in every mode, such as `write_todos`.
         ledger: Keeps the claims of real calls where the agent's checkpointer is none of SQLite, Postgres and memory.
             Without a checkpointer there are none.
 
@@ -124,7 +124,7 @@ class GeckoMiddleware(AgentMiddleware):
         context: GeckoContext | None = None,
         rungs: Iterable[Rung] = (),
         review: Any = "writes",
-        untouched: Collection[str] = (),
+        exclude_tools: Collection[str] = (),
         ledger: CallLedger | None = None,
     ) -> None:
         super().__init__()
@@ -132,8 +132,8 @@ class GeckoMiddleware(AgentMiddleware):
             raise GeckoError(f"mode: expected one of {', '.join(get_args(Mode))}, got {mode!r}")
         if mode == "guard" and (model is not None or models):
             raise GeckoError("mode 'guard' asks no model: leave out model and models, or use mode='shadow'")
-        if isinstance(untouched, str):
-            raise GeckoError(f"untouched: expected a list of tool names, got {untouched!r}")
+        if isinstance(exclude_tools, str):
+            raise GeckoError(f"exclude_tools: expected a list of tool names, got {exclude_tools!r}")
         check_ledger(ledger)
         knobs = check_setup(toolkit, context)
         if mode == "hybrid":
@@ -143,7 +143,7 @@ class GeckoMiddleware(AgentMiddleware):
         self._is_serial_world = context is None or context.parallel_calls == "serial"
         self._template = World(toolkit, state=given, model=model, models=models, context=context, rungs=rungs)
         self._toolkit = toolkit
-        self._untouched = frozenset(untouched)
+        self._exclude_tools = frozenset(exclude_tools)
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
         self._policy = ReviewPolicy.load(review, self._real)
@@ -219,7 +219,7 @@ class GeckoMiddleware(AgentMiddleware):
         response = await driver.do(handler, handler, request)
         if self._mode not in REHEARSED:
             return response
-        world, calls = self._fork(request.state), find_pending(response.result, self._untouched)[1]
+        world, calls = self._fork(request.state), find_pending(response.result, self._exclude_tools)[1]
         await driver.do(world.call_all, world.acall_all, world.read_calls(calls))
         records = number(world.records(first := len(request.state["gecko"]["log"])), first)
         answers = [{"call": dict(call), "record": record} for call, record in zip(calls, records, strict=True)]
@@ -239,7 +239,7 @@ class GeckoMiddleware(AgentMiddleware):
         return await self._review(state, AWAITED)
 
     async def _review(self, state: Any, driver: Driver) -> JsonObject | None:
-        calls = find_pending(state["messages"], self._untouched)[1] if self._mode == "preview" else []
+        calls = find_pending(state["messages"], self._exclude_tools)[1] if self._mode == "preview" else []
         steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
         before = state["gecko"]["state"] if calls else {}
         if not (preview := build_preview(steps, before, self._real, self._policy)):
@@ -265,11 +265,11 @@ class GeckoMiddleware(AgentMiddleware):
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Answer a simulated call from the store; make a real one where it may be made, and book it."""
-        return handler(request) if self._is_untouched(request) else finish(self._answer(request, handler, AT_ONCE))
+        return handler(request) if self._is_excluded(request) else finish(self._answer(request, handler, AT_ONCE))
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         """As `wrap_tool_call`."""
-        return await (handler(request) if self._is_untouched(request) else self._answer(request, handler, AWAITED))
+        return await (handler(request) if self._is_excluded(request) else self._answer(request, handler, AWAITED))
 
     async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
         request = request.override(tool_call=as_edited(request.tool_call, request.state))
@@ -303,10 +303,10 @@ class GeckoMiddleware(AgentMiddleware):
         entry["key"] = key
         return self._booked(request, result, entry, live)
 
-    def _is_untouched(self, request: Any) -> bool:
+    def _is_excluded(self, request: Any) -> bool:
         # a call that another middleware has renamed would still run the tool that it was made for
         names = {request.tool_call["name"], *([request.tool.name] if request.tool else ())}
-        return names <= self._untouched
+        return names <= self._exclude_tools
 
     def _call_of(self, request: Any) -> Call:
         given = request.tool_call
@@ -315,7 +315,7 @@ class GeckoMiddleware(AgentMiddleware):
     async def _simulate(self, request: Any, driver: Driver) -> Any:
         """Answer a call behind those before it in its message, as they are now; booked is what these really became."""
         state, world = request.state, self._fork(request.state)
-        calls, own = [call for call in find_calls(state) if call["name"] not in self._untouched], request.tool_call
+        calls, own = [call for call in find_calls(state) if call["name"] not in self._exclude_tools], request.tool_call
         sent = [*calls[: find_place(calls, own, request.runtime.tool_call_id)], own]
         records, _ = await answer_as_sent(world, sent, state, driver, is_serial=self._is_serial_world)
         record = records[-1]
@@ -346,7 +346,7 @@ class GeckoMiddleware(AgentMiddleware):
         """Return the calls before this one in its message that wait for each other and may be made."""
         own, approved = request.runtime.tool_call_id, (request.state.get("gecko_batch") or {}).get("approved", {})
         calls = takewhile(lambda call: call["id"] != own, find_calls(request.state))
-        ours = [call for call in calls if call["name"] not in self._untouched]
+        ours = [call for call in calls if call["name"] not in self._exclude_tools]
         made = [call for call in ours if self._mode != "preview" or call["id"] in approved]
         return {call["id"] for call in made if self._is_serial(self._toolkit.resolve(call["name"]))}
 
@@ -360,7 +360,7 @@ class GeckoMiddleware(AgentMiddleware):
         records = number(live.world.records(live.first), live.first)
         record = next(each for each in records if each["step"]["call"]["id"] == entry["call"]["id"])
         marks: JsonObject = {"simulated": False, "rung": "real", "made_up": False}
-        marks |= {key: entry[key] for key in ("drift", "departure", "unclear") if entry.get(key)}
+        marks |= {key: entry[key] for key in ("drift", "departure", "unclear", "undocumented") if entry.get(key)}
         request.runtime.stream_writer(
             event("gecko.change", attempt=0, call=entry["call"], patch=record["step"]["outcome"]["patch"], **marks)
         )

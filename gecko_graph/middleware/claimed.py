@@ -11,21 +11,21 @@ from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMe
 from langgraph.errors import GraphInterrupt
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from ..execution.claims import Claims, entry_of, find_claims, last_human, running
-from ..execution.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled_by
-from ..execution.journal import UNKNOWN, format_call
-from ..execution.ledger import CallLedger
-from ..leaves import as_text
 from ..models.answer import aanswer, answer
 from ..models.factory import Models
+from ..models.waiting import Driver
+from ..real.claims import Claims, entry_of, find_claims, last_human, running
+from ..real.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled_by
+from ..real.journal import UNKNOWN, format_call
+from ..real.ledger import CallLedger
 from ..state import Call, JsonObject
-from ..toolkit import Toolkit
-from ..toolkit.as_tools import CLAIMED
-from ..toolkit.check import check_by_rule
-from ..toolkit.real import Answer
-from ..waiting import Driver
-from ..world import World
-from ..world_tools import is_same
+from ..tools import Toolkit
+from ..tools.as_tools import CLAIMED
+from ..tools.check import check_by_rule
+from ..tools.real import Answer
+from ..values.leaves import as_text
+from ..world.as_tools import is_same
+from ..world.world import World
 from .messages import read_result
 
 ROOM = "middleware|"

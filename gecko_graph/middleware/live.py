@@ -14,9 +14,9 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ..errors import GeckoError, StateError
+from ..models.waiting import Driver, WaitingLine
 from ..models.work import Done, Work, aperform, perform
-from ..waiting import Driver, WaitingLine
-from ..world import World
+from ..world.world import World
 
 MOST_LIVE = 256
 """Messages whose real calls are under way in this process, over all threads."""

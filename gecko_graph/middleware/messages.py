@@ -9,13 +9,13 @@ from typing import Any
 from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.types import Command
 
-from ..execution.decisions import Decision
-from ..leaves import as_text
 from ..models.conversation import build_complaint_message
+from ..real.decisions import Decision
 from ..state import Call, Step
-from ..toolkit.check import Rejection
-from ..toolkit.real import Answer, as_answer, block_value
-from ..world_tools import add_marks, find_pending, is_same, name_call
+from ..tools.check import Rejection
+from ..tools.real import Answer, as_answer, block_value
+from ..values.leaves import as_text
+from ..world.as_tools import add_marks, find_pending, is_same, name_call
 
 NOT_APPROVED = "{name} was not carried out: this call was not approved as it is now."
 REJECTED = "{name} was not carried out: the user rejected it{reason}. Do not make the same call again."

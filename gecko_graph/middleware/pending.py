@@ -9,16 +9,16 @@ from langchain_core.messages import HumanMessage, ToolCall
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from ..errors import GeckoError
-from ..execution.policy import ReviewPolicy
-from ..execution.preview import finish_preview, plan_call
-from ..execution.records import Preview
 from ..models.formatting import cut, format_steps
 from ..models.prompts import fence
+from ..models.waiting import AT_ONCE, AWAITED, Driver, finish
+from ..real.policy import ReviewPolicy
+from ..real.preview import finish_preview, plan_call
 from ..state import JsonObject, Rehearsal, Step
-from ..toolkit import Toolkit
-from ..waiting import AT_ONCE, AWAITED, Driver, finish
-from ..world import World
-from ..world_tools import find_pending, messages_of
+from ..tools import Toolkit
+from ..world.as_tools import find_pending, messages_of
+from ..world.records import Preview
+from ..world.world import World
 
 GUIDANCE_CHARS = 12_000
 ANSWER_CHARS = 2_000
@@ -70,7 +70,7 @@ def build_preview(steps: Sequence[Step], state: JsonObject, toolkit: Toolkit, po
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
 
 
-def as_guidance(run: Mapping[str, Any], *, budget: int = GUIDANCE_CHARS) -> HumanMessage:
+def rehearsal_message(run: Mapping[str, Any], *, budget: int = GUIDANCE_CHARS) -> HumanMessage:
     """Return a rehearsal's attempts and the judge's feedback as one message for the agent that acts.
 
     The hand-over of the paper's tau2-bench experiments: put it behind the user's request.
@@ -91,7 +91,7 @@ def as_guidance(run: Mapping[str, Any], *, budget: int = GUIDANCE_CHARS) -> Huma
     for attempt in attempts:
         verdict = attempt["verdict"]
         best = ", the best" if attempt["number"] == rehearsal["chosen"] else ""
-        parts.append(f"Attempt {attempt['number']} ({verdict['word']}, score {verdict['score']:.2f}{best}):")
+        parts.append(f"Attempt {attempt['number']} ({verdict['status']}, score {verdict['score']:.2f}{best}):")
         parts.append(fence(format_steps(attempt["steps"], budget=share), "calls"))
         texts = {"answer": attempt["answer"], "feedback": verdict["feedback"]}
         parts += [fence(cut(text, budget=ANSWER_CHARS), key) for key, text in texts.items() if text.strip()]

@@ -8,10 +8,10 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
+from ..models.waiting import Driver
 from ..state import JsonObject
-from ..waiting import Driver
-from ..world import World
-from ..world_tools import add_marks, build_message, is_same
+from ..world.as_tools import add_marks, build_message, is_same
+from ..world.world import World
 
 
 def number(records: Sequence[JsonObject], first: int) -> list[JsonObject]:

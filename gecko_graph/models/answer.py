@@ -17,10 +17,10 @@ from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langgraph.errors import GraphBubbleUp
 
 from ..errors import ModelError, RunFailure
-from ..waiting import AT_ONCE, AWAITED, Driver, finish
 from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
 from .factory import Models
 from .failure import failure_of
+from .waiting import AT_ONCE, AWAITED, Driver, finish
 from .work import Done, aperform, perform
 
 _MOST_THREADS = 16

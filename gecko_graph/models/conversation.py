@@ -15,10 +15,10 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from ..leaves import as_text
 from ..state import Call, Complaint, JsonObject, Outcome, Step
-from ..view.view import focus_words, view
+from ..values.leaves import as_text
 from .formatting import clip_texts, cut, text_of
+from .view.view import focus_words, view
 
 _CALL_BLOCKS = frozenset(
     {"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"}

@@ -13,9 +13,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ..leaves import map_texts
 from ..state import Call, Complaint, Json, Outcome, Step
-from ..task_state.changes import Change, net_changes
+from ..values.changes import Change, net_changes
+from ..values.leaves import map_texts
 
 RESULT_CHARS = 600
 MESSAGE_CHARS = 2_000

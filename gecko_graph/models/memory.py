@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any
@@ -17,8 +17,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 
 from ..errors import PatchConflict
 from ..state import VERSION, CallStatus, JsonObject, Step, SupposedFact, Verdict
-from ..task_state.digest import digest
-from ..task_state.patch import find, tokens
+from ..values.digest import digest
+from ..values.patch import find, tokens
 from .formatting import clip_texts, cut, format_json, text_of
 
 NAME = "gecko"
@@ -58,7 +58,7 @@ def answer_message(
         state: That task state.
         checklist: Digest of the checklist that a parent gave, so that it cannot serve its next task too.
     """
-    word = verdict["word"]
+    word = verdict["status"]
     if word == "failed":
         answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
     lasting = {"accepted": steps, "needs_user": steps_before_changes(steps), "failed": []}[word]
@@ -117,7 +117,8 @@ def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:
         budget -= len(text or "")
         if text is None or budget < 0:
             break
-        calls.append({**json.loads(text), "status": outcome["status"], "rung": outcome["rung"]})
+        made_up = {"made_up": True} if outcome.get("invented") else {}
+        calls.append({**json.loads(text), "status": outcome["status"], "rung": outcome["rung"], **made_up})
     kept = [(call["args"], call["result"]) for call in reversed(calls)]
     whole = kept == [(step["call"]["args"], step["outcome"]["result"]) for step in steps if "outcome" in step]
     return {"calls": calls[::-1], **({"whole": True} if whole else {})}
@@ -132,8 +133,9 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             made = _tool_call(call, f"turn{index}_{number}")
             recalled.append(AIMessage("", tool_calls=[made], response_metadata={NAME: {"rung": ""}}))
             content = call["result"] if isinstance(call["result"], str) else json.dumps(call["result"])
-            status, rung = "error" if call["status"] == "error" else "success", {NAME: {"rung": call["rung"]}}
-            recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=rung))
+            status = "error" if call["status"] == "error" else "success"
+            known = {NAME: {key: call[key] for key in ("rung", "made_up") if key in call}}
+            recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=known))
         recalled.append(_without_calls(message) if calls else message)
     return recalled
 
@@ -210,15 +212,15 @@ def real_results(recalled: Sequence[AnyMessage]) -> list[SupposedFact]:
     return found
 
 
-def is_made_up(message: AnyMessage, inventing: Collection[str]) -> bool:
+def is_made_up(message: AnyMessage) -> bool:
     """Return whether what a message alone states is made up.
 
-    So it is in results of rungs that invent, in a note on a rehearsal (`as_guidance`), and in the answer of a rehearsal
-    of which all results are remembered.
+    So it is in results of rungs that invent, in a note on a rehearsal (`rehearsal_message`), and in the answer of a
+    rehearsal of which all results are remembered.
     """
     if isinstance(message, ToolMessage):
         marks = message.additional_kwargs.get(NAME)  # of a simulated tool of an agent's (`middleware`)
-        return rung_of(message) in inventing or (isinstance(marks, dict) and bool(marks.get("made_up")))
+        return any(isinstance(each, dict) and bool(each.get("made_up")) for each in (marks, _metadata(message)))
     is_note = isinstance(message, HumanMessage) and message.name == NAME
     return is_note or _metadata(message).get("whole") is True
 

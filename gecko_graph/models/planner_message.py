@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from ..leaves import map_texts
+from ..values.leaves import map_texts
 from .json_text import MAX_REPLY_CHARS
 from .structured import find_storage_problem
 

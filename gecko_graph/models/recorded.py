@@ -21,9 +21,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from ..errors import RunFailure
-from ..leaves import as_text
 from ..state import Json
-from ..waiting import AT_ONCE, AWAITED, Driver, finish
+from ..values.leaves import as_text
+from .waiting import AT_ONCE, AWAITED, Driver, finish
 
 CHARS_A_TOKEN = 4
 

@@ -15,7 +15,6 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 
-from ..channels import AttemptState, GeckoState
 from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..events import event
@@ -25,12 +24,13 @@ from ..models.memory import recall_calls
 from ..models.node import NodeScope
 from ..models.usage import total
 from ..retrieval.search import MOST_SEARCHES
-from ..simulation.ladder import RUNGS, Rungs, ladder_of
-from ..simulation.observed import observed_state
 from ..state import VERSION, Stop, UnjudgedAttempt
-from ..task_state.digest import clone, digest
-from ..task_state.patch import booked_patch, make_patch
-from ..turn import check_start, human_turns, task_of
+from ..values.digest import clone, digest
+from ..values.patch import booked_patch, make_patch
+from ..world.channels import AttemptState, GeckoState
+from ..world.ladder import RUNGS, Rungs, ladder_of
+from ..world.observed import observed_state
+from ..world.turn import check_start, human_turns, task_of
 
 LONGEST_REASON = 1_000
 

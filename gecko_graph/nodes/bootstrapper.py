@@ -10,7 +10,6 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Overwrite
 
-from ..channels import GeckoState, Ledger
 from ..context import GeckoContext
 from ..errors import StateError
 from ..events import event
@@ -28,18 +27,18 @@ from ..models.formatting import (
 from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
+from ..models.view.view import focus_words, view
 from ..retrieval.search import ToolSearch
-from ..schemas.well_formed import RUNTIME
-from ..simulation.real import runs_for_real
-from ..simulation.state_rules import StateRules
-from ..simulation.trial import try_contracts
-from ..state import ChecklistItem, JsonObject, SupposedState
-from ..task_state.digest import check_json, clone, digest
-from ..task_state.patch import pointer
-from ..toolkit import Toolkit, ToolSpec
-from ..toolkit.brief import member_names, pick_tools
-from ..turn import earlier, human_turns, next_turn, read_checklist, task_of
-from ..view.view import focus_words, view
+from ..state import RUNTIME, ChecklistItem, JsonObject, SupposedState
+from ..tools import Toolkit, ToolSpec
+from ..tools.brief import member_names, pick_tools
+from ..values.digest import check_json, clone, digest
+from ..values.patch import pointer
+from ..world.channels import GeckoState, Ledger
+from ..world.real import runs_for_real
+from ..world.state_rules import StateRules
+from ..world.trial import try_contracts
+from ..world.turn import earlier, human_turns, next_turn, read_checklist, task_of
 
 NEED_CHARS = 500
 

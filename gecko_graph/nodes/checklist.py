@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from ..channels import GeckoState
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut, format_conversation, format_policy, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import Checklist
+from ..models.view.view import focus_words
 from ..state import ChecklistItem
-from ..toolkit import Toolkit
-from ..toolkit.brief import format_tools, pick_tools
-from ..turn import earlier, human_turns, settle, task_of
-from ..view.view import focus_words
+from ..tools import Toolkit
+from ..tools.brief import format_tools, pick_tools
+from ..world.channels import GeckoState
+from ..world.turn import earlier, human_turns, task_of
+from .checks import find_wanted, settle
 
 MOST_ITEMS = 40
 ITEM_CHARS = 1_000
@@ -29,10 +30,11 @@ def checklist(
     The model may write an empty one, for a task that asks for nothing: "thanks!". Where reads are real it comes behind
     the first round, and only where that has an attempt to judge.
     """
-    reads = {tool.name for tool in toolkit if tool.reads}
-    if state.get("real") and all(settle(each, state, reads) for each in state["unjudged"]):
-        return {}
     task = task_of(state["messages"])
+    if state.get("real"):
+        reads, wanted = {tool.name for tool in toolkit if tool.reads}, find_wanted(toolkit, task)
+        if all(settle(each, state, reads, wanted) for each in state["unjudged"]):
+            return {}
     (reply,) = yield [build_ask(state, task, toolkit, budget=scope.context.view_chars)]
     items = read_items(reply.value) if isinstance(reply.value, Checklist) else []
     reasons = "; ".join(filter(None, [reply.failure, state.get("items_failure")]))

@@ -13,8 +13,6 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from .. import checks
-from ..channels import GeckoState
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut, format_change, format_conversation, format_json, format_policy, format_steps
@@ -22,8 +20,7 @@ from ..models.memory import open_rules, recall_calls
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
-from ..provenance import Traced, trace_with
-from ..simulation.ladder import INVENTING
+from ..models.view.view import focus_words, view
 from ..state import (
     Attempt,
     ChecklistItem,
@@ -33,12 +30,14 @@ from ..state import (
     StopCode,
     UnjudgedAttempt,
     Verdict,
-    VerdictWord,
+    VerdictStatus,
 )  # fmt: skip
-from ..toolkit.brief import format_tools, pick_tools
-from ..toolkit.spec import ToolSpec
-from ..turn import earlier, human_turns, settle, states_of, task_of
-from ..view.view import focus_words, view
+from ..tools.brief import format_tools, pick_tools
+from ..tools.spec import ToolSpec
+from ..world.channels import GeckoState
+from ..world.provenance import Traced, trace_with
+from ..world.turn import earlier, human_turns, states_of, task_of
+from . import checks
 
 STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_for")
 ANSWER_ALONE = "by the answer alone: no call was made"
@@ -75,7 +74,7 @@ class Evidence:
     ruled: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
     unasked: Sequence[str] = ()
     wanted: checks.Wanted = checks.NOTHING
-    settled: VerdictWord | None = None
+    settled: VerdictStatus | None = None
 
     def stopped(self, *codes: StopCode) -> bool:
         """Return whether the attempt ended for one of these reasons."""
@@ -92,17 +91,16 @@ def judge(
     scope: NodeScope,
     *,
     toolkit: Iterable[ToolSpec] = (),
-    inventing: Collection[str] = INVENTING,
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Judge the attempts of the round. A judge or checklist that fails to answer never counts as success.
 
-    The tools' descriptions decide whether none fits; `inventing` are the rungs that make things up.
+    The tools' descriptions decide whether none fits.
     """
     unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
     wanted = checks.find_wanted(toolkit, task_of(state["messages"]), state["items"] or ())
     reads = {tool.name for tool in toolkit if tool.reads}
-    tried = [collect_evidence(state, each, inventing, keys, wanted, reads) for each in unjudged]
+    tried = [collect_evidence(state, each, keys, wanted, reads) for each in unjudged]
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
     called = [step["call"]["name"] for each in unjudged for step in each["steps"]]
@@ -111,7 +109,7 @@ def judge(
     replies = yield asks
     by_number = {each.attempt["number"]: reply for each, reply in zip(doubtful, replies, strict=True)}
     judged = [
-        attach_verdict(each, by_number.get(each.attempt["number"]), trace_origins(each, state, toolkit, inventing))
+        attach_verdict(each, by_number.get(each.attempt["number"]), trace_origins(each, state, toolkit))
         for each in tried
     ]
     for attempt in judged:
@@ -123,13 +121,12 @@ def judge(
 def collect_evidence(
     state: GeckoState,
     attempt: UnjudgedAttempt,
-    inventing: Collection[str],
     keys: Mapping[str, Collection[str]],
     wanted: checks.Wanted,
     reads: Collection[str],
 ) -> Evidence:
     """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
-    settled = settle(attempt, state, reads)
+    settled = checks.settle(attempt, state, reads, wanted)
     items, steps, answer = [] if settled else state["items"] or [], attempt["steps"], attempt["answer"]
     before, after = states_of(state.get("task_state") or {}, attempt)
     return Evidence(
@@ -140,7 +137,7 @@ def collect_evidence(
         items_failure=state["items_failure"],
         messages=state["messages"],
         ruled=checks.judge_by_rule(items, before=before, after=after, steps=steps, answer=answer, wanted=wanted),
-        unasked=checks.unasked_changes(items, before=before, after=after, steps=steps, inventing=inventing, keys=keys),
+        unasked=checks.unasked_changes(items, before=before, after=after, steps=steps, keys=keys),
         wanted=wanted,
         settled=settled,
     )
@@ -164,9 +161,7 @@ def attach_verdict(evidence: Evidence, reply: Reply | None, traced: Traced) -> A
     return {**attempt, "verdict": verdict, "usage": usage, "origins": traced.origins}
 
 
-def trace_origins(
-    evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec], inventing: Collection[str]
-) -> Traced:
+def trace_origins(evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec]) -> Traced:
     """Return where the values of the attempt's plan and answer come from."""
     lesson = state.get("lesson")
     shown = [each for each in state.get("attempts") or [] if lesson and each["number"] == lesson["number"]]
@@ -178,7 +173,6 @@ def trace_origins(
         state=evidence.before,
         supposed=state.get("supposed") or (),
         lesson=shown[0] if shown else None,
-        inventing=inventing,
     )
 
 
@@ -253,7 +247,7 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
     items = merge_judgements(evidence, judgement, failure, excusable=not unasked or not evidence.attempt["change"])
     word, score = grade(items, evidence, judgement)
     return {
-        "word": word,
+        "status": word,
         "score": score,
         "items": items,
         "feedback": format_feedback(word, items, evidence, judgement, unasked),
@@ -333,7 +327,7 @@ def pick_worst(judgements: Sequence[ItemJudgement]) -> dict[str, ItemJudgement]:
     return by_id
 
 
-def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> tuple[VerdictWord, float]:
+def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> tuple[VerdictStatus, float]:
     """Return the verdict's word and score. Items that the judge has struck do not count.
 
     A checklist that is empty on purpose is met by an answer alone: calls or changes would have to be judged.
@@ -366,7 +360,7 @@ def ends_in_question(evidence: Evidence, judgement: Judgement | None) -> bool:
 
 
 def format_feedback(
-    word: VerdictWord,
+    word: VerdictStatus,
     items: Sequence[JudgedItem],
     evidence: Evidence,
     judgement: Judgement | None,

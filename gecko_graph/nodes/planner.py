@@ -11,7 +11,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from ..channels import AttemptState
 from ..context import GeckoContext
 from ..errors import ModelError
 from ..events import event
@@ -20,14 +19,15 @@ from ..models.conversation import build_conversation, merge_neighbours, replace_
 from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence, variables_of
+from ..models.view.view import focus_words, view
 from ..retrieval.search import ToolSearch
-from ..simulation.contract import find_closed, find_masked, format_closed
 from ..state import Call, JsonObject, Stop
-from ..task_state.clock import clock
-from ..toolkit.brief import find_fitting, pick_tools
-from ..toolkit.spec import ToolSpec
-from ..turn import TakenIds, read_calls, spent_budget, stop, untrusted_of
-from ..view.view import focus_words, view
+from ..tools.brief import find_fitting, pick_tools
+from ..tools.spec import ToolSpec
+from ..values.clock import clock
+from ..world.channels import AttemptState
+from ..world.contract import find_closed, find_masked, format_closed
+from ..world.turn import TakenIds, read_calls, spent_budget, stop, untrusted_of
 
 CONVERSATION_VIEWS = 10
 """The conversation may be as long as this many views of the state."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from langgraph.types import Overwrite
 
-from ..channels import GeckoState, Lesson
 from ..context import GeckoContext
 from ..errors import StateError
 from ..models.ask import Reply
@@ -18,13 +17,13 @@ from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.usage import total
 from ..models.work import Work
-from ..provenance import is_planned
-from ..simulation.ladder import INVENTING
 from ..state import VERSION, Attempt, Call, Rehearsal
-from ..task_state.digest import digest
-from ..threads import OTHER_RUN, look_for_other_runs
-from ..trust import find_untrusted
-from ..turn import check_start, states_of
+from ..values.digest import digest
+from ..values.origins import find_untrusted
+from ..world.channels import GeckoState, Lesson
+from ..world.provenance import is_planned
+from ..world.turn import check_start, states_of
+from .threads import OTHER_RUN, look_for_other_runs
 
 
 def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
@@ -67,9 +66,9 @@ def best_attempt(attempts: Sequence[Attempt]) -> Attempt:
     return min(
         attempts,
         key=lambda attempt: (
-            words.index(attempt["verdict"]["word"]),
+            words.index(attempt["verdict"]["status"]),
             -attempt["verdict"]["score"],
-            attempt["verdict"]["word"] != "needs_user" and not plan_of(attempt),
+            attempt["verdict"]["status"] != "needs_user" and not plan_of(attempt),
             sum(len(step.get("complaints", [])) for step in attempt["steps"]),
             attempt["number"],
         ),
@@ -82,7 +81,7 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
     Without a checklist, or a judgement, it stops: another round would have no feedback. What a rule has found is one.
     """
     verdict = best_attempt(state["attempts"])["verdict"]
-    if verdict["word"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
+    if verdict["status"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
         return True
     if state["round"] >= context.max_retries or not state["items"]:
         return True
@@ -97,12 +96,12 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
 
 
 def finish(
-    state: GeckoState, scope: NodeScope, *, inventing: Collection[str] = INVENTING, is_alone: bool = True
+    state: GeckoState, scope: NodeScope, *, is_alone: bool = True
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
 
     Where the conversation ends in calls without results, which its owner makes next, nothing may stand between. What
-    rungs that make things up (`inventing`) wrote to the state is marked as supposed. Where it is not alone, but part of
+    rungs that make things up wrote to the state is marked as supposed. Where it is not alone, but part of
     an agent whose real calls are claimed, two runs of a thread at once may both go on; and the answer is the agent's.
 
     Raises:
@@ -128,8 +127,8 @@ def finish(
     if shown := state.get("supposed_state"):
         rehearsal["supposed_state"] = shown
     update: dict[str, Any] = {"rehearsal": rehearsal}
-    if chosen["verdict"]["word"] == "accepted":
-        update |= write_back(state, chosen, rehearsal, scope.context.view_chars, inventing)
+    if chosen["verdict"]["status"] == "accepted":
+        update |= write_back(state, chosen, rehearsal, scope.context.view_chars)
     if not is_alone:  # the agent tells what was really done: no front end shall show this as fact
         return update
     message = answer_message(
@@ -144,9 +143,7 @@ def finish(
     return {**update, "messages": [message]} if message and not has_open_calls(state["messages"]) else update
 
 
-def write_back(
-    state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget: int, inventing: Collection[str]
-) -> dict[str, Any]:
+def write_back(state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget: int) -> dict[str, Any]:
     """Return the task state of an accepted attempt, and what it supposes; what has changed stands in the rehearsal."""
     before = state.get("task_state") or {}
     check_start(digest(before), chosen["start_digest"])
@@ -154,7 +151,7 @@ def write_back(
     rehearsal["changes"] = format_change(seen, after, budget=budget).splitlines()
     if observed := chosen.get("observed"):
         rehearsal["observed"] = observed
-    supposed = find_untrusted(before, state.get("supposed") or [], chosen["steps"], inventing)
+    supposed = find_untrusted(before, state.get("supposed") or [], chosen["steps"])
     return {"task_state": after, "supposed": supposed}
 
 

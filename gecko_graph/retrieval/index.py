@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GeckoError
 from ..models.formatting import cut, one_line
-from ..toolkit.spec import ToolSpec
+from ..tools.spec import ToolSpec
 from .cache import IndexCache
 from .words import document_of, split_words, texts_of
 

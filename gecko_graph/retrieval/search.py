@@ -12,8 +12,8 @@ from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import cut, one_line
 from ..state import Call, JsonObject
-from ..toolkit import Toolkit
-from ..toolkit.names import unique_name
+from ..tools import Toolkit
+from ..tools.names import unique_name
 from .index import ToolIndex, is_installed
 
 MOST_SEARCHES = 10

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ..schemas.subschemas import walk
-from ..toolkit.spec import ToolSpec
+from ..tools.spec import ToolSpec
 
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
 """How often the words of name and description count beside those of arguments, tags and path."""

@@ -28,23 +28,23 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langgraph.types import Checkpointer
 
-from ..agent import create_gecko_agent
+from ..agent.graph import create_gecko_agent
 from ..context import GeckoContext
 from ..contracts.language.location import Origin
-from ..conversations.users import UserEntry
-from ..documents import read_document
+from ..conversation.milestones.format import build_goal
+from ..conversation.milestones.goal import Goal
+from ..conversation.users import UserEntry
 from ..errors import ScenarioError, ToolkitError
 from ..graph import Gecko, Model, compose
-from ..milestones.format import build_goal
-from ..milestones.goal import Goal
 from ..models.factory import Listener, Models
 from ..models.recorded import RecordedModel
 from ..schemas.well_formed import check_schema
-from ..simulation.state_rules import StateRules
 from ..state import ChecklistItem, Json, JsonObject, Role
-from ..task_state.digest import clone
-from ..toolkit import Toolkit
-from ..world import check_setup
+from ..tools import Toolkit
+from ..values.digest import clone
+from ..values.documents import read_document
+from ..world.state_rules import StateRules
+from ..world.world import check_setup
 from .format import read_scenario
 from .references import fill
 from .tools import add_contracts, check_calls, check_names, toolkit_of

@@ -9,12 +9,20 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_v
 
 from ..context import GeckoContext
 from ..contracts.language.expression import check_expression
-from ..conversations.users import ExchangeEntry, LineEntry, UserEntry
+from ..conversation.milestones.format import (
+    CallEntry,
+    Entry,
+    MessageEntry,
+    MilestoneEntry,
+    SourceEntry,
+    TableEntry,
+    find_problems,
+)
+from ..conversation.users import ExchangeEntry, LineEntry, UserEntry
 from ..errors import ContractError, ScenarioError, StateError, did_you_mean
-from ..milestones.format import CallEntry, Entry, MessageEntry, MilestoneEntry, SourceEntry, TableEntry, find_problems
 from ..models.roles import REPLIES
 from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
-from ..task_state.digest import check_json
+from ..values.digest import check_json
 from .references import check_references
 
 VERSION = 1

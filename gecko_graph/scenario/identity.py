@@ -9,8 +9,8 @@ from langgraph.types import StateSnapshot
 
 from ..errors import ScenarioError
 from ..models.formatting import text_of
-from ..task_state.digest import digest
-from ..toolkit import Toolkit
+from ..tools import Toolkit
+from ..values.digest import digest
 from .case import Scenario, Turn
 
 TOOLS, START, TURNS = "gecko_tools", "gecko_start", "gecko_turns"

@@ -14,7 +14,7 @@ from ..errors import ScenarioError
 from ..events import Reader, stream_options
 from ..graph import Gecko, Model
 from ..state import ROLES, Role
-from ..turn import human_turns, task_of
+from ..world.turn import human_turns, task_of
 from .case import Scenario
 from .identity import START, check_same, describe_identity
 
@@ -115,7 +115,7 @@ def play(
 def unanswered(output: Mapping[str, Any], roles: Collection[Role] = ROLES) -> str:
     """Return which of the roles' models did not answer and why, where a turn failed for that; else nothing."""
     rehearsal = output.get("rehearsal")
-    if not rehearsal or rehearsal["verdict"]["word"] != "failed" or not rehearsal["attempts"]:
+    if not rehearsal or rehearsal["verdict"]["status"] != "failed" or not rehearsal["attempts"]:
         return ""
     last = rehearsal["attempts"][-1]
     stop = last.get("stop", {})
@@ -131,7 +131,7 @@ def read_verdicts(gecko: Gecko, thread_id: str) -> list[str]:
     begun = reversed(list(gecko.get_state_history(config, filter={"source": "input"})))
     now = gecko.get_state(config)
     finished = [entry.values for entry in begun] + ([] if now.tasks or unanswered(now.values) else [now.values])
-    return [values["rehearsal"]["verdict"]["word"] for values in finished if values.get("rehearsal")]
+    return [values["rehearsal"]["verdict"]["status"] for values in finished if values.get("rehearsal")]
 
 
 def _run(

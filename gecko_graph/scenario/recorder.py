@@ -12,10 +12,8 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
-from ..documents import format_document, parse_document
 from ..errors import ScenarioError, ToolkitError
 from ..graph import Model
-from ..leaves import map_texts
 from ..masking import mask
 from ..models.ask import Dialogue, ModelAsk, Reply
 from ..models.conversation import replace_calls
@@ -23,6 +21,8 @@ from ..models.formatting import text_of
 from ..models.recorded import call_prefix, planner_message
 from ..models.structured import raw_text
 from ..state import ROLES, Json, JsonObject, Role
+from ..values.documents import format_document, parse_document
+from ..values.leaves import map_texts
 from .case import Scenario, Turn
 from .format import VERSION
 from .play import OnEvent, play, unanswered
@@ -227,7 +227,7 @@ def _differences(outputs: Sequence[Mapping[str, Any]], played: Sequence[Mapping[
 def _result(output: Mapping[str, Any]) -> JsonObject:
     rehearsal = output["rehearsal"]
     return {
-        "verdict": rehearsal["verdict"]["word"],
+        "verdict": rehearsal["verdict"]["status"],
         "plan": [[call["name"], call["args"]] for call in rehearsal["plan"]],
         "answer": rehearsal["answer"],
         "task state": output["task_state"],

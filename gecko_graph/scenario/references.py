@@ -21,12 +21,12 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from ..contracts.language.expression import Expression, Scope
 from ..errors import ContractError, EvaluationFailed
-from ..leaves import as_text, map_texts, scalars
 from ..models.formatting import text_of
 from ..models.memory import recall_calls, rung_of
 from ..models.node import NODE_STATE
-from ..simulation.rung import answered_calls
 from ..state import Json, JsonObject
+from ..values.leaves import as_text, map_texts, scalars
+from ..world.rung import answered_calls
 
 NAMES = frozenset({"calls", "turns"})
 ESCAPED = '{{ "{{" }}'

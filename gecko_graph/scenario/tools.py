@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..documents import parse_document, read_document, read_text
+from ..conversation.milestones.format import MilestoneEntry
 from ..errors import ScenarioError, ToolkitError, did_you_mean
-from ..milestones.format import MilestoneEntry
-from ..toolkit import Toolkit
-from ..toolkit.function_dicts import tool_descriptions
+from ..tools import Toolkit
+from ..tools.function_dicts import tool_descriptions
+from ..values.documents import parse_document, read_document, read_text
 
 _OPENAPI = frozenset({"openapi", "swagger", "asyncapi"})
 _PARTS = frozenset({"info", "paths", "components", "$schema"})

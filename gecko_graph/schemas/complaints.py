@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from ..state import Call, Complaint, Json, JsonObject
-from .findings import Finding, excerpt, find_non_json, findings, json_path
+from ..values.paths import excerpt, json_path
+from .findings import Finding, find_non_json, findings
 from .pattern import Pattern, compile_pattern
 from .rules import Same, check, rules_of
 from .subschemas import follow

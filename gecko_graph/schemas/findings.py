@@ -6,20 +6,18 @@ bounds that leave one value (paper, appendix A.3: error messages do not contain 
 
 from __future__ import annotations
 
-import json
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from jsonschema import ValidationError
 
 from ..state import Json
+from ..values.paths import excerpt, json_path
 from .formats import EXPECTED
 from .pattern import compile_pattern
 
-EXCERPT_CHARS = 80
 MAX_DEPTH = 64
 """Levels of nesting that a value may have: deeper ones cannot be checked safely, and real tools do not take them."""
 
@@ -28,8 +26,6 @@ KINDS: Mapping[str, str] = {
     "array": "an array", "object": "an object",
 }  # fmt: skip
 
-_PATH_STEPS = re.compile(r'\.([^.\[]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
-
 
 class Finding(NamedTuple):
     """One error in a value."""
@@ -37,57 +33,6 @@ class Finding(NamedTuple):
     path: str
     expected: str
     got: str
-
-
-def json_path(tokens: Sequence[str | int], *, exact: bool = False) -> str:
-    """Return the JSON path of a place: `$.items[0].name`, `$["odd name"]`; long names are cut unless it is `exact`."""
-    return "$" + "".join(_step(token, exact) for token in tokens)
-
-
-def _step(token: str | int, exact: bool) -> str:
-    if isinstance(token, int):
-        return f"[{token}]"
-    if token.isidentifier() and (exact or len(token) <= EXCERPT_CHARS):
-        return f".{token}"
-    return f"[{json.dumps(token, ensure_ascii=False) if exact else excerpt(token)}]"
-
-
-def value_at(value: Json, path: str) -> Json:
-    """Return the value at a JSON path made by `json_path`; None where there is none."""
-    for token in path_tokens(path):
-        holder: Any = value if isinstance(value, dict | list) else {}
-        try:
-            value = holder[token]
-        except (LookupError, TypeError):
-            return None
-    return value
-
-
-def path_tokens(path: str) -> list[str | int]:
-    """Return the tokens of a JSON path: `$.items[0].name` has `["items", 0, "name"]`."""
-    return [int(index) if index else name or json.loads(text) for name, index, text in _PATH_STEPS.findall(path)]
-
-
-def excerpt(value: Json) -> str:
-    """Return the beginning of a value as JSON, at most `EXCERPT_CHARS` characters."""
-    text = ""
-    for chunk in json.JSONEncoder(ensure_ascii=False, default=_name_type, check_circular=False).iterencode(
-        _head(value)
-    ):
-        text += chunk
-        if len(text) > EXCERPT_CHARS:
-            return text[: EXCERPT_CHARS - 1] + "…"
-    return text
-
-
-def _head(value: Json) -> Json:
-    if isinstance(value, int) and value.bit_length() > 1000:
-        return f"a whole number of {value.bit_length()} bits"
-    return value[:EXCERPT_CHARS] + "…" if isinstance(value, str) and len(value) > EXCERPT_CHARS else value
-
-
-def _name_type(value: object) -> str:
-    return f"({type(value).__name__})"
 
 
 def find_non_json(value: Json) -> Finding | None:

@@ -20,8 +20,8 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from ..leaves import map_scalars
 from ..state import Json
+from ..values.leaves import map_scalars
 from .formats import fits_format
 from .pattern import Pattern, compile_pattern
 from .subschemas import mentions

@@ -11,7 +11,7 @@ from typing import Any
 from jsonschema.protocols import Validator
 
 from ..state import Json, JsonObject
-from .findings import json_path
+from ..values.paths import json_path
 from .formats import FORMATS
 from .rules import accepts, canonical, member_rules, rules_of
 from .subschemas import follow

@@ -10,14 +10,12 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from ..errors import ContractError
-from ..state import JsonObject
-from .findings import Finding, find_non_json, findings, path_tokens
+from ..state import RUNTIME, JsonObject
+from ..values.paths import path_tokens
+from .findings import Finding, find_non_json, findings
 from .pattern import compile_pattern
 from .rules import Same
 from .subschemas import follow, mentions
-
-RUNTIME = "runtime_state"
-"""The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
 
 DEPTH = 6
 """References and alternatives that are followed to see whether an object is allowed."""

@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gecko_graph.cases.batch import read_finished
-from gecko_graph.cases.find import find_cases, load_agent
-from gecko_graph.cases.report import build_report, find_pass_k
-from gecko_graph.cases.result import CaseResult
 from gecko_graph.cli import main
 from gecko_graph.errors import GeckoError
+from gecko_graph.scenario.cases.batch import read_finished
+from gecko_graph.scenario.cases.find import find_cases, load_agent
+from gecko_graph.scenario.cases.report import build_report, find_pass_k
+from gecko_graph.scenario.cases.result import CaseResult
 
 pytest.importorskip("scipy")
 pytest_plugins = ["pytester"]
@@ -201,7 +201,7 @@ def test_mistakes_are_named_before_the_first_conversation(folder, capsys, argume
 
 
 def test_without_the_extra_nothing_is_held(folder, capsys, monkeypatch):
-    monkeypatch.setattr("gecko_graph.milestones.measures.find_spec", lambda name: None)
+    monkeypatch.setattr("gecko_graph.conversation.milestones.measures.find_spec", lambda name: None)
     assert main(["test", "cases", "--agent", "my_agents:good"]) == 2
     assert "gecko-graph[milestones]" in capsys.readouterr().err
 
@@ -267,9 +267,9 @@ def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester):
 
 
 def test_the_page_and_the_report_blame_the_user_where_the_auditor_does(folder):
-    from gecko_graph.cases.result import run_case
     from gecko_graph.display.conversations import conversations_page
     from gecko_graph.scenario import Scenario
+    from gecko_graph.scenario.cases.result import run_case
     from gecko_graph.testing import recorded, scripted
 
     scenario = Scenario.load(folder / "cases" / "deep" / "one.gecko.yaml")

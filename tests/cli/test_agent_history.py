@@ -10,7 +10,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from gecko_graph import Refused, RehearsalState
-from gecko_graph.agent import create_gecko_agent
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.display.words import format_execution
 from gecko_graph.testing import recorded
 from tests.test_agent import PLAN, TASK, Shop

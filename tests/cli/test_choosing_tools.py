@@ -7,9 +7,9 @@ import json
 import pytest
 
 from gecko_graph.retrieval import search
-from gecko_graph.toolkit import selection
+from gecko_graph.tools import selection
 from tests.cli.command import SHOP, SHOP_API, mistake
-from tests.toolkit.small_documents import document
+from tests.tools.small_documents import document
 
 
 @pytest.fixture(autouse=True)

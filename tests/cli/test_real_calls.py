@@ -14,9 +14,9 @@ import pytest
 
 from gecko_graph.cli.screen import Screen
 from gecko_graph.demo.service import OrderService
-from gecko_graph.documents import read_document
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.values.documents import read_document
 from tests.cli.command import COMMAND, ENVIRONMENT, ROOT, SHOP, mistake
 from tests.cli.real_calls import KEY, ORDER, THREAD, done, free_port, on_terminal, real, start, wait_for
 

@@ -86,14 +86,14 @@ def test_run_a_scenario_and_write_json(run, tmp_path):
     assert written["scenario"] == "order-within-credit"
     (turn,) = written["turns"]
     assert turn["task_state"]["customer"]["credit"] == 8.6
-    assert turn["rehearsal"]["verdict"]["word"] == "accepted"
+    assert turn["rehearsal"]["verdict"]["status"] == "accepted"
     assert [message["type"] for message in turn["messages"]] == ["human", "ai"]
 
 
 def test_json_to_the_standard_output_leaves_the_lines_to_stderr(run):
     code, out, err = run("run", CALENDAR, "--json", "-")
     assert code == 1
-    assert json.loads(out)["turns"][0]["rehearsal"]["verdict"]["word"] == "needs_user"
+    assert json.loads(out)["turns"][0]["rehearsal"]["verdict"]["status"] == "needs_user"
     assert "[1] verdict  needs the user" in err
 
 

@@ -12,7 +12,7 @@ from tests.cli.command import SHOP_API
 
 def test_the_exit_code_of_several_turns():
     def outputs(*words):
-        return [{"rehearsal": {"verdict": {"word": word}}} for word in words]
+        return [{"rehearsal": {"verdict": {"status": word}}} for word in words]
 
     assert exit_code(outputs("needs_user", "accepted")) == 0
     assert exit_code(outputs("accepted", "accepted")) == 0

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gecko_graph import Toolkit
-from gecko_graph.documents import read_document
 from gecko_graph.errors import ToolkitError
-from gecko_graph.simulation.trial import examine_contracts
+from gecko_graph.values.documents import read_document
+from gecko_graph.world.trial import examine_contracts
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.contracts.run import ContractRun
-from gecko_graph.documents import parse_document
-from gecko_graph.task_state.patch import apply_patch
+from gecko_graph.values.documents import parse_document
+from gecko_graph.values.patch import apply_patch
 
 
 def load(data, lets=None) -> Contract:

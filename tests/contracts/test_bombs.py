@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from gecko_graph.contracts.contract import Contract
-from gecko_graph.documents import parse_document
 from gecko_graph.errors import EvaluationFailed, ToolkitError
+from gecko_graph.values.documents import parse_document
 
 SECONDS = 0.25
 TRIES = 8

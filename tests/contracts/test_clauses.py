@@ -4,12 +4,12 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Rung, Toolkit, World, create_gecko
-from gecko_graph.agent import create_gecko_agent
+from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.contracts.contract import Contract, Invariant
 from gecko_graph.display.words import format_violations
 from gecko_graph.errors import ContractError
-from gecko_graph.simulation.rung import Answer
 from gecko_graph.testing import recorded
+from gecko_graph.world.rung import Answer
 
 DO = {"name": "do", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 ASK = {"name": "ask", "parameters": {"type": "object", "properties": {}}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph.errors import ContractError
-from gecko_graph.toolkit import Toolkit
+from gecko_graph.tools import Toolkit
 from tests import desk
 
 TYPO = {"requires": [{"check": "args.nmae not in state.trays", "error": "it exists"}]}

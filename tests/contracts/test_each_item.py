@@ -6,7 +6,7 @@ from gecko_graph import GeckoContext, Rung, Toolkit, World
 from gecko_graph.contracts.contract import Contract, Invariant
 from gecko_graph.contracts.language.expression import Expression, Scope
 from gecko_graph.errors import ContractError, EvaluationFailed
-from gecko_graph.simulation.rung import Answer
+from gecko_graph.world.rung import Answer
 from tests.contracts.test_contract import load, opened
 
 STATE = {

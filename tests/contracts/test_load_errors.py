@@ -7,8 +7,8 @@ import pytest
 
 from gecko_graph import Toolkit
 from gecko_graph.contracts.contract import Contract
-from gecko_graph.documents import format_document
 from gecko_graph.errors import ContractError
+from gecko_graph.values.documents import format_document
 from tests.contracts.test_contract import load
 
 STATE = {

@@ -9,7 +9,7 @@ import pytest
 
 from gecko_graph.contracts.run import ContractAnswer
 from gecko_graph.errors import ContractError, EvaluationFailed, ToolkitError
-from gecko_graph.task_state.patch import apply_patch
+from gecko_graph.values.patch import apply_patch
 from tests.contracts import one_contract
 from tests.contracts.one_contract import load
 

@@ -14,7 +14,7 @@ from gecko_graph import Toolkit, World
 from gecko_graph.demo.service import FAULTS, START, OrderService, plan_faults
 from gecko_graph.errors import InDoubt
 from gecko_graph.schemas.complaints import find_faults as schema_faults
-from gecko_graph.toolkit.real import as_answer
+from gecko_graph.tools.real import as_answer
 
 
 def real(toolkit, name, **args):

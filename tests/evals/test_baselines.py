@@ -144,7 +144,7 @@ def test_every_baseline_costs_what_its_model_says():
 
 def test_the_same_loop_plays_the_rehearsal():
     rehearsal, _ = play("", attempts=[RIGHT], create=without())
-    assert rehearsal["verdict"]["word"] == "failed"  # nobody wrote a checklist here
+    assert rehearsal["verdict"]["status"] == "failed"  # nobody wrote a checklist here
     assert solved(rehearsal)
 
 

@@ -54,7 +54,7 @@ def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
     assert all(told["accepted"])
     assert set(told["rungs"]) == {"contract"}
     for turn in told["by_turn"]:
-        assert turn["word"] == "accepted"
+        assert turn["status"] == "accepted"
         assert turn["valid"]
         assert (turn["cause"], turn["marks"]) == ("", {})
     assert {name for turn in told["by_turn"] for name in turn["classes"]} <= {"GorillaFileSystem", "TicketAPI"}
@@ -67,7 +67,7 @@ def test_contracts_rehearse_several_classes_in_one_state(tasks, number):
     assert len(task.classes) > 1
     told = asyncio.run(by_truth(Stage(task, "contract"), Options()))
     assert told["valid"]
-    assert [turn["word"] for turn in told["by_turn"]] == ["accepted"] * len(task.turns)
+    assert [turn["status"] for turn in told["by_turn"]] == ["accepted"] * len(task.turns)
     assert set(told["rungs"]) <= {"contract", "python"}
 
 
@@ -100,7 +100,7 @@ def test_with_real_reads_the_file_system_is_rehearsed_as_the_real_class_does_it(
     stage = Stage(tasks[FILES_ONLY], "hybrid")
     told = asyncio.run(by_truth(stage, Options()))
     assert told["valid"]
-    assert [turn["word"] for turn in told["by_turn"]][:3] == ["accepted"] * 3
+    assert [turn["status"] for turn in told["by_turn"]][:3] == ["accepted"] * 3
     assert {"real", "contract"} <= set(told["rungs"])
     assert stage.redrawn.instance != stage.task.real.initial_state  # each turn's plan has been carried out
     assert not any("stale" in turn["marks"] for turn in told["by_turn"])
@@ -148,7 +148,7 @@ def test_a_judge_that_is_fooled_disagrees_with_the_real_classes_and_the_cause_is
     lost = [{"call": "cd", "args": {"folder": "F-7731"}}]
     told = live(monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
     assert not told["valid"]
-    assert told["by_turn"][0]["word"] == "accepted"
+    assert told["by_turn"][0]["status"] == "accepted"
     assert told["by_turn"][0]["cause"] == cause.MISSING_REFUSAL  # that nobody spoke of it is a mark, and no cause
     assert [each["argument"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["$.folder"]
     known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder

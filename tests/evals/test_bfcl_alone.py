@@ -59,7 +59,7 @@ def test_a_wrong_plan_is_told_by_the_first_difference_that_matters(turns_of, nam
 
 def test_of_a_right_plan_that_is_refused_the_missing_refusal_comes_before_earlier_wrong_results(turns_of):
     turn = turns_of("miss_func_90 S")[0]  # liters into gallons, fuel, and the engine before the brake
-    assert (turn["word"], turn["valid"]) == ("failed", True)
+    assert (turn["status"], turn["valid"]) == ("failed", True)
     assert (turn["cause"], turn["call"]) == (cause.MISSING_REFUSAL, "startEngine(ignitionMode='START')")
 
 
@@ -129,7 +129,7 @@ def alone_answer(task):
 
 def test_every_list_of_a_verdict_beside_its_items_is_a_mark():
     verdict = {
-        "word": "accepted",
+        "status": "accepted",
         "items": [{"id": "item-1"}],
         "unclear": [],
         "made_up": [{"tool": "pay", "argument": "$.amount"}],
@@ -153,7 +153,7 @@ def test_the_command_plays_recorded_turns_alone_and_tells_marks_of_right_and_wro
     marked = [sum("made_up" in turn["marks"] for turn in some) for some in (right, wrong)]
     assert f"{marked[0]}/{len(right)} |" in " ".join(told)
     assert f"{marked[1]}/{len(wrong)} |" in " ".join(told)
-    accepted = [turn for turn in wrong if turn["word"] == "accepted"]
+    accepted = [turn for turn in wrong if turn["status"] == "accepted"]
     counts = [sum(bool(turn["marks"]) is is_marked for turn in accepted) for is_marked in (True, False)]
     assert f"| accepted, wrong | {counts[0]} | {counts[1]} |" in out
     assert "| accepted, wrong | missing refusal: the real tool refuses the call | 1 |" in out

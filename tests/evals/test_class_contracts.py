@@ -9,7 +9,7 @@ from evals.bfcl.differential import Real, Start
 from evals.bfcl.fidelity import compared, is_kept_out, recorded_calls, simulated
 from evals.suites.fidelity import FILES
 from gecko_graph import Toolkit, World
-from gecko_graph.documents import read_document
+from gecko_graph.values.documents import read_document
 
 CLASSES = ("TicketAPI", "TradingBot", "TravelAPI", "VehicleControlAPI")
 CALLS, OF_TOOL = 300, 60

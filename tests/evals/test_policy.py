@@ -12,8 +12,8 @@ from evals.policy.gate import CONTRACTS, EXAMPLE, RULES, Gate, without_rules
 from evals.policy.violations import LOOK_UP, broken_clauses, read_violations
 from evals.suites.policy import KINDS, Policy, expected, kind_of
 from gecko_graph import Toolkit
-from gecko_graph.documents import read_document
 from gecko_graph.scenario import read_toolkit
+from gecko_graph.values.documents import read_document
 
 VIOLATIONS = list(read_violations())
 TOOLS = read_toolkit(EXAMPLE / "airline.tools.yaml")

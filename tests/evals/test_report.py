@@ -349,7 +349,7 @@ def test_a_record_of_a_rehearsal_counts_its_steps():
     usage = {"judge": {"calls": 1, "input_tokens": 2, "output_tokens": 3, "cost": 0.5}}
     turn = {
         "attempts": [{"steps": [step, {"v": 1, "call": {}, "complaints": [{}, {}]}]}, {"steps": [step]}],
-        "verdict": {"word": "accepted", "score": 1.0},
+        "verdict": {"status": "accepted", "score": 1.0},
         "usage": usage,
     }
     told = rehearsed(turn, turn)

@@ -11,7 +11,7 @@ pytest.importorskip("scipy")
 from evals.toolsandbox import suite
 from evals.toolsandbox.public_code import score_publicly
 from evals.toolsandbox.scored import read_goal, read_trajectory
-from gecko_graph.milestones import Goal
+from gecko_graph.conversation.milestones import Goal
 
 
 def compare(row):

@@ -10,7 +10,7 @@ from evals.bfcl.influence import Touched, touched
 from evals.bfcl.padding import ALIKE, Padding
 from evals.bfcl.shown import CUT, Shown, holds, names, read
 from evals.suites.view import Views
-from gecko_graph.view.view import view
+from gecko_graph.models.view.view import view
 
 pytest.importorskip("bfcl_eval", reason="the official package is not installed")
 

@@ -19,7 +19,7 @@ from gecko_graph.display.words import format_real_call
 from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware, live
 from gecko_graph.testing import recorded
-from gecko_graph.toolkit.augment import scramble_names
+from gecko_graph.tools.augment import scramble_names
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 
 THREAD = {"configurable": {"thread_id": "1"}}
@@ -149,6 +149,13 @@ def test_shadow_runs_for_real_and_reports_drift(run):
     assert events[0]["drift"][0]["path"] == "$.balance"
 
 
+def test_a_real_answer_that_breaks_its_documented_schema_is_marked(run):
+    bank = Bank()
+    toolkit = bank.toolkit(results={"balance": {"type": "array"}})
+    (message,) = answers(run(agent_of(bank, calls(look("a")), toolkit=toolkit, mode="shadow"), task()))
+    assert marks(message)["undocumented"][0].startswith("the result breaks its schema: ")
+
+
 def test_shadow_compares_with_a_call_that_the_rehearsal_refused(run):
     bank = Bank()
     out = run(agent_of(bank, calls(pay("a", 130)), mode="shadow"), task())
@@ -246,7 +253,7 @@ def test_a_command_of_a_real_tool_is_marked_and_booked(run):
 
 def test_untouched_tools_run_in_every_mode(run):
     bank = Bank()
-    out = run(agent_of(bank, calls(look("a"), pay("b", 1)), untouched=["balance"]), task())
+    out = run(agent_of(bank, calls(look("a"), pay("b", 1)), exclude_tools=["balance"]), task())
     assert bank.calls == [("balance",)]
     assert "gecko" not in answers(out)[0].additional_kwargs
 
@@ -278,7 +285,7 @@ def test_the_mode_is_fixed():
     [
         ({"mode": "real"}, "expected one of simulate"),
         ({"mode": "guard", "model": recorded()}, "asks no model"),
-        ({"untouched": "balance"}, "list of tool names"),
+        ({"exclude_tools": "balance"}, "list of tool names"),
         ({"review": "sometimes"}, "expected one of writes"),
     ],
 )

@@ -120,7 +120,7 @@ def test_a_guardrail_that_answers_and_changes_calls(run):
 @pytest.mark.parametrize("mode", ["simulate", "hybrid"])
 def test_a_call_that_is_renamed_to_an_untouched_tool_does_not_run(run, mode):
     bank = Bank()
-    out = run(agent_of(bank, calls(pay("a", 66)), others=[Guardrail()], mode=mode, untouched=["balance"]), task())
+    out = run(agent_of(bank, calls(pay("a", 66)), others=[Guardrail()], mode=mode, exclude_tools=["balance"]), task())
     assert ("transfer", "ann", 66) not in bank.calls
     assert out["gecko"]["state"]["balance"] == 100
 

@@ -8,7 +8,7 @@ import pytest
 
 from gecko_graph import GeckoContext, Toolkit, World
 from gecko_graph.errors import InDoubt, ToolkitError
-from gecko_graph.simulation.rung import Answer
+from gecko_graph.world.rung import Answer
 from tests.middleware.bank import STATE, Bank, pay
 
 
@@ -107,8 +107,11 @@ def test_a_world_follows_reality():
 def test_what_no_rule_predicts_does_not_drift():
     world = World(Bank().toolkit(contracts={}, results={"balance": {"type": "object"}}), state=STATE)
     assert world.record({"id": "b", "name": "balance", "args": {}}, Answer("ok", {"balance": 3}))["drift"] == []
-    (drift,) = world.record({"id": "c", "name": "balance", "args": {}}, Answer("ok", 3))["drift"]
+    entry = world.record({"id": "c", "name": "balance", "args": {}}, Answer("ok", 3))
+    (drift,) = entry["drift"]
     assert drift["kind"] == "schema"
+    assert entry["undocumented"] == [f"the result breaks its schema: {drift['real']}"]
+    assert entry["undocumented"] == world.log[-1]["outcome"]["undocumented"]
     seen = World(Bank().toolkit(contracts={})).call(call(1))["outcome"]
     assert world.record(call(1), Answer("ok", {"id": "x", "left": 1}), {**seen, "result": {"left": 2}})["drift"]
 

@@ -14,8 +14,8 @@ def test_yaml_is_imported_for_documents_only():
 def test_langchain_is_imported_for_its_middleware_only():
     code = (
         "import sys; sys.modules['langchain'] = None\n"
-        "import gecko_graph.middleware as room, gecko_graph.agent, gecko_graph.toolkit.as_tools\n"
-        "assert room.rehearse_pending and room.as_guidance\n"
+        "import gecko_graph.middleware as room, gecko_graph.agent.graph, gecko_graph.tools.as_tools\n"
+        "assert room.rehearse_pending and room.rehearsal_message\n"
         "try: room.GeckoMiddleware\n"
         "except ImportError as error: print(error)\n"
     )

@@ -1,4 +1,4 @@
-"""`rehearse_pending` and `as_guidance`."""
+"""`rehearse_pending` and `rehearsal_message`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 
 from gecko_graph import GeckoError, World, create_gecko
-from gecko_graph.middleware import as_guidance, rehearse_pending
+from gecko_graph.middleware import rehearsal_message, rehearse_pending
 from gecko_graph.testing import recorded
 from tests.middleware.bank import STATE, Bank, calls, pay
 
@@ -37,14 +37,14 @@ def test_a_rehearsal_as_guidance_for_the_agent_that_acts():
     gecko = create_gecko(Bank().toolkit(), models={"planner": recorded(planner=attempts)})
     items = [{"description": "ann has 30", "check": "state.balance == 70"}]
     out = gecko.invoke({"messages": [("user", "Pay ann 30")], "task_state": STATE, "checklist": items})
-    message = as_guidance(out)
+    message = rehearsal_message(out)
     assert isinstance(message, HumanMessage)
     text = message.text
     assert "Attempt 1 (failed" in text
     assert "Attempt 2 (accepted, score 1.00, the best)" in text
     assert "only 100 left" in text
     assert out["rehearsal"]["attempts"][0]["verdict"]["feedback"] in text
-    assert as_guidance(out["rehearsal"]).text == text
-    assert len(as_guidance(out, budget=400).text) < len(text) + 1
+    assert rehearsal_message(out["rehearsal"]).text == text
+    assert len(rehearsal_message(out, budget=400).text) < len(text) + 1
     with pytest.raises(GeckoError, match="expected the graph's output"):
-        as_guidance({})
+        rehearsal_message({})

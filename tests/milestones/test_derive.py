@@ -15,7 +15,7 @@ pytest.importorskip("scipy")
 pytest.importorskip("rouge_score")
 
 from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation
-from gecko_graph.conversations.derive import SUCCESS, derive_milestones, describe_milestones, score_conversation
+from gecko_graph.conversation.derive import SUCCESS, derive_milestones, describe_milestones, score_conversation
 from gecko_graph.testing import scripted
 from tests.phone import CASES, agents, converse, load
 

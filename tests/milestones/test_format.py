@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from gecko_graph.milestones import Snapshot
-from gecko_graph.milestones.format import MilestoneEntry, build_goal, find_problems
-from gecko_graph.milestones.tables import find_table
+from gecko_graph.conversation.milestones import Snapshot
+from gecko_graph.conversation.milestones.format import MilestoneEntry, build_goal, find_problems
+from gecko_graph.conversation.milestones.tables import find_table
 
 STATE = {
     "settings": {"wifi": False, "cellular": True},

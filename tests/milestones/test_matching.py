@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("scipy")
 
-from gecko_graph.milestones import Goal, Snapshot
-from gecko_graph.milestones.constraints import START, Constraint, Milestone
+from gecko_graph.conversation.milestones import Goal, Snapshot
+from gecko_graph.conversation.milestones.constraints import START, Constraint, Milestone
 
 
 @dataclass(frozen=True, slots=True)

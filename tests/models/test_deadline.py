@@ -62,7 +62,7 @@ def test_a_stalled_model_ends_the_turn_when_its_time_is_over(stalled, how, check
     run = invoke(gecko, how, given)
     assert time.monotonic() - begun < LONG / 2
     rehearsal = run["rehearsal"]
-    assert rehearsal["verdict"]["word"] == "failed"
+    assert rehearsal["verdict"]["status"] == "failed"
     assert "time_budget_s" in rehearsal["attempts"][-1]["stop_reason"]
     assert len(rehearsal["attempts"]) == 1
 

@@ -98,7 +98,7 @@ def run(said):
 @given(said=garbage())
 @settings(max_examples=60, deadline=None)
 def test_no_message_makes_a_run_raise(said):
-    assert run(said)["verdict"]["word"] == "failed"
+    assert run(said)["verdict"]["status"] == "failed"
 
 
 def test_no_error_makes_a_run_raise():

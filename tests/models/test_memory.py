@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from gecko_graph.models.memory import answer_message, real_results, recall_calls, rung_of, supposed_places
-from gecko_graph.task_state.digest import digest
+from gecko_graph.values.digest import digest
 from tests.any_schema import JUNK
 
 
@@ -23,7 +23,7 @@ STATE = {"a": {"id": "A-7"}, "b/c": [1], "d": "", "user": "Bo"}
 
 
 def verdict(word="accepted", **more):
-    return {"word": word, "score": 1.0, "items": [], "feedback": "", **more}
+    return {"status": word, "score": 1.0, "items": [], "feedback": "", **more}
 
 
 FIND = step("find", {"to": "Rome"}, {"flights": [{"id": "F-7731"}]}, "model")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import HumanMessage
 
-from gecko_graph.task_state.digest import digest
+from gecko_graph.values.digest import digest
 from tests import desk
 
 TASK = "File the invoice in a new tray called bills"

@@ -10,13 +10,13 @@ from langgraph.errors import GraphInterrupt
 from langgraph.graph import END, START, StateGraph
 
 from gecko_graph import GeckoContext, GeckoError
-from gecko_graph.channels import AttemptState
 from gecko_graph.errors import StateError
 from gecko_graph.graph import create_attempt
 from gecko_graph.models.factory import Models
 from gecko_graph.nodes.attempt import Boundary, begin, build_input, build_update, measure_longest_cycle
-from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import drive
+from gecko_graph.values.digest import digest
+from gecko_graph.world.channels import AttemptState
 from tests import desk
 
 
@@ -95,7 +95,7 @@ def test_a_finished_attempt_s_record(attempt, step):
 
 
 def broken_gecko(monkeypatch, **options):
-    import gecko_graph.nodes.simulator as module
+    import gecko_graph.world.answer as module
 
     real = module.climb
 

@@ -15,7 +15,7 @@ from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.ask import Reply
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.testing import drive
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
 
 BARE = Toolkit([ToolSpec(name="look", description="Look at all trays.")])
 CONTRACT = Contract.load(

@@ -16,9 +16,9 @@ from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.roles import InitialState
 from gecko_graph.nodes.bootstrapper import bootstrapper
-from gecko_graph.simulation.trial import try_contracts
 from gecko_graph.testing import drive, recorded
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.world.trial import try_contracts
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOP = Toolkit.from_openapi(EXAMPLES / "shop" / "shop.openapi.yaml")

@@ -12,7 +12,7 @@ from gecko_graph.errors import StateError
 from gecko_graph.models.ask import Reply
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.testing import drive
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
 
 RUNTIME = {"type": "object", "properties": {"user": {"type": "string"}}, "required": ["user"]}
 SCHEMA = {

@@ -22,7 +22,7 @@ from tests.judging import FILED, SAID, judged, round_of, said, statuses
 
 def test_checks_that_hold_are_accepted_without_a_question(attempt):
     verdict, driven = judged(attempt(task_state=FILED, answer="Done.", stop_reason="answered"))
-    assert (verdict["word"], verdict["score"], verdict["feedback"]) == ("accepted", 1.0, "")
+    assert (verdict["status"], verdict["score"], verdict["feedback"]) == ("accepted", 1.0, "")
     assert statuses(verdict) == [("success", "rule")] * 2
     assert driven.update["attempts"][0]["change"] == [{"op": "add", "path": "/trays/bills", "value": ["invoice"]}]
     (event,) = driven.events
@@ -32,7 +32,7 @@ def test_checks_that_hold_are_accepted_without_a_question(attempt):
 def test_a_check_that_does_not_hold_fails(attempt):
     half = {"trays": {"letters": ["from mum"], "bills": []}, "runtime_state": {}}
     verdict, driven = judged(attempt(task_state=half, answer="Done.", stop_reason="answered"))
-    assert (verdict["word"], verdict["score"]) == ("failed", 0.5)
+    assert (verdict["status"], verdict["score"]) == ("failed", 0.5)
     assert statuses(verdict) == [("success", "rule"), ("failed", "rule")]
     assert driven.asks == []
     assert verdict["feedback"] == "- the invoice is in it: failed"
@@ -49,14 +49,14 @@ def test_checks_see_state_before_calls_and_answer(attempt, step):
     refused = {"v": 1, "call": {"id": "r", "name": "fly", "args": {}}, "complaints": []}
     steps = [step("put", {"tray": "bills"}, 1), refused, step("look", {}, "no", status="error")]
     verdict, _ = judged(attempt(items=items, steps=steps, task_state=FILED, answer="Done.", stop_reason="answered"))
-    assert verdict["word"] == "accepted"
+    assert verdict["status"] == "accepted"
 
 
 @pytest.mark.parametrize("check", ["state.nowhere.to == 'secret value'", "1 / 0 == 1", "answer * 99999999 == 'x'"])
 def test_a_check_that_cannot_be_evaluated_fails_and_the_planner_does_not_read_it(attempt, check):
     item = {"id": "a", "description": "the secret is kept", "check": check}
     verdict, _ = judged(attempt(items=[item], task_state=FILED, answer="Done", stop_reason="answered"))
-    assert verdict["word"] == "failed"
+    assert verdict["status"] == "failed"
     assert verdict["items"][0]["reason"].startswith("its check cannot be evaluated: ")
     assert verdict["feedback"].splitlines()[0] == "- the secret is kept: failed"
     assert "secret value" not in verdict["feedback"]
@@ -64,7 +64,7 @@ def test_a_check_that_cannot_be_evaluated_fails_and_the_planner_does_not_read_it
 
 def test_no_items_are_never_accepted(attempt):
     verdict, driven = judged(attempt(items=[], items_failure="no checklist: x", stop_reason="answered"))
-    assert (verdict["word"], verdict["score"]) == ("failed", 0.0)
+    assert (verdict["status"], verdict["score"]) == ("failed", 0.0)
     assert verdict["feedback"] == "no checklist: x"
     assert driven.asks == []
 
@@ -90,7 +90,7 @@ def test_no_items_are_never_accepted(attempt):
 )
 def test_the_word_and_the_score(attempt, reply, word, score):
     verdict, _ = judged(attempt(items=SAID, answer="Done.", stop_reason="answered"), reply)
-    assert (verdict["word"], verdict["score"]) == (word, score)
+    assert (verdict["status"], verdict["score"]) == (word, score)
 
 
 def test_ids_that_are_not_on_the_list_count_for_nothing(attempt):
@@ -124,7 +124,7 @@ def test_what_a_rule_found_to_hold_is_not_asked(attempt):
 
 def test_a_judge_that_fails_to_answer_is_no_success(attempt):
     verdict, _ = judged(attempt(items=SAID, answer="x", stop_reason="answered"), Reply(None, "the server is down"))
-    assert verdict["word"] == "failed"
+    assert verdict["status"] == "failed"
     assert statuses(verdict) == [("failed", "nobody")] * 2
     assert "the server is down" in verdict["feedback"]
 
@@ -144,7 +144,7 @@ def test_a_judge_that_fails_to_answer_is_no_success(attempt):
 def test_where_all_items_are_by_rule_the_model_is_asked_only_if_the_user_may_have_to_be(attempt, state, asked):
     replies = [{"items": [], "ask_user": True}] if asked else []
     verdict, _ = judged(attempt(**{"stop_reason": "answered", **state}), *replies)
-    assert verdict["word"] == ("needs_user" if asked else "failed")
+    assert verdict["status"] == ("needs_user" if asked else "failed")
     if asked:
         assert statuses(verdict) == [("unknown", "rule")] * 2
         assert verdict["score"] == 1.0
@@ -152,7 +152,7 @@ def test_where_all_items_are_by_rule_the_model_is_asked_only_if_the_user_may_hav
 
 def test_i_could_not_alone_is_failed(attempt):
     verdict, _ = judged(attempt(answer="I could not.", stop_reason="answered"), {"items": [], "ask_user": False})
-    assert (verdict["word"], verdict["score"]) == ("failed", 0.0)
+    assert (verdict["status"], verdict["score"]) == ("failed", 0.0)
 
 
 # attempts that ended early
@@ -161,27 +161,27 @@ def test_i_could_not_alone_is_failed(attempt):
 def test_a_planner_that_never_spoke_is_not_worth_a_question(attempt):
     state = attempt(items=SAID, stop_reason="the planner did not answer: no key")
     verdict, driven = judged(state)
-    assert (verdict["word"], verdict["score"], driven.asks) == ("failed", 0.0, [])
+    assert (verdict["status"], verdict["score"], driven.asks) == ("failed", 0.0, [])
     assert verdict["items"][0]["reason"] == "the planner did not answer: no key"
 
 
 def test_an_attempt_whose_planner_fell_silent_is_never_accepted(attempt, step):
     state = attempt(task_state=FILED, steps=[step()], stop_reason="the planner did not answer: timeout")
     verdict, _ = judged(state)
-    assert (verdict["word"], verdict["score"]) == ("failed", 0.0)
+    assert (verdict["status"], verdict["score"]) == ("failed", 0.0)
     assert verdict["feedback"] == "The attempt ended early: the planner did not answer: timeout"
 
 
 def test_an_attempt_that_ran_out_of_steps_is_judged_by_what_it_did(attempt):
     verdict, _ = judged(attempt(task_state=FILED, stop_reason="max_steps: 2 calls were made"))
-    assert verdict["word"] == "accepted"
+    assert verdict["status"] == "accepted"
     verdict, _ = judged(attempt(stop_reason="max_steps: 2 calls were made"))
     assert verdict["feedback"].endswith("The attempt ended early: max_steps: 2 calls were made")
 
 
 def test_an_attempt_that_broke_is_not_judged(attempt):
     verdict, driven = judged(attempt(items=SAID, task_state=FILED, stop_reason="the attempt broke: KeyError: 'x'"))
-    assert (verdict["word"], verdict["score"], verdict["items"], driven.asks) == ("failed", 0.0, [], [])
+    assert (verdict["status"], verdict["score"], verdict["items"], driven.asks) == ("failed", 0.0, [], [])
     assert verdict["feedback"] == "the attempt broke: KeyError: 'x'"
 
 
@@ -197,7 +197,7 @@ def test_the_attempts_of_a_round_are_judged_at_once_and_each_by_its_own_reply(at
     answers = [Reply(Judgement.model_validate(said("success", word)), None, usage) for word in ("failed", "success")]
     driven = drive(judge, state, answers)
     assert [(ask.where.attempt, ask.where.question) for ask in driven.asks] == [(3, 1), (4, 2)]
-    assert [(each["number"], each["verdict"]["word"]) for each in driven.update["attempts"]] == [
+    assert [(each["number"], each["verdict"]["status"]) for each in driven.update["attempts"]] == [
         (2, "failed"),
         (3, "failed"),
         (4, "accepted"),

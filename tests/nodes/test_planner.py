@@ -10,12 +10,12 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from gecko_graph import GeckoContext
-from gecko_graph.channels import extend
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.prompts import Prompts
 from gecko_graph.nodes.planner import planner
 from gecko_graph.testing import drive
-from gecko_graph.turn import read_calls, stop
+from gecko_graph.world.channels import extend
+from gecko_graph.world.turn import read_calls, stop
 
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "", "parameters": {"type": "object"}}}]
 

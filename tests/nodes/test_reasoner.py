@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from gecko_graph import GeckoContext
-from gecko_graph.nodes.reasoner import reasoner
-from gecko_graph.simulation.contract import find_gated
 from gecko_graph.testing import drive
+from gecko_graph.toolgate.nodes.reasoner import reasoner
+from gecko_graph.world.contract import find_gated
 from tests import shop
 
 NODE = partial(reasoner, toolkit=shop.toolkit(), gated=find_gated(shop.toolkit()))

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext
 from gecko_graph.contracts.run import Admissibility
-from gecko_graph.nodes.reranker import draw, reranker, weigh
 from gecko_graph.retrieval.search import ToolSearch
-from gecko_graph.simulation.contract import find_gated
 from gecko_graph.testing import drive
+from gecko_graph.toolgate.nodes.reranker import draw, reranker, weigh
+from gecko_graph.world.contract import find_gated
 from tests import shop
 
 TOOLS = shop.toolkit()

@@ -13,8 +13,8 @@ from langgraph.types import Overwrite
 from gecko_graph import GeckoContext
 from gecko_graph.errors import StateError
 from gecko_graph.nodes.rounds import best_attempt, build_lesson, decide, finish, is_over, start_round
-from gecko_graph.task_state.digest import digest
 from gecko_graph.testing import drive
+from gecko_graph.values.digest import digest
 from tests import desk
 
 START = digest(desk.start())
@@ -31,7 +31,7 @@ def tried(number=1, word="failed", score=0.0, *, complaints=0, **more):
         "end_digest": START,
         "steps": [refused] if complaints else [],
         "answer": "",
-        "verdict": {"word": word, "score": score, "items": items, "feedback": f"feedback {number}"},
+        "verdict": {"status": word, "score": score, "items": items, "feedback": f"feedback {number}"},
         "change": [],
         "usage": {},
         "stop_reason": "answered",
@@ -163,7 +163,7 @@ def test_an_accepted_attempt_is_written_back_and_answered(turn, step):
     rehearsal = update["rehearsal"]
     assert [call["name"] for call in rehearsal["plan"]] == ["look", "add_tray"]
     assert [attempt["number"] for attempt in rehearsal["attempts"]] == [1, 2]
-    assert (rehearsal["chosen"], rehearsal["answer"], rehearsal["verdict"]["word"]) == (2, "Filed.", "accepted")
+    assert (rehearsal["chosen"], rehearsal["answer"], rehearsal["verdict"]["status"]) == (2, "Filed.", "accepted")
     assert state["task_state"] == before
 
 

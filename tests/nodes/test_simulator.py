@@ -12,7 +12,7 @@ from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.errors import ToolkitError
 from gecko_graph.nodes.simulator import simulator
 from gecko_graph.testing import drive
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 TOOLKIT = Toolkit(

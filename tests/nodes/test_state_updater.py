@@ -11,10 +11,10 @@ from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.contracts.contract import Invariant
 from gecko_graph.models.ask import Reply
 from gecko_graph.nodes.state_updater import state_updater
-from gecko_graph.simulation.rung import NO_ANSWER
-from gecko_graph.task_state.patch import fold_patches
 from gecko_graph.testing import drive
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.values.patch import fold_patches
+from gecko_graph.world.rung import NO_ANSWER
 
 TOOLS = [ToolSpec(name="look", effect="read"), ToolSpec(name="put", effect="write"), ToolSpec(name="maybe")]
 ADD = [{"op": "add", "path": "/trays/letters/-", "value": "bill"}]

@@ -10,9 +10,10 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.ask import Ask, Reply
 from gecko_graph.models.roles import SemanticVerdict
-from gecko_graph.nodes.validator import semantic_key, validator
+from gecko_graph.nodes.validator import validator
 from gecko_graph.testing import drive
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.world.check import semantic_key
 
 WEATHER = ToolSpec(
     name="weather",

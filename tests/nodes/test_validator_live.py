@@ -17,7 +17,7 @@ from evals.harness.datasets import read_jsonl
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.node import NodeScope
 from gecko_graph.nodes.validator import validator
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
 
 SCOPE = NodeScope(GeckoContext(), lambda event: None, lambda role: True)
 

@@ -29,7 +29,7 @@ TAKEN = {"trays": {"bills": []}, "runtime_state": {}}
 def test_who_has_changed_something_is_only_excused_item_by_item_and_for_what_was_asked(attempt, after, items, word):
     ended = attempt(stop_reason="answered", answer="The tray is made. Which invoice?", task_state=after)
     verdict, _ = judged(ended, {"items": items, "stopping_was_right": True})
-    assert verdict["word"] == word
+    assert verdict["status"] == word
 
 
 @pytest.mark.parametrize("flag", ["stopping_was_right", "ask_user"])
@@ -46,15 +46,15 @@ BY_MODEL = [{**item, "by": "model"} for item in SAID]
 
 def test_a_struck_item_is_reported_and_not_counted(attempt):
     verdict, _ = judged(attempt(items=BY_MODEL, answer="x", stop_reason="answered"), said("success", "not_asked_for"))
-    assert (verdict["word"], verdict["score"]) == ("accepted", 1.0)
+    assert (verdict["status"], verdict["score"]) == ("accepted", 1.0)
     assert statuses(verdict) == [("success", "model"), ("not_asked_for", "model")]
     half, _ = judged(attempt(items=BY_MODEL, answer="x", stop_reason="answered"), said("failed", "not_asked_for"))
-    assert (half["word"], half["score"]) == ("failed", 0.0)
+    assert (half["status"], half["score"]) == ("failed", 0.0)
 
 
 def test_an_item_that_was_given_with_the_task_cannot_be_struck(attempt):
     verdict, driven = judged(attempt(items=SAID, answer="x", stop_reason="answered"), said("success", "not_asked_for"))
-    assert (verdict["word"], statuses(verdict)[1]) == ("failed", ("failed", "model"))
+    assert (verdict["status"], statuses(verdict)[1]) == ("failed", ("failed", "model"))
     assert verdict["items"][1]["reason"] == "the judge struck it, but it was given with the task"
     assert driven.asks[0].variables["items"].count('"given": true') == 2
 
@@ -62,7 +62,7 @@ def test_an_item_that_was_given_with_the_task_cannot_be_struck(attempt):
 def test_where_all_items_are_struck_nobody_has_judged(attempt):
     reply = said("not_asked_for", "not_asked_for", stopping_was_right=True)
     verdict, _ = judged(attempt(items=BY_MODEL, answer="x", stop_reason="answered"), reply)
-    assert (verdict["word"], verdict["score"]) == ("failed", 0.0)
+    assert (verdict["status"], verdict["score"]) == ("failed", 0.0)
     assert "were not judged" in verdict["feedback"]
 
 
@@ -76,7 +76,7 @@ def test_an_item_with_a_check_cannot_be_struck(attempt):
 def test_the_judge_names_changes_and_its_feedback_is_kept_with_an_accepted_verdict(attempt):
     reply = said("success", "success", unasked_changes=["the diary is gone"], feedback="It also removed the diary.")
     verdict, _ = judged(attempt(items=SAID, task_state=FILED, answer="x", stop_reason="answered"), reply)
-    assert verdict["word"] == "accepted"
+    assert verdict["status"] == "accepted"
     assert verdict["unasked_changes"] == ["the diary is gone"]
     assert verdict["feedback"] == "It also removed the diary."
     failed, _ = judged(
@@ -94,7 +94,7 @@ def test_a_change_that_no_check_reads_is_reported_and_not_refused_for_that(attem
         step("drop", patch=patch),
     ]
     verdict, driven = judged(attempt(task_state=after, steps=steps, answer="Done.", stop_reason="answered"))
-    assert (verdict["word"], driven.asks) == ("accepted", [])
+    assert (verdict["status"], driven.asks) == ("accepted", [])
     assert verdict["unasked_changes"] == ['remove /trays/letters ["from mum"]']
 
 
@@ -112,7 +112,7 @@ def test_a_failed_item_is_told_once(attempt):
 
 def test_an_answer_alone_is_said_to_be_all_that_an_item_rests_on(attempt, step):
     verdict, _ = judged(attempt(items=SAID[:1], answer="It is there.", stop_reason="answered"), said("success"))
-    assert verdict["word"] == "accepted"
+    assert verdict["status"] == "accepted"
     assert verdict["items"][0]["reason"] == "by the answer alone: no call was made"
     seen, _ = judged(attempt(items=SAID[:1], steps=[step()], answer="x", stop_reason="answered"), said("success"))
     assert seen["items"][0]["reason"] == ""
@@ -129,7 +129,7 @@ def test_an_answer_alone_is_said_to_be_all_that_an_item_rests_on(attempt, step):
 )
 def test_an_empty_checklist_is_met_by_an_answer_and_nothing_else(attempt, state, word):
     verdict, driven = judged(attempt(items=[], stop_reason="answered", **state))
-    assert (verdict["word"], driven.asks) == (word, [])
+    assert (verdict["status"], driven.asks) == (word, [])
     assert "nothing to check" in verdict["feedback"] or word == "failed"
 
 
@@ -167,20 +167,20 @@ def test_the_verdict_s_laws(items, ruled, judgement, reason, changed):
     found = [item["status"] for item in verdict["items"] if item["status"] != "not_asked_for"]
     assert [item["id"] for item in verdict["items"]] == [item["id"] for item in items]
     assert 0 <= verdict["score"] <= 1
-    if verdict["word"] == "accepted":
+    if verdict["status"] == "accepted":
         assert items
         assert set(found) == {"success"}
         assert verdict["score"] == 1.0
     else:
         assert verdict["feedback"]
-    if verdict["word"] == "needs_user":
+    if verdict["status"] == "needs_user":
         assert "failed" not in found
         assert "unknown" in found
         assert judgement.stopping_was_right
     if judgement is None and len(ruled.keys() & {item["id"] for item in items}) < len(items):
-        assert verdict["word"] == "failed"
+        assert verdict["status"] == "failed"
     if reason.startswith("the planner did not answer"):
-        assert (verdict["word"], verdict["score"]) == ("failed", 0.0)
+        assert (verdict["status"], verdict["score"]) == ("failed", 0.0)
     for item in verdict["items"]:
         if item["id"] in ruled:
             assert (item["status"] == "success") == ruled[item["id"]][0]

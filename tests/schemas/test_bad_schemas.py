@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gecko_graph.schemas.complaints import find_complaints, find_faults
 from gecko_graph.schemas.undecided import find_undecided
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
 from tests.any_schema import JSON, JUNK
 
 

@@ -13,7 +13,7 @@ from gecko_graph.errors import PatchConflict
 from gecko_graph.schemas.change import check_change
 from gecko_graph.schemas.rules import accepts, rules_of
 from gecko_graph.schemas.well_formed import check_schema
-from gecko_graph.task_state.patch import apply_patch, pointer
+from gecko_graph.values.patch import apply_patch, pointer
 from tests.every_place import every_place
 
 NAMES = ("a", "b", "ab", "c")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gecko_graph.schemas.complaints import find_complaints, find_faults, malformed, unknown_tool
-from gecko_graph.schemas.findings import json_path, value_at
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.values.paths import json_path, value_at
 from tests.any_schema import JSON, PARAMETERS, SCHEMAS, fitting, spoiled
 from tests.every_place import every_place
 

@@ -13,7 +13,7 @@ from gecko_graph.schemas.pattern import compile_pattern
 from gecko_graph.schemas.rules import accepts, rules_of
 from gecko_graph.schemas.undecided import find_undecided
 from gecko_graph.testing import recorded
-from gecko_graph.toolkit.spec import ToolSpec
+from gecko_graph.tools.spec import ToolSpec
 from tests import desk
 
 STOPPED = "a value that can be checked to the end; this check stopped at its limit"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.schemas.findings import value_at
 from gecko_graph.schemas.undecided import find_undecided
+from gecko_graph.values.paths import value_at
 from tests.any_schema import PARAMETERS, fitting
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.task_state.patch import json_equal
-from gecko_graph.view.relevance import is_circumstance
-from gecko_graph.view.view import focus_words, view
-from gecko_graph.view.words import MAX_WORDS
+from gecko_graph.models.view.relevance import is_circumstance
+from gecko_graph.models.view.view import focus_words, view
+from gecko_graph.models.view.words import MAX_WORDS
+from gecko_graph.values.patch import json_equal
 
 WORDS = ["alpha", "beta", "order", "status", "final_report.pdf", "42", "ümlaut", "id", "name"]
 HOSTILE = [

@@ -18,8 +18,8 @@ import string
 
 import pytest
 
-from gecko_graph.task_state.patch import apply_patch, json_equal, tokens
-from gecko_graph.view.view import focus_words, view
+from gecko_graph.models.view.view import focus_words, view
+from gecko_graph.values.patch import apply_patch, json_equal, tokens
 
 NAMES = ["alice", "bob", "carla", "dmitri", "elena", "farid", "grace", "hiro", "ines", "jonas", "kira", "liam", "mona"]
 NOUNS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.view.view import draw_view
+from gecko_graph.models.view.view import draw_view
 from tests.view.test_view import HOSTILE, JSON, TEXT, WORDS
 
 MISSING = object()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph.view.drawing import quoted
-from gecko_graph.view.outline import Outline
-from gecko_graph.view.relevance import find_relevant
-from gecko_graph.view.view import focus_words, view
+from gecko_graph.models.view.drawing import quoted
+from gecko_graph.models.view.outline import Outline
+from gecko_graph.models.view.relevance import find_relevant
+from gecko_graph.models.view.view import focus_words, view
 
 BUDGET = 6_000
 

@@ -134,7 +134,7 @@ def found(turn: Rehearsal, one: Trajectory) -> JsonObject:
 
 def _found_out(one: Trajectory, verdict: Verdict, refused: Sequence[str]) -> bool:
     if one.refused:
-        return verdict["word"] != "accepted" and one.refused in refused
+        return verdict["status"] != "accepted" and one.refused in refused
     if one.marked:
         mark = verdict.get(one.marked)
         return bool(mark) and one.names in json.dumps(mark, ensure_ascii=False)

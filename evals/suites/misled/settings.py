@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import Toolkit
-from gecko_graph.documents import read_document
 from gecko_graph.state import JsonObject
+from gecko_graph.values.documents import read_document
 
 from ...harness.datasets import ROOT
 from . import functions

@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import GeckoContext
-from gecko_graph.documents import read_document
 from gecko_graph.scenario import Scenario, Turn
 from gecko_graph.state import ChecklistItem, Json, JsonObject
-from gecko_graph.task_state.digest import clone
+from gecko_graph.values.digest import clone
+from gecko_graph.values.documents import read_document
 
 from ...harness.suite import EvalError
 from .settings import settings

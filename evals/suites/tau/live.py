@@ -175,7 +175,7 @@ def examples(rehearsal: Rehearsal) -> str:
 
 def _attempt(attempt: Attempt) -> str:
     verdict = attempt["verdict"]
-    lines = [f"Attempt {attempt['number']}: {verdict['word']}", *map(_step, attempt["steps"])]
+    lines = [f"Attempt {attempt['number']}: {verdict['status']}", *map(_step, attempt["steps"])]
     lines += [f"answer: {attempt['answer']}"] if attempt["answer"] else []
     lines += [f"{item['status']}: {item['description']}" for item in verdict["items"]]
     return "\n".join(lines + ([f"feedback: {verdict['feedback']}"] if verdict["feedback"] else []))

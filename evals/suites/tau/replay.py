@@ -13,9 +13,9 @@ from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import Json, JsonObject, Role
-from gecko_graph.task_state.patch import json_equal
-from gecko_graph.toolkit.spec import ToolSpec
-from gecko_graph.turn import states_of
+from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.values.patch import json_equal
+from gecko_graph.world.turn import states_of
 
 FAILED = "Error"
 """How the result of a call begins that the real tool has refused."""

@@ -26,7 +26,7 @@ class Origin(NamedTuple):
 
     def find_line(self, path: tuple[Step, ...]) -> int | None:
         """Return the line of a part of the contract; None where there is no such file."""
-        from ...documents import find_line  # here, because it imports yaml
+        from ...values.documents import find_line  # here, because it imports yaml
 
         if not path or not str(path[0]).startswith("x-contract-"):
             return find_line(self.file, (*self.tokens, *path))

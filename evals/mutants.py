@@ -1,0 +1,186 @@
+"""`python -m evals.mutants`: sixty faults, drawn by a seed, and whether the nearest tests notice each.
+
+`evals/golden/mutants.json` holds them. They are found again by function and text, also where the code has moved since;
+what is not found is `gone`. `--draw` draws them anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, TypeAlias
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "gecko_graph"
+STORED = ROOT / "evals" / "golden" / "mutants.json"
+LIMIT_S, MOST_FILES = 150, 8
+OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=gecko-ci"]
+LEFT_OUT = shutil.ignore_patterns(".git", "out", "__pycache__", ".*_cache", ".hypothesis")
+OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+
+
+class Mutant(NamedTuple):
+    """One fault: in this function, at this line, the text `was` becomes another."""
+
+    file: str
+    qualname: str
+    line: int
+    kind: str
+    was: str
+    becomes: str
+
+
+Site: TypeAlias = tuple[Mutant, int, int]
+"""A mutant, and from where to where its file is replaced, in bytes."""
+
+
+def fault_of(node: ast.AST) -> tuple[ast.expr, str, str] | None:
+    """Return the expression of a node that can be made faulty, the kind of the fault, and what stands there then."""
+    match node:
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            return test, "negate", f"(not ({ast.unparse(test)}))"
+        case ast.Compare(left=left, ops=[op], comparators=right) if type(op) in OTHER:
+            return node, "compare", f"({ast.unparse(ast.Compare(left, [OTHER[type(op)]()], right))})"
+        case ast.BoolOp(op=op, values=values):
+            other = ast.And() if isinstance(op, ast.Or) else ast.Or()
+            return node, "and or", f"({ast.unparse(ast.BoolOp(other, values))})"
+        case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
+            return value, "none", "None"
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return node, "one", str(number + 1)
+    return None
+
+
+def walk(node: ast.AST, qualname: str = "") -> Iterator[tuple[ast.AST, str]]:
+    """Yield the nodes that run, with their function; what only types are, and f-strings (without places), are not."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        qualname = f"{qualname}.{node.name}".removeprefix(".")
+    yield node, qualname
+    for name, field in ast.iter_fields(node):
+        for child in field if isinstance(field, list) else [field]:
+            if isinstance(child, ast.AST) and name not in {"annotation", "returns"}:
+                is_typing = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+                if not is_typing and not isinstance(child, ast.JoinedStr):
+                    yield from walk(child, qualname)
+
+
+def find_sites() -> Iterator[Site]:
+    """Yield every place of the package that can be made faulty, in order."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_bytes()
+        starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
+        for node, qualname in walk(ast.parse(source)):
+            if found := fault_of(node):
+                at, kind, becomes = found
+                start = starts[at.lineno - 1] + at.col_offset
+                end = starts[(at.end_lineno or 0) - 1] + (at.end_col_offset or 0)
+                file, was = path.relative_to(ROOT).as_posix(), source[start:end].decode()
+                yield Mutant(file, qualname, at.lineno, kind, was, becomes), start, end
+
+
+def room_of(file: str) -> str:
+    """Return the folder of a file, or the file itself where it stands on top."""
+    path = Path(file).relative_to(PACKAGE.name)
+    return path.parent.as_posix() if path.parent.name else path.stem
+
+
+def draw(number: int, seed: int = 0) -> list[Mutant]:
+    """Return so many mutants: one of each room, then more of the rooms that have the most to choose from."""
+    rooms: dict[str, list[Mutant]] = {}
+    for mutant, *_ in find_sites():
+        rooms.setdefault(room_of(mutant.file), []).append(mutant)
+    del rooms["__main__"], rooms["__init__"]
+    largest = sorted(rooms, key=lambda room: -len(rooms[room]))
+    chance, drawn = random.Random(seed), list[Mutant]()
+    for room in islice(cycle(largest), number):
+        kind = chance.choice(sorted({each.kind for each in rooms[room]}))
+        drawn.append(chance.choice([each for each in rooms[room] if each.kind == kind and each not in drawn]))
+    return sorted(drawn)
+
+
+def find_again(mutant: Mutant, sites: Sequence[Site]) -> Site | None:
+    """Return where a mutant stands now: the same text in a function of that name, best in the same file and near."""
+    fits = [site for site in sites if site[0][1:2] + site[0][3:5] == mutant[1:2] + mutant[3:5]]
+    return min(fits, key=lambda site: (site[0].file != mutant.file, abs(site[0].line - mutant.line)), default=None)
+
+
+def nearest_tests(file: str) -> list[str]:
+    """Return the tests of a file: its room's folder, else a few files that are named after its room or import it."""
+    parts = Path(file).with_suffix("").parts[1:]
+    for upto in range(len(parts), 0, -1):
+        if ROOT.joinpath("tests", *parts[:upto]).is_dir():
+            return ["/".join(("tests", *parts[:upto]))]
+    word, room = re.compile(rf"gecko_graph(\.| import .*\b){parts[0]}\b"), f"test_{parts[0]}"
+    files = sorted(ROOT.glob("tests/**/test_*.py"), key=lambda path: (not path.stem.startswith(room), path))
+    fits = [path for path in files if path.stem.startswith(room) or word.search(path.read_text("utf-8"))]
+    named = [path.relative_to(ROOT).as_posix() for path in fits if path.parent.name != "evals"]
+    above = (path for path in PACKAGE.rglob("*.py") if re.search(rf"from \.+{parts[0]} ", path.read_text("utf-8")))
+    return named[:MOST_FILES] or nearest_tests(next(above).relative_to(ROOT).as_posix())
+
+
+def what_catches(tree: Path, tests: Sequence[str], *more: str, limit_s: int) -> str:
+    """Return what tests make of a copy of the repository: `no` where they pass, else `tests` or `time`."""
+    env = {**os.environ, "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-m", "pytest", *OPTIONS, *more, *tests]
+    try:
+        ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        return "time"
+    return "no" if ran.returncode in {0, 5} else "tests"  # 5: all of them are slow
+
+
+def try_all(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, str]]:
+    """Yield each mutant, as it stands now, with what caught it: `tests`, `time`, `no`, or `gone`."""
+    sites = list(find_sites())
+    with TemporaryDirectory(prefix="mutants-") as folder:
+        tree = Path(folder) / "tree"
+        shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
+        (tree.parent / "shared").symlink_to(ROOT.parent / "shared")
+        wanted = {each for mutant in mutants for each in nearest_tests(mutant.file)}
+        if what_catches(tree, sorted(wanted), "-n", "2", limit_s=900) != "no":
+            raise SystemExit("error: the tests fail without a fault")
+        for mutant in mutants:
+            site = find_again(mutant, sites)
+            if site is None:
+                yield mutant, "gone"
+                continue
+            now, start, end = site
+            source = (ROOT / now.file).read_bytes()
+            (tree / now.file).write_bytes(source[:start] + now.becomes.encode() + source[end:])
+            yield now, what_catches(tree, nearest_tests(now.file), limit_s=LIMIT_S)
+            shutil.copy2(ROOT / now.file, tree / now.file)  # with its old time, so that no stale bytecode is taken
+
+
+def main() -> None:
+    """Draw or read the mutants, try them, and keep what came."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draw", type=int, metavar="N", help="draw so many anew")
+    number = parser.parse_args().draw
+    before = {Mutant(*row[:-1]): row[-1] for row in ([] if number else json.loads(STORED.read_text("utf-8")))}
+    mutants, rows, caught_in = draw(number) if number else list(before), list[str](), Counter[str]()
+    for old, (mutant, caught) in zip(mutants, try_all(mutants), strict=True):
+        rows.append(json.dumps([*mutant, caught], ensure_ascii=False))
+        moved = f" (before: {before[old]})" if before.get(old, caught) != caught else ""
+        print(f"{caught:5} {mutant.file}:{mutant.line} {mutant.qualname}: {mutant.kind}{moved}", flush=True)
+        caught_in[room_of(mutant.file)] += caught in {"tests", "time"}
+    STORED.write_text("[\n" + ",\n".join(rows) + "\n]\n", "utf-8")
+    print(f"{caught_in.total()} of {len(rows)} caught; nothing in: {[room for room, n in caught_in.items() if not n]}")
+
+
+if __name__ == "__main__":
+    main()

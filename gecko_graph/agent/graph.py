@@ -1,0 +1,207 @@
+"""create_gecko_agent: rehearse, review, execute, sync, answer; nodes, edges and routers, and nothing else.
+
+```
+START ── open_turn ── rehearse ──(accepted)── review ──(approved)── call_tool ── sync ──┬─(calls left)── call_tool
+                      ▲  │  │ found              │                    │  ▲ in doubt     │
+                      │  │  └── recover ── sync  │ (refused)          ▼  │              ├─(all done)── answer
+                      │  └──(else)── answer ─────┘                resolve_doubt         │                │
+                      └──────────────(rejected, or reality departed: what is left)──────┘              close ── END
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_core.runnables import Runnable
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Checkpointer
+
+from ..context import GeckoContext
+from ..errors import ToolkitError
+from ..graph import Gecko, Model, compose
+from ..models.factory import Models
+from ..models.memory import is_answered
+from ..models.node import Router, as_node, book_turn
+from ..real.ledger import CallLedger, check_ledger
+from ..real.policy import ReviewPolicy
+from ..real.preview import make_preview
+from ..retrieval.index import ToolIndex
+from ..state import Role
+from ..tools import Toolkit
+from ..world.channels import GeckoInput
+from ..world.ladder import rungs_of
+from ..world.rung import Rung
+from ..world.turn import human_turns
+from ..world.world import build_nodes, check_setup, simulate_call
+from .channels import AgentOutput, AgentState, calls_left, last_entry
+from .nodes.answer import answer, close
+from .nodes.execute import call_tool, resolve_doubt
+from .nodes.open_turn import open_turn, recover
+from .nodes.rehearse import find_missing, rehearse_node
+from .nodes.review import review as review_plan
+from .nodes.sync import sync
+
+
+def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+    toolkit: Toolkit,
+    *,
+    model: Model | None = None,
+    models: Mapping[Role, Model] | None = None,
+    review: Any = "writes",
+    checkpointer: Checkpointer = None,
+    context: GeckoContext | None = None,
+    base_url: str | None = None,
+    rungs: Iterable[Rung] = (),
+    prompts: str | Path | None = None,
+    timeout_s: float | None = None,
+    index: ToolIndex | None = None,
+    ledger: CallLedger | None = None,
+) -> Gecko:
+    """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
+
+    Args:
+        toolkit: The tools; what is to be carried out needs a real function.
+        model: Speaks for every role: `"provider:name"` or any chat model.
+        models: A model of its own for some roles.
+        review: Which calls a person is asked about: `"writes"`, `"all"`, `"none"`, or a list of rules `{"tool": glob,
+            "when": expression over args and state, "then": "allow", "ask" or "refuse", "reason"}`, of which the last
+            that applies decides; or `{"rules": any of these, "max_age": seconds that an approval holds, "needs_id":
+            True where every answer must name its question}`.
+        checkpointer: Keeps the snapshots, and the claims of real calls. Leave it out where the agent is embedded.
+        context: Knobs of every run that brings none of its own.
+        base_url: Address of an OpenAI-compatible server, for models given as text.
+        rungs: Who else may answer a simulated call, as for `create_gecko`.
+        prompts: A folder with prompts of your own.
+        timeout_s: Seconds that a model given as text may take for a reply.
+        index: Finds tools where there are more than `context.max_tools`, as for `create_gecko`.
+        ledger: Keeps the claims of real calls where the checkpointer is none of SQLite, Postgres and memory.
+
+    Returns:
+        A graph from `{"messages", "task_state"}` to `{"messages", "rehearsal", "execution", "task_state"}`. A review
+        pauses it; `Command(resume={"id": the question's, "decisions": [...]})` goes on.
+
+    Raises:
+        ToolkitError: The toolkit is empty, not a Toolkit, or no tool has a real function.
+        ModelError: A model cannot be built, or the planner has none.
+        GeckoError: The context, the review, the ladder or a prompt cannot be used.
+    """
+    knobs = check_setup(toolkit, context)
+    if all(tool.real is None for tool in toolkit):
+        raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
+    policy = ReviewPolicy.load(review, toolkit)
+    check_ledger(ledger)
+    bound = Models.bind(model, models, base_url=base_url, prompts=prompts, timeout_s=timeout_s)
+    bound.prompts.check_shows("planner", "outcome")
+    rungs = tuple(rungs)
+    predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
+    gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
+    bound.require("planner")
+    node = partial(as_node, models=bound, default=knobs, book=book_turn)
+    preview = partial(make_preview, toolkit=toolkit, policy=policy)
+    deciding: Any = {"toolkit": toolkit, "policy": policy, "ledger": ledger}
+    nodes = {
+        "open_turn": node(open_turn),
+        "recover": node(partial(recover, toolkit=toolkit)),
+        "rehearse": rehearse_node(gecko, preview, node(partial(find_missing, **deciding))),
+        "review": node(partial(review_plan, answer_call=predict, **deciding)),
+        "call_tool": node(partial(call_tool, **deciding)),
+        "resolve_doubt": node(partial(resolve_doubt, **deciding)),
+        "sync": node(partial(sync, toolkit=toolkit)),
+        "answer": node(partial(answer, prompts=bound.prompts)),
+        "close": node(partial(close, ledger=ledger)),
+    }
+    return connect(nodes).compile(checkpointer=checkpointer, name="gecko_agent")
+
+
+def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoContext, Any, Any]:
+    """Return the graph of these nodes."""
+    builder = StateGraph(AgentState, GeckoContext, input_schema=GeckoInput, output_schema=AgentOutput)
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "open_turn")
+    routers = (after_open_turn, after_recover, after_rehearse, after_review, after_call_tool, after_resolve_doubt)
+    for router in (*routers, after_sync, after_answer):
+        builder.add_conditional_edges(router.__name__.removeprefix("after_"), Router(router))
+    builder.add_edge("close", END)
+    return builder
+
+
+def after_open_turn(state: AgentState) -> Literal["rehearse", "__end__"]:
+    """A message that was answered is not carried out again."""
+    return "__end__" if is_answered(state.get("messages", [])) else "rehearse"
+
+
+def after_recover(state: AgentState) -> Literal["sync", "resolve_doubt", "recover", "rehearse"]:
+    """A call that was found is booked, or asked about, or was left in doubt."""
+    entry = last_entry(state)
+    if not state["found"] or entry is None:
+        return "rehearse"
+    if entry["status"] == "in_doubt":
+        return "recover" if "ended_at" in entry else "resolve_doubt"
+    return "sync"
+
+
+def after_rehearse(state: AgentState) -> Literal["recover", "review", "answer"]:
+    """A plan is reviewed; without one there is only an answer. Real calls that it did not know of come first."""
+    if state["found"]:
+        return "recover"
+    return "review" if state["preview"] else "answer"
+
+
+def after_review(state: AgentState) -> Literal["call_tool", "rehearse", "review", "answer", "open_turn"]:
+    """Approved, edited, rejected with a reason or on a state that has moved, or refused."""
+    if is_over(state):
+        return "open_turn"
+    if state["again"]:
+        return "review" if state["again"] == "edited" else "rehearse"
+    return "call_tool" if state["approval"] else "answer"
+
+
+def after_call_tool(state: AgentState) -> Literal["sync", "resolve_doubt", "review"]:
+    """An answer is booked; without one the call is in doubt; without a valid approval the plan is reviewed again."""
+    if state["approval"] is None:
+        return "review"
+    return "resolve_doubt" if is_open(state) else "sync"
+
+
+def after_resolve_doubt(state: AgentState) -> Literal["resolve_doubt", "sync", "recover", "answer", "open_turn"]:
+    """Known, in doubt once more, or left in doubt: then nothing more is done in this turn."""
+    entry = last_entry(state)
+    if entry is None or entry["status"] != "in_doubt":
+        return "sync"
+    if is_open(state):
+        return "resolve_doubt"
+    return "recover" if state["found"] else "open_turn" if is_over(state) else "answer"
+
+
+def after_sync(state: AgentState) -> Literal["recover", "call_tool", "rehearse", "answer", "open_turn"]:
+    """The next call, what is left rehearsed again, or the answer."""
+    if state["found"]:
+        return "recover"
+    if is_over(state):
+        return "open_turn"
+    if state["again"]:
+        return "rehearse"
+    entry = last_entry(state)
+    stopped = entry is not None and ("departure" in entry or entry["status"] == "in_doubt")
+    return "call_tool" if calls_left(state) and not stopped else "answer"
+
+
+def after_answer(state: AgentState) -> Literal["close", "__end__"]:
+    """Calls that were claimed are closed."""
+    return "close" if any(entry["key"] for entry in (*state["unreported"], *state["journal"])) else "__end__"
+
+
+def is_over(state: AgentState) -> bool:
+    """Return whether the person has said something new in the middle of the turn."""
+    return state["turn"] != human_turns(state["messages"])
+
+
+def is_open(state: AgentState) -> bool:
+    """Return whether the last call is in doubt, and not yet asked about."""
+    entry = last_entry(state)
+    return entry is not None and entry["status"] == "in_doubt" and "ended_at" not in entry

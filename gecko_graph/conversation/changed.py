@@ -1,0 +1,152 @@
+"""Which tables of a task state have changed, in which rows and columns, and by which steps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from ..state import RUNTIME, Json, JsonObject, Step
+from ..values.changes import net_changes
+from ..values.difference import json_equal
+from ..values.origins import Ledger
+from ..values.patch import pointer, tokens
+from .milestones.similarity import subtract
+from .milestones.tables import CLOCK, ENTRIES, Table, find_table
+
+Path = tuple[str, ...]
+
+UNWATCHED = (CLOCK, RUNTIME)
+
+
+def find_tables(
+    before: JsonObject,
+    after: JsonObject,
+    free: Collection[str] = (),
+    again: tuple[JsonObject, JsonObject] | None = None,
+) -> list[str]:
+    """Return the smallest tables that hold all changes between two states, none of them below another.
+
+    `again` is both states as they were another time: where a key is drawn, what holds it has its entries as rows.
+    """
+    paths = _find_paths(before, after)
+    if again:
+        known = {path[:end] for path in _find_paths(*again) for end in range(1, len(path) + 1)}
+        paths = {_cut(path, known) for path in paths}
+    outer = [path for path in paths if not any(_is_below(path, other) for other in paths)]
+    return [name for path in sorted(outer) if (name := ".".join(path)) not in free]
+
+
+def _is_below(path: Path, other: Path) -> bool:
+    held = other[:-1] if other[-1] == "*" else other
+    return path != other and len(path) > len(held) and path[: len(held)] == held
+
+
+def _cut(path: Path, known: Collection[Path]) -> Path:
+    """Return a path, or where it is not known, the entries of what is known of it."""
+    end = next((end for end in range(len(path), 0, -1) if path[:end] in known), len(path))
+    return path if end == len(path) else (*path[:end], "*")
+
+
+def _find_paths(before: JsonObject, after: JsonObject) -> set[Path]:
+    paths = (tokens(each.path) for each in net_changes(before, after))
+    return {find_table_of(path, (before, after)) for path in paths if path[0] not in UNWATCHED}
+
+
+def find_table_of(path: Sequence[str], states: Sequence[JsonObject]) -> Path:
+    """Return the innermost list, or object of objects, that a path leads through; else what stands at the path.
+
+    Lists are not entered, nor keys that the name of a table cannot hold.
+    """
+    here: list[Json] = list(states)
+    found, depth = None, 0
+    for depth, key in enumerate(path):
+        if depth and any(isinstance(value, list) for value in here):
+            return tuple(path[:depth])
+        if depth and any(map(_is_table, here)) and all(value in ({}, None) or _is_table(value) for value in here):
+            found = tuple(path[:depth])
+        if depth and ("." in key or ", " in key):
+            return found or tuple(path[:depth])
+        here = [value.get(key) if isinstance(value, dict) else None for value in here]
+    return found or tuple(path)
+
+
+def _is_table(value: Json) -> bool:
+    return isinstance(value, dict) and bool(value) and all(isinstance(row, dict) for row in value.values())
+
+
+class TableChange(NamedTuple):
+    """How a table has changed: rows that are new or changed, with their places, and rows that are gone or changed.
+
+    `drawn` names columns whose values are others each time: new identifiers, times.
+    """
+
+    at: str
+    now: Table
+    new: list[tuple[Path, JsonObject]]
+    gone: list[JsonObject]
+    drawn: frozenset[str]
+
+    def describe(self) -> tuple[str, list[JsonObject]]:
+        """Return the change as a milestone's state has it: its kind, and rows without what is drawn."""
+        if not self.gone:
+            return "addition", self.rows
+        if not self.new:
+            return "removal", self.gone
+        if len(self.new) == len(self.gone) and all(_is_version(row, self.gone) for _, row in self.new):
+            return "update", self.rows
+        return "snapshot", [self.keep(row) for row in self.now]
+
+    @property
+    def rows(self) -> list[JsonObject]:
+        """The rows that are new or changed, without what is drawn."""
+        return [self.keep(row) for _, row in self.new]
+
+    def keep(self, row: JsonObject) -> JsonObject:
+        """Return a row without what is drawn."""
+        return {column: value for column, value in row.items() if column not in self.drawn}
+
+
+def _is_version(row: JsonObject, gone: Sequence[JsonObject]) -> bool:
+    return any(any(column in other and json_equal(other[column], row[column]) for column in row) for other in gone) or (
+        set(row) == {"value"}
+    )
+
+
+def compare_table(at: str, before: JsonObject, after: JsonObject, again: tuple[JsonObject, JsonObject]) -> TableChange:
+    """Return how the table at a path has changed; `again` are both states another time, with other drawn values."""
+    then, now = find_table(before, at), find_table(after, at)
+    rows = subtract(now, then)
+    other = subtract(find_table(again[1], at), find_table(again[0], at))
+    pairs = list(zip(rows, other, strict=True)) if len(rows) == len(other) else []
+    drawn = {key for one, two in pairs for key in one if key not in two or not json_equal(one[key], two[key])}
+    return TableChange(at, now, list(_find_places(at, after, rows)), subtract(then, now), frozenset(drawn))
+
+
+def _find_places(at: str, state: JsonObject, rows: Sequence[JsonObject]) -> Iterator[tuple[Path, JsonObject]]:
+    path = tuple(at.removesuffix(ENTRIES).split("."))
+    left = list(rows)
+    for number, row in enumerate(find_table(state, at)):
+        if row in left:
+            left.remove(row)
+            value: Json = state
+            for key in path:
+                value = value[key] if isinstance(value, dict) else None
+            has_keys = _is_table(value) or at.endswith(ENTRIES)
+            last = (str(number),) if isinstance(value, list) else (row["key"],) if has_keys else ()
+            yield (*path, *last), row
+
+
+def attribute(start: JsonObject, steps: Sequence[Step], change: TableChange) -> dict[int, list[JsonObject]]:
+    """Return by the number of a step, from 1, the rows with those columns whose values come from it."""
+    ledger = Ledger(start).book(steps)
+    found: dict[int, list[JsonObject]] = defaultdict(list)
+    for place, row in change.new:
+        parts: dict[int, JsonObject] = defaultdict(dict)
+        for column, value in change.keep(row).items():
+            at = place if column in ("key", "value") else (*place, column)
+            if (origin := ledger.origin_at(pointer(at))) and "step" in origin:
+                parts[origin["step"]][column] = value
+        for step, part in parts.items():
+            found[step].append(({"key": row["key"]} if "key" in change.keep(row) else {}) | part)
+    return found

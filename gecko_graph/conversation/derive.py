@@ -1,0 +1,280 @@
+"""Milestones without an author: what another good conversation must come to, from one that has succeeded.
+
+The calls are made again, which shows what counts: without one of them those that it enables fail, and with other drawn
+values the columns differ that no milestone can name. A milestone is made for each write whose values stand at the end
+or that such a write needs; for each answer that takes values from results; and for the end, where exactly these rows
+have changed and nothing else. How it came about stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+
+from ..errors import GeckoError
+from ..models.formatting import text_of
+from ..state import Json, JsonObject, Step
+from ..tools import Toolkit
+from ..values.digest import clone
+from ..values.leaves import scalars
+from ..values.origins import is_supposed
+from ..values.patch import booked_patch
+from ..world.provenance import is_planned
+from .answered import find_computed, find_statements, find_taken
+from .changed import UNWATCHED, TableChange, attribute, compare_table, find_tables
+from .messages import find_user_texts, is_answer, read_envelope
+from .milestones.format import MilestoneEntry, build_goal
+from .milestones.goal import Goal, Score
+from .milestones.measures import mentions
+from .milestones.tables import REST, find_names, find_table
+from .rerun import Rerun, find_differences
+from .trajectory import build_trajectory, find_grounded
+from .user import CLOCK
+
+SUCCESS = 1.0 - 1e-9
+"""A conversation has succeeded where a derived goal scores it so: each milestone is met whole or not at all."""
+
+
+def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal:
+    """Derive milestones from one successful conversation.
+
+    Args:
+        toolkit: Its tools; those that write need contracts, or functions.
+        conversation: What `create_conversation` has returned: `messages` and `world`.
+
+    Returns:
+        A goal that scores this conversation, and others that come to the same, 1.0.
+
+    Raises:
+        GeckoError: A call does not work when it is made again, as where a model has answered it.
+    """
+    written = describe_milestones(toolkit, conversation)
+    return build_goal([MilestoneEntry.model_validate(each) for each in written], [], conversation["world"]["start"])
+
+
+def describe_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObject]:
+    """Derive milestones as `derive_milestones` does, in the form that a scenario's file has."""
+    return clone(_Derivation(toolkit, conversation).describe())
+
+
+def score_conversation(goal: Goal, toolkit: Toolkit, conversation: Mapping[str, Any]) -> Score:
+    """Score a conversation that has ended by a goal of another one's."""
+    world = _read_world(conversation)
+    tables = find_names(world["start"], goal.tables)
+    return goal.score(build_trajectory(conversation["messages"], world, tables, toolkit))
+
+
+def _read_world(conversation: Mapping[str, Any]) -> JsonObject:
+    """Return the world of a conversation. Raises GeckoError."""
+    if not isinstance(conversation, Mapping) or not {"messages", "world"} <= conversation.keys():
+        raise GeckoError(
+            f"expected the output of a conversation's graph, got {type(conversation).__name__} without one"
+        )
+    return dict(conversation["world"])
+
+
+class _Derivation:
+    def __init__(self, toolkit: Toolkit, conversation: Mapping[str, Any]) -> None:
+        world = _read_world(conversation)
+        self._messages: Sequence[AnyMessage] = conversation["messages"]
+        self._start: JsonObject = world["start"]
+        self._log: list[Step] = world["log"]
+        self._same = Rerun(toolkit, self._start, self._log).run()
+        made_up = (step for step in self._log if "outcome" in step and step["outcome"]["patch"])
+        made_up = (step for step in made_up if is_supposed(step["outcome"]))
+        if failed := self._same.find_failed() or next(made_up, None):
+            name = failed["call"]["name"]
+            raise GeckoError(f"milestones: {name} comes to something else when it is called again; give it a contract")
+        self._drawn = Rerun(toolkit, self._start, self._log, seed=1).run()
+        later = Rerun(toolkit, self._start, self._log, seed=1, minutes=1).run()
+        self._other = self._drawn if later.find_failed() else later
+        self._grounded = find_grounded(self._messages, self._log, toolkit)
+        self._end: JsonObject = self._same.states[-1]
+        self._changers = [
+            number
+            for number, step in enumerate(self._same.steps, 1)
+            if is_planned(step) and booked_patch(step["outcome"]) and step["call"]["name"] != CLOCK
+        ]
+        self._read = dict(self._find_results())
+        self._user_texts = find_user_texts(self._messages)
+
+    def describe(self) -> list[JsonObject]:
+        """Return the milestones: writes, answers, the end."""
+        enabled, free = self._find_enabled()
+        again = self._other.states[0], self._other.states[-1]
+        tables = find_tables(self._start, self._end, free, again)
+        changes = [compare_table(at, self._start, self._end, again) for at in tables]
+        writes = self._find_writes(changes)
+        ids = {number: f"{self._log[number - 1]['call']['name']}_{number}" for number in sorted(writes)}
+        made: list[JsonObject] = [
+            {
+                "id": ids[number],
+                "after": [ids[other] for other in sorted(writes) if number in enabled.get(other, ())],
+                "state": writes[number],
+                **self._describe_read(number),
+                "unchanged": [],
+            }
+            for number in sorted(writes)
+        ]
+        for count, (entry, numbers) in enumerate(self._find_answers(writes), 1):
+            before = [ids[other] for other in sorted(writes) if enabled.get(other, set()) & numbers]
+            made.append({"id": f"answer_{count}", "after": before, **entry, "unchanged": []})
+        if not made:
+            raise GeckoError(
+                "milestones: the agent has changed and answered nothing: take a conversation that went well"
+            )
+        if "mentions" not in made[-1].get("message", {"mentions": []}):
+            made[-1]["after"] = [each["id"] for each in made[:-1]]
+        return [*made, self._describe_end(changes, free)]
+
+    def _find_enabled(self) -> tuple[dict[int, set[int]], set[str]]:
+        """Return by each write the calls that fail without it, and the tables that only say where others write."""
+        enabled: dict[int, set[int]] = {}
+        free: set[str] = set()
+        for number in self._changers:
+            later = self._same.steps[number:]
+            without = self._same.without(number - 1)
+            pairs = list(enumerate(zip(later, without, strict=True), number + 1))
+            enabled[number] = {at for at, (one, other) in pairs if is_planned(one) and not is_planned(other)}
+            if any(_is_elsewhere(one, other) for _, (one, other) in pairs):
+                free |= set(self._find_pointers(number))
+        kept = {number for number in self._changers if not set(self._find_changed(number)) <= free}
+        return {number: enabled[number] for number in kept}, free
+
+    def _find_changed(self, number: int) -> list[str]:
+        return find_tables(self._same.states[number - 1], self._same.states[number])
+
+    def _find_pointers(self, number: int) -> Iterator[str]:
+        """Yield the tables that a step has changed, if all of them are plain values or lists of them."""
+        tables, states = self._find_changed(number), self._same.states[number - 1 : number + 1]
+        rows = [row for at in tables for state in states for row in find_table(state, at)]
+        if all(set(row) == {"value"} and not isinstance(row["value"], dict | list) for row in rows):
+            yield from tables
+
+    def _find_writes(self, changes: Sequence[TableChange]) -> dict[int, list[JsonObject]]:
+        """Return by the number of a step what stands at the end because of it, as a milestone's state."""
+        writes: dict[int, list[JsonObject]] = {}
+        for change in changes:
+            measures = self._choose_measures(change)
+            for number, rows in attribute(self._start, self._same.steps, change).items():
+                entry = {"at": change.at, "includes": rows, "measures": _used(measures, rows)}
+                writes.setdefault(number, []).append(entry)
+            for number in self._changers if change.describe()[0] == "removal" else ():
+                before, after = (find_table(self._same.states[at], change.at) for at in (number - 1, number))
+                if gone := [row for row in change.gone if row in before and row not in after]:
+                    writes.setdefault(number, []).append({"at": change.at, "lacks": gone})
+        return writes
+
+    def _choose_measures(self, change: TableChange) -> dict[str, str]:
+        """Return `paraphrase` for columns with a text of the agent's own words."""
+        quoted = {str(value) for _, value in scalars([self._start, [_result(step) for step in self._log]])}
+        cells = ((column, value) for _, row in change.new for column, value in row.items())
+        texts = ((column, value) for column, value in cells if isinstance(value, str) and " " in value.strip())
+        own = {column for column, value in texts if value not in quoted and not self._is_quoted(value)}
+        return dict.fromkeys(sorted(own), "paraphrase")
+
+    def _is_quoted(self, value: str) -> bool:
+        marks = ("''", '""', "``", "\u201c\u201d", "\u2018\u2019")
+        return any(f"{mark[0]}{value}{mark[1]}" in " ".join(self._user_texts) for mark in marks)
+
+    def _find_answers(self, writes: Mapping[int, Json]) -> Iterator[tuple[JsonObject, set[int]]]:
+        """Yield what the answers need, and the calls that gave it.
+
+        A turn whose answer takes nothing and that writes nothing needs its last call; the last answer always stands.
+        """
+        known: list[Json] = [*writes.values(), *(self._log[number - 1]["call"]["args"] for number in sorted(writes))]
+        mentioned: list[Json] = []
+        begun, wanted = 0, None
+        for message in self._messages:
+            until = read_envelope(message)["steps"]
+            until = len(self._log) if until is None else until
+            if read_envelope(message)["sender"] == "user":
+                known, begun = [*known, text_of(message)], until
+            elif is_answer(message) and text_of(message).strip():
+                wanted, used = self._describe_answer(message, known, mentioned, range(begun, until))
+                mentioned += wanted.get("mentions", [])
+                calls = [number for number in self._read if begun < number <= until]
+                if wanted:
+                    yield {"message": {"sender": "agent", "recipient": "user", **wanted}}, used
+                elif calls and not any(begun < number <= until for number in writes):
+                    yield {"call": self._describe_call(calls[-1])}, {calls[-1]}
+        if wanted == {}:
+            unseen: JsonObject = {} if writes else {"unseen": []}
+            yield {"message": {"sender": "agent", "recipient": "user", **unseen}}, set()
+
+    def _describe_answer(
+        self, message: AnyMessage, known: Sequence[Json], mentioned: Sequence[Json], turn: range
+    ) -> tuple[JsonObject, set[int]]:
+        """Return the values that an answer takes from results, and the calls that have them.
+
+        What an answer before has held is only wanted again where the turn has read it again.
+        """
+        text, results = find_statements(text_of(message)), [*self._read_until(turn.stop).values()]
+        again = [result for at, result in self._read.items() if at - 1 in turn]
+        found = find_taken(text, results, known)
+        taken = [value for value in found if value not in mentioned or mentions(again, value, {}) == 1.0]
+        everything: list[Json] = [*known, *found, *(_result(step) for step in self._log[: turn.stop])]
+        computed = find_computed(text, everything) if results else []
+        real = self._read_until(turn.stop, grounded=True).values()
+        seen = [value for value in taken if mentions([*real], value, {}) == 1.0]
+        used = {at for at, result in self._read.items() if any(mentions(result, value, {}) == 1.0 for value in taken)}
+        return {key: values for key, values in (("mentions", [*taken, *computed]), ("seen", seen)) if values}, used
+
+    def _read_until(self, last: int, *, grounded: bool = False) -> dict[int, Json]:
+        """Return the results of reads up to a step, by number; only those that rest on nothing made up if asked."""
+        return {
+            at: result
+            for at, result in self._read.items()
+            if at <= last and (not grounded or self._log[at - 1]["call"]["id"] in self._grounded)
+        }
+
+    def _describe_read(self, number: int) -> JsonObject:
+        """Return what must have been read before a write: its arguments that stand in results, and were not given."""
+        read = [*self._read_until(number, grounded=True).values()]
+        args = [value for _, value in scalars(self._log[number - 1]["call"]["args"]) if isinstance(value, str)]
+        new = (value for value in args if mentions([*self._user_texts], value, {}) < 1.0)
+        taken = [value for value in new if mentions(read, value, {}) == 1.0]
+        return {"message": {"seen": taken}} if taken else {}
+
+    def _describe_call(self, number: int) -> JsonObject:
+        one, other = (rerun.steps[number - 1]["call"] for rerun in (self._same, self._drawn))
+        args = {key: value for key, value in one["args"].items() if value == other["args"].get(key)}
+        return {"name": one["name"], "args": args}
+
+    def _find_results(self) -> Iterator[tuple[int, Json]]:
+        for number, (step, other) in enumerate(zip(self._same.steps, self._drawn.steps, strict=True), 1):
+            if is_planned(step) and number not in self._changers and step["call"]["name"] != CLOCK:
+                drawn = {place for place, _, _ in find_differences(_result(step), _result(other))}
+                yield number, [value for place, value in scalars(_result(step)) if place not in drawn]
+
+    def _describe_end(self, changes: Sequence[TableChange], free: set[str]) -> JsonObject:
+        state = []
+        for change in changes:
+            kind, rows = change.describe()
+            state.append({"at": change.at, kind: rows, "measures": _used(self._choose_measures(change), rows)})
+        rest = REST + ", ".join([*(change.at for change in changes), *sorted(free), *UNWATCHED])
+        return {"id": "end", "after": [], "last": True, "state": state, "unchanged": [rest]}
+
+
+def _is_elsewhere(one: Step, other: Step) -> bool:
+    """Return whether a call has written below other places than before, both times with success."""
+    if not (is_planned(one) and is_planned(other)):
+        return False
+    before, after = (
+        {
+            tuple(part for part in each["path"].split("/")[:-1] if not part.isdigit())
+            for each in booked_patch(step["outcome"])
+        }
+        for step in (one, other)
+    )
+    return bool(before) and bool(after) and before != after
+
+
+def _result(step: Step) -> Json:
+    return step["outcome"]["result"] if "outcome" in step else None
+
+
+def _used(measures: Mapping[str, str], rows: Sequence[JsonObject]) -> dict[str, str]:
+    return {column: measure for column, measure in measures.items() if any(column in row for row in rows)}

@@ -1,0 +1,148 @@
+"""create_conversation: nodes, edges and the router, and nothing else.
+
+```
+START ── open_world ──┬── user ──┐
+                      │    ▲     ▼
+                      ├── agent ◄┴─► tools        the recipient of a message is next
+                      │    │
+                      └── score ── END            ended, or a limit is reached
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
+
+from ..context import GeckoContext
+from ..errors import GeckoError
+from ..models.factory import ModelLike, Models, chat_model
+from ..models.node import Router, as_node
+from ..state import Role
+from ..tools import Toolkit
+from ..world.world import World, check_setup
+from .agent import factory_agent, model_agent
+from .agents import AgentLike, read_agent
+from .channels import ConversationInput, ConversationOutput, ConversationState
+from .messages import read_envelope
+from .milestones.goal import Goal
+from .milestones.measures import check_installed
+from .milestones.tables import find_names
+from .score import score
+from .tools import open_world
+from .tools import tools as answer_calls
+from .user import user as write_line
+from .users import Case, UserLike, read_user
+
+Conversation: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
+
+Next: TypeAlias = Literal["user", "agent", "tools", "score"]
+
+TIMEOUT_S = 600.0
+
+
+def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+    agent: AgentLike,
+    toolkit: Toolkit | None = None,
+    *,
+    user: UserLike | None = None,
+    scenario: Case | None = None,
+    model: ModelLike | None = None,
+    models: Mapping[Role, ModelLike] | None = None,
+    checkpointer: Checkpointer = None,
+    context: GeckoContext | None = None,
+    base_url: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> Conversation:
+    """Create a conversation of a simulated user, an agent under test and simulated tools (ToolSandbox, section 2).
+
+    Args:
+        agent: A chat model or `"provider:name"`, the address of an OpenAI-compatible server, or a function from tools
+            to a Runnable from `{"messages"}`, such as `lambda tools: create_agent(model, tools)`.
+        toolkit: The tools; the scenario's where left out.
+        user: A script (texts and `{"say", "when", "end"}`), a chat model for the role, or all that a scenario's `user`
+            may say; the scenario's where left out.
+        scenario: The user, the state at the start, milestones and limits.
+        model: The model of the other roles: simulated tools, auditor; without it rules answer.
+        models: Models of single roles.
+        checkpointer: Keeps each message: a conversation can be opened, forked and edited before any of them.
+        context: Knobs of the world's answers; the scenario's limits where left out.
+        base_url: Address of an OpenAI-compatible server, for models given as text.
+        timeout_s: Seconds that an agent of a function's may take for a turn, and the tools for a message's calls.
+
+    Returns:
+        A graph from `{}` (or `{"messages", "task_state"}`) to `{"messages", "world", "score"}`.
+
+    Raises:
+        ToolkitError: There is no toolkit.
+        GeckoError: Agent or user cannot be used: without a goal, a script and a model; or milestones cannot be scored
+            without the extra `milestones`.
+        ModelError: A model cannot be built.
+    """
+    if scenario is not None and not isinstance(scenario, Case):
+        raise GeckoError(f"scenario: expected Scenario.load(path), got {type(scenario).__name__}")
+    spec, played_by = read_user(user, scenario.user if scenario else None)
+    tools: Any = scenario.tools if toolkit is None and scenario else toolkit
+    knobs = check_setup(tools, context or (scenario.limits if scenario else None))
+    acts = read_agent(agent, base_url=base_url)
+    model = None if model is None else chat_model(model, base_url=base_url)
+    given: dict[Role, ModelLike] = {**(models or {}), **({} if played_by is None else {"user": played_by})}
+    given = {role: chat_model(each, base_url=base_url) for role, each in given.items()}
+    roles = Models.bind(model, given)
+    if not spec.script and not roles.has("user"):
+        raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
+    goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), None)
+    if goal.milestones or goal.minefields:
+        check_installed()
+    world = World(tools, state=start, model=model, models=given, context=knobs)
+    node = partial(as_node, models=roles, default=knobs)
+    if isinstance(acts, BaseChatModel):
+        own = partial(model_agent, tools=tools.as_openai(), spec=spec)
+        turn = node(own, models=Models.bind(None, {"planner": acts}))
+    else:
+        theirs = partial(factory_agent, factory=acts, world=world, spec=spec)
+        turn = node(partial(theirs, timeout_s=timeout_s, checkpointed=bool(checkpointer)))
+    nodes = {
+        "open_world": node(partial(open_world, world=world, default={} if start is None else None)),
+        "user": node(partial(write_line, spec=spec, prompts=roles.prompts)),
+        "agent": turn,
+        "tools": node(partial(answer_calls, world=world, timeout_s=timeout_s)),
+        "score": node(partial(score, goal=goal, tables=find_names(start or {}, goal.tables), toolkit=tools, spec=spec)),
+    }
+    return connect(nodes, most=spec.max_messages).compile(checkpointer=checkpointer, name="conversation")
+
+
+def connect(nodes: Mapping[str, Runnable[Any, Any]], *, most: int) -> StateGraph[Any, GeckoContext, Any, Any]:
+    """Return the graph of these nodes: whose turn it is follows from the last message, at most so many messages."""
+
+    def after(state: ConversationState) -> Next:
+        return find_next(state, most=most)
+
+    builder = StateGraph(
+        ConversationState, GeckoContext, input_schema=ConversationInput, output_schema=ConversationOutput
+    )
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "open_world")
+    for name in ("open_world", "user", "agent", "tools"):
+        builder.add_conditional_edges(name, Router(after), ["user", "agent", "tools", "score"])
+    builder.add_edge("score", END)
+    return builder
+
+
+def find_next(state: ConversationState, *, most: int) -> Next:
+    """Return the next node: the recipient of the last message (ToolSandbox, section 2), until the end or the limit."""
+    messages = state.get("messages", [])
+    if state.get("end") or len(messages) >= most:
+        return "score"
+    last = read_envelope(messages[-1]) if messages else None
+    if last is None or last["sender"] == "system":  # a system prompt: the user opens
+        return "user"
+    return "agent" if last["recipient"] == "system" else last["recipient"]

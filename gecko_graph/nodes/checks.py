@@ -1,0 +1,257 @@
+"""What rules find in an attempt: which items hold, changes that no check looks at, and what nothing could check."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+from ..contracts.language.expression import Scope, check_expression
+from ..contracts.language.reads import Reads, StatePath, reads_of
+from ..errors import EvaluationFailed
+from ..models.formatting import format_call, format_single_change
+from ..retrieval.words import split_words
+from ..state import ChecklistItem, Json, JsonObject, MayRefuse, Step, UnjudgedAttempt, VerdictStatus
+from ..tools.spec import ToolSpec
+from ..values.changes import net_changes
+from ..values.leaves import scalars_of
+from ..values.patch import tokens
+from ..world.channels import GeckoState
+from ..world.provenance import is_planned
+from ..world.rung import answered_calls
+
+CHANGE_CHARS = 160
+UNKNOWN = "what it changes is not known: nothing here simulates it"
+NO_KEYS: Mapping[str, Collection[str]] = MappingProxyType({})
+CIRCUMSTANCES = (("runtime_state",), ("now",))
+"""Places of the state that may change unasked: runtime variables, the clock."""
+
+_ENQUIRY = re.compile(r"(?i)\s*(?:how|what|why|when|where|who|which|is|are|was|were|do|does|did|has|have|had)\b")
+
+
+class Wanted(NamedTuple):
+    """What the words of a task and its checklist say of the tools that may write.
+
+    `writes` are known to write, or are named; `named` by most words of their names, as `start_engine` is in "Start the
+    engine if every door is locked"; `related` share any word, by name or description.
+    """
+
+    writes: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    related: frozenset[str] = frozenset()
+
+
+NOTHING = Wanted()
+
+
+def find_wanted(tools: Iterable[ToolSpec], task: str, items: Iterable[ChecklistItem] = ()) -> Wanted:
+    """Return what a task asks for of these tools; one that enquires ("How do I pay?") names none."""
+    words = {*split_words("\n".join([task, *(item["description"] for item in items)]))}
+    names = [(tool, {*split_words(tool.name)}) for tool in tools if not tool.reads]
+    named = frozenset(tool.name for tool, own in names if 2 * len(own & words) > len(own))
+    writes = named.union(tool.name for tool, _ in names if tool.effect)
+    related = (tool.name for tool, own in names if words & {*own, *split_words(tool.description)})
+    return Wanted(writes, frozenset() if _ENQUIRY.match(task) else named, frozenset(related))
+
+
+def judge_by_rule(
+    items: Iterable[ChecklistItem], *, before: JsonObject, after: JsonObject, steps: Sequence[Step], answer: str,
+    wanted: Wanted = NOTHING,
+) -> dict[str, tuple[bool, str]]:  # fmt: skip
+    """Return item id to whether its check holds, with the reason where it does not.
+
+    Each check has a budget of its own. What a model made up for a tool to which no word of the task leads meets none,
+    while a tool that the task names has not succeeded.
+    """
+    values = {"state": after, "before": before, "calls": answered_calls(steps), "answer": answer}
+    is_open = not wanted.named <= {step["call"]["name"] for step in steps if is_planned(step)}
+    ruled: dict[str, tuple[bool, str]] = {}
+    for item in (item for item in items if "check" in item):
+        holds, reason = _check(item, values)
+        if holds and is_open and not _check(item, {**values, "state": before})[0]:
+            read = _Near(_places(reads_of(item["check"]), (before, after)))
+            by = {step["call"]["name"]: step for step in steps if any(place in read for place in _changed(step))}
+            if not wanted.related & by.keys() and all(step["outcome"].get("invented") for step in by.values()):
+                holds, reason = not by, f"it holds only by what {', '.join(by)} is made up to change" if by else ""
+        ruled[item["id"]] = (holds, reason)
+    return ruled
+
+
+def _check(item: ChecklistItem, values: JsonObject) -> tuple[bool, str]:
+    try:
+        holds = check_expression(item["check"], where=f"checklist item {item['id']}").is_true(Scope(values))
+    except EvaluationFailed as error:
+        return False, f"its check cannot be evaluated: {error}"
+    return holds, "" if holds else "its check does not hold"
+
+
+def find_unmet(items: Iterable[ChecklistItem], steps: Sequence[Step], wanted: Wanted) -> dict[str, str]:
+    """Return the items that no model can call a success, each with the reason: a write must meet them, and none did.
+
+    Where no call was made, they are all items of a task that names a tool which writes. Where writes were tried and all
+    failed, those that name such a call, and all where nothing was read.
+    """
+    tried = [step for step in steps if step["call"]["name"] in wanted.writes]
+    if any(map(is_planned, tried)) or (any("outcome" in step for step in steps) and not tried):
+        return {}
+    names = ", ".join(dict.fromkeys([step["call"]["name"] for step in tried] or sorted(wanted.named)))
+    reason = f"no write has succeeded: {names}" if tried else f"no call was made: {names}"
+    given = [str(each) for step in tried for each in (step["call"]["name"], *scalars_of(step["call"]["args"]))]
+    told, is_read = {*split_words(" ".join(given))}, any(map(is_planned, steps))
+    meant = (item for item in items if not is_read or told & {*split_words(item["description"])})
+    return {item["id"]: reason for item in meant} if names else {}
+
+
+def find_repeated(steps: Iterable[Step]) -> list[str]:
+    """Return the writes that were made more than once with the same arguments, and changed something each time."""
+    acts = (step["call"] for step in steps if is_planned(step) and _changed(step))
+    made = Counter(format_call(call, share=CHANGE_CHARS) for call in acts)
+    return [f"{call} was made {count} times" for call, count in made.items() if count > 1]
+
+
+def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]]) -> list[MayRefuse]:
+    """Return the rules that the attempt's simulated writes may break, those of `earlier` turns, by tool, included.
+
+    A real call of the tool settles these.
+    """
+    settled = {step["call"]["name"] for step in steps if "outcome" in step and not step["outcome"]["simulated"]}
+    found: list[MayRefuse] = []
+    for step in steps:
+        name, outcome = step["call"]["name"], step.get("outcome")
+        if outcome and outcome.get("invented") and is_planned(step):
+            rules = [*outcome.get("may_refuse", ()), *(() if name in settled else earlier.get(name, ()))]
+            found += [{"call": step["call"]["id"], "tool": name, "rule": rule} for rule in dict.fromkeys(rules)]
+    return found
+
+
+def find_noted(steps: Iterable[Step], key: str) -> list[str]:
+    """Return what stands under a key of the steps' outcomes, each with its call."""
+    noted = ((step["call"]["name"], cast("JsonObject", step["outcome"])) for step in steps if "outcome" in step)
+    return [f"{name}: {each}" for name, outcome in noted for each in outcome.get(key, ())]
+
+
+def unasked_changes(
+    items: Sequence[ChecklistItem],
+    *,
+    before: JsonObject,
+    after: JsonObject,
+    steps: Sequence[Step],
+    keys: Mapping[str, Collection[str]] = NO_KEYS,
+) -> list[str]:
+    """Return the net changes at places that no check reads, in words; none where an item has no check.
+
+    A call that the checks ask for, by its name, its position, an argument or one of its effects, may have all effects
+    that its tool has; where a rung has invented them, only those that a check reads. So may a call before
+    it that changed only root keys which its tool's contract names (`keys`, by tool) and it did not change: a working
+    folder, a session.
+    """
+    if not items or any("check" not in item for item in items):
+        return []
+    reads = [reads_of(item["check"]) for item in items]
+    asked = _Near(place for each in reads for place in _places(each, (before, after)))
+    changes = [(tuple(tokens(change.path)), change) for change in net_changes(before, after)]
+    left = [(place, each) for place, each in changes if place[:1] not in CIRCUMSTANCES and place not in asked]
+    effects = _excused_effects(steps, reads, asked, keys) if left else set()
+    excused = _Near(_above_lists(place, (before, after)) for place in effects)
+    return [format_single_change(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
+
+
+def find_unsimulated(steps: Sequence[Step]) -> list[str]:
+    """Return the writes of which nothing says what they change."""
+    unknown = [step for step in steps if is_planned(step) and step["outcome"]["patch"] is None]
+    return [f"{step['call']['name']}: {UNKNOWN}" for step in unknown]
+
+
+def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:
+    """Return the places that are read: of `'a' in place` the member a, where the place is an object."""
+    return {
+        (*place, member)
+        if member is not None and any(isinstance(_at(state, place), dict) for state in states)
+        else place
+        for place, member in reads.places
+    }
+
+
+def _at(value: Json, place: StatePath) -> Json:
+    for key in place:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _above_lists(place: StatePath, states: Sequence[JsonObject]) -> StatePath:
+    """Return a place, or the list that it lies in: positions in lists shift."""
+    lists = (n for n in range(len(place)) if any(isinstance(_at(state, place[:n]), list) for state in states))
+    return place[: next(lists, len(place))]
+
+
+class _Near:
+    """A set of places that holds what is one of them, in one, or around one; looked up in constant time."""
+
+    def __init__(self, places: Iterable[StatePath]) -> None:
+        self._places = set(places)
+        self._around = {place[:end] for place in self._places for end in range(len(place))}
+
+    def __contains__(self, place: StatePath) -> bool:
+        return place in self._around or any(place[:end] in self._places for end in range(len(place) + 1))
+
+
+def _excused_effects(
+    steps: Sequence[Step],
+    reads: Sequence[Reads],
+    asked: _Near,
+    keys: Mapping[str, Collection[str]],
+) -> set[StatePath]:
+    """Return the places changed by calls that the checks ask for, or that such a call needed."""
+    made = {step["call"]["name"] for step in steps}
+    excused, needed = set[StatePath](), set[str]()
+    ran = [step["call"]["id"] for step in steps if "outcome" in step]
+    for step in reversed(steps):
+        places = _changed(step)
+        roots = {place[0] for place in places if place}
+        own = "outcome" in step and not step["outcome"].get("invented") and any(each in asked for each in places)
+        if own or (roots and _is_named(step, reads, made, ran)):
+            excused |= places
+            needed |= {*keys.get(step["call"]["name"], ())} - roots
+        elif roots <= needed:
+            excused |= places
+    return excused
+
+
+def _changed(step: Step) -> set[StatePath]:
+    patch = (step["outcome"]["patch"] if "outcome" in step else None) or ()
+    return {tuple(tokens(operation[key])) for operation in patch for key in ("path", "from") if key in operation}
+
+
+def _is_named(step: Step, reads: Sequence[Reads], made: set[str], ran: Sequence[str]) -> bool:
+    """Return whether a check asks for a call by its name, or naming none by its position or a text of its arguments.
+
+    How many calls there are, or that all went well, asks for none of them.
+    """
+    call = step["call"]
+    given = {each for each in scalars_of(call["args"]) if isinstance(each, str)}
+    for each in (each for each in reads if each.calls):
+        by_position = any(ran[number : number + 1] == [call["id"]] for number in each.positions)
+        if call["name"] in each.texts or (not each.texts & made and (by_position or each.texts & given)):
+            return True
+    return False
+
+
+def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str], wanted: Wanted) -> VerdictStatus | None:
+    """Return the verdict that a rule gives where reads are real and the caller has no checklist, else None.
+
+    Where nothing was written, and the task names no tool that writes, the planner's answer stands. A question that
+    leaves all as it was is the user's, and so is what is left where the last real write was refused: only what is put
+    in its place is judged.
+    """
+    own = any(item.get("by") != "model" for item in state["items"] or ())
+    if own or not state.get("real") or attempt["stop_reason"] != "answered" or not attempt["answer"]:
+        return None
+    asks = "?" in attempt["answer"].splitlines()[-1]
+    writes = [step for step in attempt["steps"] if step["call"]["name"] not in reads]
+    failed = [step.get("outcome", {}).get("status") != "ok" for step in writes]
+    if not failed:
+        return "needs_user" if asks else "accepted" if state["items"] is None and not wanted.named else None
+    made = sum(step["call"]["name"] not in reads for step in state.get("replayed") or ())
+    return "needs_user" if (failed[-1] if made == len(failed) else asks and all(failed)) else None

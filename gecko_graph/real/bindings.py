@@ -1,0 +1,284 @@
+"""Arguments that only reality can give: found among the plan's simulated results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+from ..models.formatting import text_of
+from ..models.memory import recall_calls
+from ..schemas.made_up.naming import is_identifier, noun
+from ..schemas.subschemas import walk
+from ..state import Call, Json, JsonObject, Origin, Origins, Step
+from ..tools import Toolkit
+from ..values.leaves import Place, scalars
+from ..values.paths import json_path, path_tokens, value_at
+from ..values.spellings import atoms_of, canonical, forms_of, whole_form
+from ..world.drift import SHORTEST, SPOT
+from ..world.provenance import MOST_VALUES, search_state
+from ..world.records import Ambiguous, Binding
+
+SHOWN = 80
+
+_AMOUNT = re.compile(r"[-+]?(?:[A-Z]{3} |[$€£¥] ?)?[\d.,]+(?: ?[%€£¥$]| [A-Za-z]{1,3})?")
+_FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+")
+_WORD = re.compile(r"\d+|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]+|[^\W\d_]")
+"""Digits or letters in a row; of scripts that put no spaces between words each letter."""
+
+
+class Dependencies(NamedTuple):
+    """What the arguments of one call rest on among the plan's simulated results."""
+
+    bindings: list[Binding]
+    ambiguous: list[Ambiguous]
+    expects: list[Binding]
+    reads: dict[str, list[str]]
+    """Argument to the ids of the simulated reads among whose results it, or a part of it, was chosen."""
+
+    @property
+    def arguments(self) -> set[str]:
+        """JSON paths of these arguments."""
+        return {each["argument"] for each in (*self.bindings, *self.ambiguous, *self.expects)} | set(self.reads)
+
+
+class Source(NamedTuple):
+    """A place in the simulated result of an earlier call."""
+
+    number: int
+    """Of the call, from 1."""
+    call: str
+    tool: str
+    place: Place
+    value: Json
+    is_write: bool
+
+    @property
+    def name(self) -> str:
+        """Its own key."""
+        return str(self.place[-1]) if self.place else ""
+
+    @property
+    def noun(self) -> str:
+        """What an identifier here is one of: by its own key, the one around it, or the tool's name."""
+        return noun(" ".join(map(str, (self.tool, *self.place[-2:]))))
+
+
+class PlanResults:
+    """Where an attempt's results hold the values of its later calls; a tool of unknown effect counts as a write.
+
+    The first result that holds a value is its source; what repeats a value that was given to it, or reads it, is not.
+    Of the results, which may be large, only what the arguments may hold is kept.
+    """
+
+    def __init__(
+        self, steps: Sequence[Step], toolkit: Toolkit, messages: Sequence[AnyMessage], state: JsonObject
+    ) -> None:
+        self._steps, self._toolkit = steps, toolkit
+        self._places: dict[str, list[Source]] = {}
+        self._said = [_spaced("\n".join(map(text_of, messages)))]
+        self._held, wanted = set[str](), set[str]()
+        for step in steps:
+            values = [each for _, each in scalars(step["call"]["args"]) if _key(each)]
+            self._said.append(_spaced("\n".join(map(_key, values))))
+            wanted = wanted.union(*map(_keys, values))
+        self._words = {word for text in self._said[1:] for word in text.split()}
+        for number, step in enumerate(steps, 1):
+            self._add(number, step)
+        self._spelt = {key: spaced for key in self._places if (spaced := _spaced(key)).strip()}
+        for key in self._places:
+            wanted |= _keys(key).union(*(atom.wholes for atom in atoms_of(key)))
+        self._held |= _forms_in(messages) & wanted
+        self._held |= {form for form, _ in search_state(state, wanted, set())}
+
+    def _add(self, number: int, step: Step) -> None:
+        """Keep where a result holds what an argument may hold; what a real one holds is the planner's own."""
+        outcome, call = step.get("outcome"), step["call"]
+        if outcome is None or (outcome["simulated"] and outcome["status"] == "error"):
+            return
+        is_write = not self._toolkit[call["name"]].reads
+        is_real = not outcome["simulated"] and not outcome.get("stale")
+        for place, value in islice(scalars(outcome["result"]), MOST_VALUES):
+            key = _key(value)
+            if not key or not self._words.issuperset(_spaced(key).split()):
+                continue
+            if is_real:
+                self._held |= _keys(key)
+            else:
+                source = Source(number, call["id"], call["name"], place, value, is_write)
+                self._places.setdefault(key, []).append(source)
+
+    def find(self, call: Call, origins: Origins, made_up: set[str]) -> Dependencies:
+        """Return what a call's arguments rest on."""
+        number = next(number for number, step in enumerate(self._steps, 1) if step["call"]["id"] == call["id"])
+        found, offered = Dependencies([], [], [], {}), _offered(self._toolkit[call["name"]].parameters)
+        for place, value in scalars(call["args"]):
+            if not (key := _key(value)) or str(value).casefold() in offered or self._is_given(key, 0):
+                continue
+            argument, is_made_up = json_path(place, exact=True), json_path(place) in made_up
+            if exact := self._sources(key, number):
+                name = next((each for each in reversed(place) if isinstance(each, str)), "")
+                if not isinstance(value, str) and len(key) == 1 and is_identifier(name) != is_identifier(exact[0].name):
+                    exact = [each for each in exact if not each.is_write]  # equal by chance
+                is_text, of_text = isinstance(value, str), any(isinstance(each.value, str) for each in exact)
+                fits = is_text >= of_text and any(_is_identifier(key, each, name) for each in exact)
+                starts = [0] if is_text and not of_text else None  # a number that was written as a text
+                _classify(found, argument, exact, fits=fits, starts=starts, is_made_up=is_made_up)
+                continue
+            seen = self._read(found, argument, value, number) if isinstance(value, str) else set()
+            marks = origins.get(call["id"], {}).get(json_path(place), ())
+            derived = self._derived(marks, key, number, is_text=isinstance(value, str))
+            left = [each for each in derived if not {_key(each.value), each.name} & seen]
+            _classify(found, argument, left, is_made_up=is_made_up)
+        return found
+
+    def _sources(self, key: str, before: int) -> list[Source]:
+        """Return the places in simulated results that a value was taken from; none where something real holds it."""
+        found = [source for source in self._places.get(key, ()) if source.number < before]
+        if not found or self._is_given(key, found[0].number):
+            return []
+        first = found[0]
+        if not first.is_write:
+            return [first]
+        made = [each for each in found if each.is_write and not self._is_said(key, 1, each.number)]
+        return [each for each in found if each.number == first.number or each in made]
+
+    def _is_given(self, key: str, number: int) -> bool:
+        """Return whether conversation, state, a real result, or the arguments up to a call hold a value."""
+        atoms, held = atoms_of(key), whole_form(key) in self._held or self._is_said(key, 0, number)
+        if atoms and (len(atoms) == 1 or all(atom.is_specific for atom in atoms)):
+            held = held or all(not self._held.isdisjoint(atom.wholes) for atom in atoms)
+        return held
+
+    def _is_said(self, key: str, first: int, last: int) -> bool:
+        """Return whether the arguments of these calls hold a value; 0 is the conversation."""
+        spaced = _spaced(key)
+        return bool(spaced.strip()) and any(spaced in text for text in self._said[first : last + 1])
+
+    def _read(self, found: Dependencies, argument: str, text: str, before: int) -> set[str]:
+        """Write down which values of simulated results a text holds, and return them.
+
+        An identifier that a write made is a part of its own. Of all else reality must be as predicted.
+        """
+        spelt, parts = _spaced(text), dict[str, list[int]]()
+        inside = [key for key, each in self._spelt.items() if each in spelt]
+        sources = {key: places for key in inside if (places := self._sources(key, before))}
+
+        def open_hole(match: re.Match[str]) -> str:
+            near = text[max(0, match.start() - SHOWN) : match.start()]
+            if not any(_is_identifier(match[0], each, before=near) for each in sources[match[0]]):
+                return match[0]
+            parts.setdefault(match[0], []).append(match.start())
+            return "\ue000"  # no letter of any word
+
+        made = sorted((key for key, places in sources.items() if places[0].is_write), key=len, reverse=True)
+        rest = re.sub(SPOT.format("|".join(map(re.escape, made))), open_hole, text) if made else text
+        for part, starts in parts.items():
+            _classify(found, argument, sources[part], fits=True, starts=starts)
+        left, covered = _spaced(rest), [*map(_spaced, parts)]
+        others = {key for key in sources if _spaced(key) in left or not any(_spaced(key) in each for each in covered)}
+        for key in sorted(others):
+            _classify(found, argument, sources[key])
+        return others | set(parts)
+
+    def _derived(self, origins: Sequence[Origin], key: str, before: int, *, is_text: bool) -> list[Source]:
+        """Return the simulated results that a value was computed or spelt from, by provenance.
+
+        The words of a text come from many places: what it holds of a result is found by value.
+        """
+        found: list[Source] = []
+        patches = [each for each in origins if "rung" in each and each["path"].startswith("/")]  # repeat a result
+        if is_text and any("attempt" in each or ("step" not in each and each not in patches) for each in origins):
+            return []
+        for origin in origins:
+            if origin["from"] != "result" or "attempt" in origin or origin["step"] >= before:
+                continue
+            step = self._steps[origin["step"] - 1]
+            tool, outcome = self._toolkit[step["call"]["name"]], step["outcome"]
+            path = origin["path"] if value_at(outcome["result"], origin["path"]) is not None else "$"  # it was cut
+            held = value_at(outcome["result"], path)
+            if not outcome["simulated"] or outcome["status"] == "error" or (isinstance(held, str) and not is_text):
+                continue  # a number can be computed from the digits of an identifier
+            place = tuple(path_tokens(path))
+            found.append(Source(origin["step"], step["call"]["id"], tool.name, place, held, not tool.reads))
+        return [] if not found or self._is_given(key, found[0].number) else found
+
+
+def _classify(
+    found: Dependencies,
+    argument: str,
+    sources: Sequence[Source],
+    *,
+    fits: bool = False,
+    starts: Sequence[int] | None = None,
+    is_made_up: bool = False,
+) -> None:
+    """Write down what an argument, or a part of its text, rests on; it `fits` where it is an identifier."""
+    if reads := [source.call for source in sources if not source.is_write]:
+        found.reads[argument] = [*dict.fromkeys([*found.reads.get(argument, ()), *reads])]
+        return
+    where: Any = {"argument": argument} if starts is None else {"argument": argument, "starts": [*starts]}
+    bindings: list[Any] = [
+        {**where, "call": each.call, "path": json_path(each.place, exact=True), "predicted": each.value}
+        for each in sources
+    ]
+    if fits and len(sources) == 1 and not any(isinstance(token, int) for token in sources[0].place):
+        found.bindings.append(bindings[0])
+    elif sources and (fits or is_made_up):
+        found.ambiguous.append({"argument": argument, "sources": bindings})
+    else:
+        found.expects.extend(each for each in bindings if each not in found.expects)
+
+
+def _is_identifier(text: str, source: Source, name: str | None = None, *, before: str = "") -> bool:
+    """Return whether name or form says that a text is the identifier that a place holds: it is not equal by chance.
+
+    `name` is the argument's, where the text is all of it; else it stands in a longer one, after what is `before` it.
+    """
+    if isinstance(source.value, bool) or not isinstance(source.value, str | int) or str(source.value) != text:
+        return False
+    own, is_long = is_identifier(source.name), len(text) >= SHORTEST
+    other = name is not None and is_identifier(name)  # of these signs a word needs two, a number that is all three
+    if not _AMOUNT.fullmatch(text):
+        return any(atom.is_specific for atom in atoms_of(text)) or (name is not None and own + other + is_long > 1)
+    if name is None:
+        return own and (is_long or noun(before) == source.noun != "")
+    agrees = not noun(name) or not source.noun or noun(name) == source.noun
+    return own + other + is_long + agrees > 2
+
+
+def _key(value: Json) -> str:
+    """Return a scalar as it is looked up, equal numbers alike; empty for what has no value to find."""
+    if value is None or isinstance(value, bool | dict | list):
+        return ""
+    return value if isinstance(value, str) else canonical(value)
+
+
+def _spaced(text: str) -> str:
+    """Return the words of a text between single spaces, so that one text is searched for in another one by words."""
+    plain = _FIGURE.sub(lambda match: canonical(match[0]), text.casefold())
+    return f" {' '.join(_WORD.findall(plain))} "
+
+
+def _keys(value: Json) -> set[str]:
+    """Return the forms that find a value as a whole."""
+    atoms = atoms_of(value)
+    return {whole_form(str(value)), *(form for atom in atoms for form in atom.wholes if len(atoms) == 1)}
+
+
+def _forms_in(messages: Sequence[AnyMessage]) -> set[str]:
+    forms: set[str] = set()
+    for message in recall_calls(messages):
+        forms.update(forms_of(text_of(message)))
+        for call in message.tool_calls if isinstance(message, AIMessage) else ():
+            forms.update(form for _, value in scalars(call["args"]) for form in forms_of(value))
+    return forms
+
+
+def _offered(parameters: JsonObject) -> set[str]:
+    """Return the values that a schema lists."""
+    listed = [[*(schema.get("enum") or ()), schema.get("const")] for schema in walk(parameters)]
+    return {str(value).casefold() for values in listed for value in values if value is not None}

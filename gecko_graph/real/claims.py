@@ -1,0 +1,247 @@
+"""Claims: before a real call that may change something, one row says that it is being made, and by whom.
+
+The key is derived, never drawn, so that two processes, a second click, a message that is sent again, a resume and a
+fork all come to the same row: of several only one makes the call, the others are given its answer, are told that it is
+under way, or find a doubt. The key is also the idempotency key that a service is sent.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+from uuid import uuid4
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.config import get_config
+
+from ..errors import GeckoError, StateError
+from ..models.ask import Reply, Work
+from ..models.memory import NAME
+from ..state import VERSION, Call, JsonObject
+from ..values.digest import digest
+from ..world.records import ExecutedCall
+from .ledger import CallLedger, find_ledger
+from .questions import Standing, find_path
+
+LEDGER_S = 30.0
+"""Seconds that a statement of the ledger may take."""
+MARGIN_S = 2.0
+"""Seconds that a call may be late, beyond its time limit, before it is no longer under way."""
+KEY_CHARS = 32
+OPEN, CLOSED, ANSWERS = "open:", "closed:", "answers:"
+"""Scopes of rows: calls of turns without an answer, calls of turns that are over, questions that were answered."""
+
+RUNNING = set[str]()
+"""Owners of the claims that this process is making a call for."""
+UNDER_WAY = (
+    "{tool} is under way in another run of this thread, which began it {ago:.0f} s ago, or whose process has ended in "
+    "it. It is not made twice: in {left:.0f} s at most it has a result or is a doubt, then go on (invoke(None), or do)"
+)
+NOT_DURABLE = (
+    "{tool} changes something, and nothing would remember that it was called: after a crash it could be made twice. "
+    "Give the agent, or the parent graph that it is embedded in, a checkpointer, and run it with durability='sync' or "
+    "'async', not 'exit'"
+)
+BEGUN_AGAIN = (
+    "a retry policy around the agent, or a node that runs it twice, has begun this task again after it had made real "
+    "calls: they would be made twice. Take the policy away: the agent tries reads again by itself. invoke(None) on the "
+    "thread goes on where it stopped; a message with an id of its own is known again"
+)
+
+_paths: dict[tuple[str, str], str] = {}
+"""By thread and namespace with its task ids: it never changes."""
+
+Steps: TypeAlias = Generator[list[Work], list[Reply], Any]
+
+
+class Claims(NamedTuple):
+    """The claims of one turn at one place of a thread."""
+
+    ledger: CallLedger
+    standing: Standing
+    path: str
+    turn: str
+    task: str
+
+    @property
+    def answers(self) -> str:
+        """Scope of the turn's questions that were answered."""
+        return f"{ANSWERS}{self.path}:{self.turn}"
+
+    def take(self, call: Call, number: int, timeout_s: float) -> Steps:
+        """Claim a call, the `number`-th of equal ones in its turn; return its row, and whether it is to be made here.
+
+        Raises StateError where another run makes it at this moment.
+        """
+        key = digest([self.standing.thread_id, self.path, self.turn, call["name"], call["args"], number])[:KEY_CHARS]
+        row: JsonObject = {
+            "v": VERSION, "rev": 1, "key": key, "call": call, "turn": self.turn, "tries": 1,
+            "run": self.standing.run, "task": digest(self.task), "started_at": time.time(),
+        } | _begun(timeout_s)  # fmt: skip
+        if (yield from self._own(row, self.ledger.claim, self.standing.thread_id, key, OPEN + self.path, row)):
+            return row, True
+        known = yield from self.look(key)
+        if known["status"] == "paused":  # the tool has asked something by an interrupt of its own
+            return (yield from self.retake(known, timeout_s, tries=0)), True
+        return known, False
+
+    def _own(self, row: JsonObject, write: Any, *args: Any) -> Steps:
+        """Return whether a row was written that begins a call; if not, or nobody knows, none is under way here."""
+        is_ours = False
+        try:
+            is_ours = yield from use(write, *args)
+        finally:
+            if not is_ours:
+                RUNNING.discard(row["owner"])
+        return is_ours
+
+    def look(self, key: str) -> Steps:
+        """Return the row of a key. Raises StateError where its call is under way."""
+        (row,) = yield from use(self._read, key=key)
+        check_over(row)
+        return row
+
+    def retake(self, row: JsonObject, timeout_s: float, *, tries: int = 1) -> Steps:
+        """Claim the call of a row once more. Raises StateError where another run has done so."""
+        new = {**row, "rev": row["rev"] + 1, "tries": row["tries"] + tries} | _begun(timeout_s)
+        if not (yield from self._own(new, self.ledger.swap, self.standing.thread_id, row["key"], new)):
+            yield from self.look(row["key"])
+            raise StateError(UNDER_WAY.format(tool=row["call"]["name"], ago=0, left=timeout_s))
+        return new
+
+    def settle(self, row: JsonObject, **fields: Any) -> Steps:
+        """Write what became of a call. What another run has written since is kept."""
+        new = {**row, "rev": row["rev"] + 1, "until": 0.0, **fields}
+        yield from use(self.ledger.swap, self.standing.thread_id, row["key"], new)
+        return new
+
+    def find_open(self) -> Steps:
+        """Return the rows of turns without an answer, the oldest first.
+
+        Raises StateError where one is under way, or this task was begun again after it had made real calls.
+        """
+        rows: list[JsonObject] = yield from use(self._read, OPEN + self.path)
+        if self.standing.is_repeated:
+            ended = yield from use(self._read, CLOSED + self.path)
+            own = [row for row in (*rows, *ended) if row["run"] == self.standing.run]
+            if any(row["turn"] != self.turn and row["task"] == digest(self.task) for row in own):
+                raise StateError(BEGUN_AGAIN)
+        for row in rows:
+            check_over(row)
+        return sorted(rows, key=lambda row: row["started_at"])
+
+    def close(self, keys: Sequence[str]) -> Steps:
+        """Note that a turn's answer has told of its calls."""
+        yield from use(self.ledger.move, self.standing.thread_id, keys, CLOSED + self.path)
+
+    def _read(self, scope: str = "", key: str = "") -> list[JsonObject]:
+        before = {*RUNNING}  # what ends from here on was under way
+        rows = self.ledger.read(self.standing.thread_id, scope=scope, key=key)
+        under_way = before | RUNNING
+        return [{**row, "gone": row["owner"] not in under_way and is_left(row["owner"])} for row in rows]
+
+
+def find_claims(messages: Sequence[AnyMessage], given: CallLedger | None, *, room: str = "") -> Steps:
+    """Return the claims of the turn of a conversation; None outside of a graph, and without a saver.
+
+    `room` keeps the calls of what shares a graph's place apart. Raises GeckoError where there is no ledger.
+    """
+    try:
+        standing = Standing.of(get_config().get("configurable", {}))
+    except RuntimeError:
+        return None
+    if standing is None:
+        return None
+    known = standing.thread_id, standing.graph
+    if standing.graph and known not in _paths:
+        if len(_paths) > 1_000:
+            _paths.clear()
+        _paths[known] = yield from use(find_path, standing)
+    last, path = last_human(messages), room + _paths.get(known, "")
+    turn, task = (str(last.id or ""), str(last.text)) if last else ("", "")
+    return Claims(find_ledger(standing.saver, given), standing, path, turn, task)
+
+
+def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:
+    """Return the message that a turn began with."""
+    humans = (each for each in reversed(messages) if isinstance(each, HumanMessage))
+    return next((each for each in humans if each.name != NAME), None)  # not a note of ours
+
+
+def use(function: Any, *args: Any, **kwargs: Any) -> Steps:
+    """Return what a function of the ledger or the saver returns. Raises GeckoError where it fails."""
+    (reply,) = yield [Work(function=function, args=args, kwargs=kwargs, timeout_s=LEDGER_S)]
+    if reply.failure is not None:
+        raise GeckoError(f"the ledger of real calls, or the checkpointer, {reply.failure}")
+    return reply.value
+
+
+def check_over(row: JsonObject) -> None:
+    """Raise StateError where a call is under way."""
+    now = time.time()
+    if row["status"] == "claimed" and not row["gone"] and (now < row["until"] or row["owner"] in RUNNING):
+        left, ago = max(row["until"] - now, 0), max(now - row["began"], 0)
+        raise StateError(UNDER_WAY.format(tool=row["call"]["name"], ago=ago, left=left))
+
+
+def _begun(timeout_s: float) -> JsonObject:
+    now, owner = time.time(), f"{OWN[0]} {uuid4().hex}"
+    RUNNING.add(owner)  # before others can find the row
+    return {"status": "claimed", "owner": owner, "began": now, "until": now + timeout_s + MARGIN_S}
+
+
+def find_process(pid: int) -> str:
+    """Return what tells a process from all others, where Linux says that; empty for one that is over.
+
+    It is the machine's start, the space that its numbers are in, its number and its start.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        state, *fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return "" if state in "ZX" else f"{boot} {os.readlink('/proc/self/ns/pid')} {pid} {fields[18]}"
+    except OSError:
+        return ""
+
+
+OWN = [find_process(os.getpid())]
+"""What tells this process from all others."""
+
+
+def _after_fork() -> None:
+    RUNNING.clear()
+    OWN[0] = find_process(os.getpid())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def is_left(owner: str) -> bool:
+    """Return whether the process of a claim has left the call, as it is over or this one; False where it is unknown."""
+    known, own = owner.rpartition(" ")[0], OWN[0]
+    if not known or known.split(" ")[:2] != own.split(" ")[:2]:
+        return False
+    return known == own or find_process(int(known.split(" ")[2])) != known
+
+
+@contextmanager
+def running(row: JsonObject) -> Iterator[None]:
+    """Hold a claim while its call is made."""
+    try:
+        yield
+    finally:
+        RUNNING.discard(row["owner"])
+
+
+def entry_of(row: JsonObject) -> ExecutedCall:
+    """Return the journal's entry of a call that was claimed: with its result, or in doubt."""
+    kept = ["call", "key", "tries", "started_at"]
+    if row["status"] in ("ok", "error"):
+        kept += ["status", "result", "by", "ended_at"]
+    if row["status"] == "left":
+        kept += ["ended_at"]
+    return {"status": "in_doubt", **{key: row[key] for key in kept}}  # type: ignore[typeddict-item]

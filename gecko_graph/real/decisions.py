@@ -1,0 +1,221 @@
+"""A person's decisions on calls, asked for and read in the shape of LangChain's HumanInTheLoopMiddleware.
+
+A question has an id, and an answer counts for that question alone, once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NotRequired
+
+from langgraph.config import get_config
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from ..errors import GeckoError, StateError, did_you_mean
+from ..models.ask import Reply, Work
+from ..models.formatting import format_complaint
+from ..schemas.complaints import find_complaints
+from ..state import VERSION, Call, Json, JsonObject
+from ..tools import Toolkit
+from ..values.digest import check_json, clone, digest
+from ..values.paths import excerpt
+from .claims import ANSWERS, KEY_CHARS, Claims, use
+from .questions import find_raised, raise_question, spend, take_answer
+
+NO_SAVER = (
+    "the review pauses the run, which needs a checkpointer: pass checkpointer=InMemorySaver() where the agent is made, "
+    "or compile its parent graph with one; review='none' with tools that only read needs none"
+)
+DECISIONS = ("approve", "edit", "reject", "respond")
+INBOX = {"accept": "approve", "ignore": "reject", "response": "reject", "edit": "edit"}
+"""What agent-inbox answers with; its words on a call are a reason to plan again, never taken for the call's result."""
+DOUBT_DECISIONS = ("happened", "make_now", "skip")
+IN_DOUBT = (
+    "{tool} was called, and it is not known whether it took effect. happened: it did; your message is its result. "
+    "make_now: it did not; make the call now. skip: leave it as it is."
+)
+NO_ID = (
+    "it does not say which question it answers, and this is not the first one of the turn: answer with the question's "
+    '`id`, as {"id": ..., "decisions": [...]}'
+)
+OTHER_ID = "it was given to another question, or this one was answered before: decide again, with this question's `id`"
+
+
+class Action(TypedDict):
+    """A call as LangChain's `Action` has it."""
+
+    name: str
+    args: JsonObject
+
+
+class Decision(TypedDict):
+    """One decision: `edit` has `edited_action`, `respond` a `message`; `reject` and `happened` may have one."""
+
+    type: str
+    edited_action: NotRequired[Action]
+    message: NotRequired[str]
+
+
+class Response(TypedDict):
+    """A decision on each call, in order; with the question's `id` it counts for no other one."""
+
+    id: NotRequired[str]
+    decisions: list[Decision]
+
+
+def ask_person(
+    calls: Sequence[Call],
+    descriptions: Sequence[str],
+    toolkit: Toolkit,
+    claims: Claims | None,
+    *,
+    allowed: Sequence[str] = DECISIONS,
+    needs_id: bool = False,
+) -> Generator[list[Work], list[Reply], list[Decision]]:
+    """Return a decision on each call; interrupts the run, again while the answer cannot be used.
+
+    An answer counts once, and only for a question that this task has raised in a saved checkpoint. It names the
+    question by its `id`, or by LangGraph's interrupt id; that is the task's, and not enough where the very same was
+    asked and answered before. Without either it counts for the turn's first question, if not `needs_id`. What is wrong
+    with an answer stands above the same question. The node must have done nothing before: a resume runs it again.
+    Raises GeckoError where there is no checkpointer, without which a run cannot pause.
+    """
+    if claims is None:
+        raise GeckoError(NO_SAVER)
+    thread_id, problem, config = claims.standing.thread_id, "", get_config()
+    content = digest([thread_id, claims.path, claims.turn, [*calls], [*descriptions], [*allowed]])
+    while True:
+        answered = yield from use(claims.ledger.read, thread_id, scope=claims.answers)
+        before = sum(row["content"] == content for row in answered)
+        own = digest([content, before])[:KEY_CHARS]
+        raised = yield from use(find_raised, claims.standing)
+        is_raised = isinstance(raised, Mapping) and raised.get("id") == own
+        answer, is_addressed = take_answer(config["configurable"]) if raised is not None else (None, False)
+        decisions: list[Decision] = []
+        if answer is not None:
+            named = answer.get("id") if isinstance(answer, Mapping) else None
+            if not is_raised or (named is not None and named != own):
+                problem = OTHER_ID
+            elif named is None and (before or not is_addressed) and (needs_id or answered):
+                problem = NO_ID
+            else:
+                decisions, problem = read_decisions(answer, calls, toolkit, allowed)
+        if not decisions:
+            first = f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]
+            request = build_request(calls, [first, *descriptions[1:]], allowed)
+            schema = build_schema(own, len(calls), allowed)
+            raise raise_question({"id": own, **request}, config["configurable"], schema)
+        row = {"v": VERSION, "rev": 1, "content": content, "decisions": decisions}
+        if (yield from use(claims.ledger.claim, thread_id, f"{ANSWERS}{own}", claims.answers, row)):
+            yield from use(spend, claims.standing)
+            return decisions
+        problem = OTHER_ID
+
+
+def settled_by(decision: Decision) -> JsonObject:
+    """Return what a claim holds after a person has said that a call happened, or is to be left in doubt."""
+    now, message = time.time(), decision.get("message")
+    if decision["type"] == "skip":
+        return {"status": "left", "ended_at": now}
+    return {"status": "ok", "result": read_words(message) if message else None, "by": "person", "ended_at": now}
+
+
+def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: Sequence[str]) -> JsonObject:
+    """Return the HITLRequest: an action for each call, in order, and what can be decided, by the tool's name.
+
+    Arguments are given twice: as LangChain names them, and as agent-inbox does.
+    """
+    actions = [
+        {"name": call["name"], "args": call["args"], "arguments": call["args"], "description": text}
+        for call, text in zip(calls, descriptions, strict=True)
+    ]
+    names = dict.fromkeys(call["name"] for call in calls)
+    configs = [{"action_name": name, "allowed_decisions": [*allowed]} for name in names]
+    return {"action_requests": actions, "review_configs": configs}
+
+
+def build_schema(question: str, calls: int, allowed: Sequence[str]) -> JsonObject:
+    """Return the JSON Schema of the answer to a question about so many calls, from which a front end makes a form."""
+    schema = TypeAdapter(Response).json_schema()
+    schema["properties"]["id"]["const"] = question
+    schema["properties"]["decisions"] |= {"minItems": calls, "maxItems": calls}
+    schema["$defs"]["Decision"]["properties"]["type"]["enum"] = [*allowed]
+    return schema
+
+
+def read_decisions(
+    answer: object, calls: Sequence[Call], toolkit: Toolkit, allowed: Sequence[str] = DECISIONS
+) -> tuple[list[Decision], str]:
+    """Return the decisions of a HITLResponse, or what is wrong with it and what to do."""
+    given = answer.get("decisions") if isinstance(answer, Mapping) else answer
+    if not isinstance(given, list | tuple):
+        return [], f'expected {{"decisions": [...]}} with a decision for each call, got {excerpt(answer)}'
+    if len(given) != len(calls):
+        some = "1 decision" if len(calls) == 1 else f"{len(calls)} decisions"
+        return [], f"expected {some}, one for each call in order, got {len(given)}"
+    decisions: list[Decision] = []
+    for number, (raw, call) in enumerate(zip(given, calls, strict=True), 1):
+        decision, problem = read_decision(raw, call, toolkit, allowed)
+        if decision is None:
+            return [], f"decision {number} ({call['name']}): {problem}"
+        decisions.append(decision)
+    return decisions, ""
+
+
+def read_decision(raw: object, call: Call, toolkit: Toolkit, allowed: Sequence[str]) -> tuple[Decision | None, str]:
+    """Return one decision, also in agent-inbox's words, or None and what is wrong with it."""
+    if isinstance(raw, Mapping) and (known := INBOX.get(str(raw.get("type")))):
+        given, read = raw.get("args"), dict[str, Any]()
+        if isinstance(given, Mapping):
+            read = {"edited_action": {"name": given.get("action"), "args": given.get("args")}}
+        raw = {"message": given if isinstance(given, str) else None, **read, **raw, "type": known}
+    word = raw.get("type") if isinstance(raw, Mapping) else None
+    if not isinstance(raw, Mapping) or word not in allowed:
+        return None, f"expected a `type` of {', '.join(allowed)}, got {excerpt(raw if word is None else word)}"
+    message = raw.get("message")
+    if word == "respond" and not isinstance(message, str):
+        return None, f"respond: expected the call's result as a text in `message`, got {excerpt(message)}"
+    if word == "edit":
+        edited, problem = read_edit(raw.get("edited_action"), call, toolkit)
+        return (None, f"edit: {problem}") if edited is None else ({"type": "edit", "edited_action": edited}, "")
+    decision: Decision = {"type": str(word)}
+    return {**decision, "message": str(message)} if message else decision, ""
+
+
+def read_edit(raw: object, call: Call, toolkit: Toolkit) -> tuple[Action | None, str]:
+    """Return an edited call that its tool takes, or None and why it does not."""
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("args"), dict) or not isinstance(raw.get("name"), str):
+        return None, f'expected `edited_action` to be {{"name": ..., "args": {{...}}}}, got {excerpt(raw)}'
+    tool = toolkit.get(raw["name"])
+    if tool is None or tool.real is None:
+        known = [each.name for each in toolkit if each.real is not None]
+        return None, f"no tool {excerpt(raw['name'])} can be called{did_you_mean(raw['name'], known)}"
+    try:
+        check_json(raw["args"], what="args")
+    except StateError as error:
+        return None, str(error)
+    args = restore_kinds(raw["args"], call["args"])
+    complaints = [format_complaint(each) for each in find_complaints(tool, args)]
+    return (None, "; ".join(complaints)) if complaints else ({"name": tool.name, "args": args}, "")
+
+
+def restore_kinds(args: JsonObject, old: JsonObject) -> JsonObject:
+    """Return arguments with the values that a form has made texts of as what they were: `"3"` for 3."""
+    restored: JsonObject = clone(args)
+    for key, value in restored.items():
+        if isinstance(value, str) and key in old and not isinstance(old[key], str):
+            restored[key] = read_words(value, kinds=(type(old[key]), int, float))
+    return restored
+
+
+def read_words(text: str, kinds: tuple[type, ...] = (dict, list)) -> Json:
+    """Return what a person's words spell as JSON, where that is of one of these kinds; else the words."""
+    try:
+        value = json.loads(text)
+        check_json(value, what="the value")
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, kinds) else text

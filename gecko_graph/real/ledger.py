@@ -1,0 +1,205 @@
+"""The ledger of real calls: rows that live with a thread's checkpoints, written atomically before each call.
+
+SQLite and Postgres keep them in a table of their own, through the saver's connection, lock and serializer; LangGraph's
+`InMemorySaver`, also the development server's, in itself. The methods are called in a thread, never on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import RLock
+from typing import Any, Protocol, runtime_checkable
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+
+from ..errors import GeckoError
+from ..state import JsonObject
+
+TABLE = "gecko_claims"
+CREATE = (
+    f"CREATE TABLE IF NOT EXISTS {TABLE} (thread_id TEXT NOT NULL, key TEXT NOT NULL, scope TEXT NOT NULL, "
+    "rev INTEGER NOT NULL, type TEXT NOT NULL, value {blob} NOT NULL, PRIMARY KEY (thread_id, key))"
+)
+NO_LEDGER = (
+    "{saver} has no ledger of real calls, without which a call could be made twice: use a saver of SQLite, Postgres or "
+    "memory, or pass ledger=, an object with the methods of gecko_graph.real.ledger.CallLedger"
+)
+
+Run = Callable[[str, tuple[Any, ...]], tuple[list[tuple[Any, ...]], int]]
+"""From a statement and its parameters, its rows and how many were changed; committed when it returns."""
+
+
+@runtime_checkable
+class CallLedger(Protocol):
+    """What keeps the rows: plain JSON by thread and key, each in one scope. Every method is atomic and durable."""
+
+    def claim(self, thread_id: str, key: str, scope: str, row: JsonObject) -> bool:
+        """Store a row under a key that has none; return False where it has one."""
+
+    def swap(self, thread_id: str, key: str, row: JsonObject) -> bool:
+        """Replace the row whose `rev` is one less than the new row's; return False where that is not there."""
+
+    def read(self, thread_id: str, *, scope: str = "", key: str = "") -> list[JsonObject]:
+        """Return the rows of a scope, or the row of a key, in any order."""
+
+    def move(self, thread_id: str, keys: Sequence[str], scope: str) -> None:
+        """Put rows into another scope."""
+
+
+class MemoryLedger:
+    """The ledger of an `InMemorySaver`: among its blobs, which copies of it share and `delete_thread` clears."""
+
+    NAMESPACE, VERSION, SCOPES = "gecko:claims", "1", "scopes"
+    _lock = RLock()
+
+    def __init__(self, saver: InMemorySaver) -> None:
+        self._saver = saver
+
+    def claim(self, thread_id: str, key: str, scope: str, row: JsonObject) -> bool:
+        """Store a row under a key that has none."""
+        with self._lock:
+            if self._get(thread_id, key) is not None:
+                return False
+            self.move(thread_id, [key], scope)
+            self._put(thread_id, key, row)
+            return True
+
+    def swap(self, thread_id: str, key: str, row: JsonObject) -> bool:
+        """Replace the row before it."""
+        with self._lock:
+            known = self._get(thread_id, key)
+            if known is None or known["rev"] != row["rev"] - 1:
+                return False
+            self._put(thread_id, key, row)
+            return True
+
+    def read(self, thread_id: str, *, scope: str = "", key: str = "") -> list[JsonObject]:
+        """Return the rows of a scope, or of a key."""
+        with self._lock:
+            scopes = self._get(thread_id, self.SCOPES) or {}
+            keys = [key] if key else [each for each in scopes if scopes[each] == scope]
+            return [row for each in keys if (row := self._get(thread_id, each))]
+
+    def move(self, thread_id: str, keys: Sequence[str], scope: str) -> None:
+        """Put rows into another scope."""
+        with self._lock:
+            scopes = self._get(thread_id, self.SCOPES) or {}
+            self._put(thread_id, self.SCOPES, scopes | dict.fromkeys(keys, scope))
+
+    def _get(self, thread_id: str, name: str) -> Any:
+        known = self._saver.blobs.get((thread_id, self.NAMESPACE, name, self.VERSION))
+        return None if known is None else self._saver.serde.loads_typed(known)
+
+    def _put(self, thread_id: str, name: str, value: Any) -> None:
+        place = (thread_id, self.NAMESPACE, name, self.VERSION)
+        self._saver.blobs[place] = self._saver.serde.dumps_typed(value)
+
+
+class SqlLedger:
+    """The ledger of a saver in a database: the table `gecko_claims`, made when it is first used."""
+
+    def __init__(self, saver: BaseCheckpointSaver[Any], run: Run, *, blob: str) -> None:
+        self._saver, self._run, self._create = saver, run, CREATE.format(blob=blob)
+
+    def claim(self, thread_id: str, key: str, scope: str, row: JsonObject) -> bool:
+        """Store a row under a key that has none."""
+        statement = f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        return self._do(statement, thread_id, key, scope, row["rev"], *self._saver.serde.dumps_typed(row))[1] == 1
+
+    def swap(self, thread_id: str, key: str, row: JsonObject) -> bool:
+        """Replace the row before it."""
+        kind, value = self._saver.serde.dumps_typed(row)
+        statement = f"UPDATE {TABLE} SET rev = ?, type = ?, value = ? WHERE thread_id = ? AND key = ? AND rev = ?"
+        return self._do(statement, row["rev"], kind, value, thread_id, key, row["rev"] - 1)[1] == 1
+
+    def read(self, thread_id: str, *, scope: str = "", key: str = "") -> list[JsonObject]:
+        """Return the rows of a scope, or of a key."""
+        statement = f"SELECT type, value FROM {TABLE} WHERE thread_id = ? AND {'key' if key else 'scope'} = ?"
+        rows, _ = self._do(statement, thread_id, key or scope)
+        return [self._saver.serde.loads_typed((kind, bytes(value))) for kind, value in rows]
+
+    def move(self, thread_id: str, keys: Sequence[str], scope: str) -> None:
+        """Put rows into another scope."""
+        for key in keys:
+            self._do(f"UPDATE {TABLE} SET scope = ? WHERE thread_id = ? AND key = ?", scope, thread_id, key)
+
+    def _do(self, statement: str, *parameters: Any) -> tuple[list[tuple[Any, ...]], int]:
+        try:
+            return self._run(statement, parameters)
+        except Exception as error:
+            if TABLE not in str(error):  # it says that there is no such table yet
+                raise
+        try:
+            self._run(self._create, ())
+        except Exception as error:
+            if type(error).__name__ not in ("DuplicateTable", "UniqueViolation"):  # made by another at the same moment
+                raise
+        return self._run(statement, parameters)
+
+
+def check_ledger(given: object) -> None:
+    """Raise GeckoError where a ledger that a user has given is none."""
+    if given is not None and not isinstance(given, CallLedger):
+        methods = "claim, swap, read and move"
+        raise GeckoError(f"ledger: expected a CallLedger, with methods {methods}, got {type(given).__name__}")
+
+
+def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
+    """Return the ledger of a saver, or the one that was given. Raises GeckoError where there is neither."""
+    if given is not None:
+        return given
+    saver = getattr(saver, "inner", saver)  # as a LangGraph server wraps the saver that it was configured with
+    if isinstance(saver, InMemorySaver):
+        return MemoryLedger(saver)
+    homes = {kind.__module__ for kind in type(saver).__mro__}  # the packages of databases are extras: never imported
+    for home, (run, arun, blob) in DATABASES.items():
+        if f"{home}.aio" in homes:
+            return SqlLedger(saver, partial(_wait_for, arun, saver), blob=blob)
+        if home in homes:
+            return SqlLedger(saver, partial(run, saver), blob=blob)
+    raise GeckoError(NO_LEDGER.format(saver=type(saver).__name__))
+
+
+def _wait_for(run: Callable[..., Any], saver: Any, *given: Any) -> Any:
+    return asyncio.run_coroutine_threadsafe(run(saver, *given), saver.loop).result()
+
+
+def _in_sqlite(saver: Any, statement: str, parameters: tuple[Any, ...]) -> tuple[list[Any], int]:
+    with saver.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return cursor.fetchall(), cursor.rowcount
+
+
+async def _in_async_sqlite(saver: Any, statement: str, parameters: tuple[Any, ...]) -> tuple[list[Any], int]:
+    await saver.setup()
+    async with saver.lock, saver.conn.execute(statement, parameters) as cursor:
+        found = await cursor.fetchall(), cursor.rowcount
+        await saver.conn.commit()
+        return found
+
+
+def _in_postgres(saver: Any, statement: str, parameters: tuple[Any, ...]) -> tuple[list[Any], int]:
+    with saver._cursor() as cursor:
+        cursor.execute(statement.replace("?", "%s"), parameters)
+        rows = cursor.fetchall() if cursor.description else []
+        if not cursor.connection.autocommit:
+            cursor.connection.commit()
+        return [tuple(row.values()) for row in rows], cursor.rowcount
+
+
+async def _in_async_postgres(saver: Any, statement: str, parameters: tuple[Any, ...]) -> tuple[list[Any], int]:
+    async with saver._cursor() as cursor:
+        await cursor.execute(statement.replace("?", "%s"), parameters)
+        rows = await cursor.fetchall() if cursor.description else []
+        if not cursor.connection.autocommit:
+            await cursor.connection.commit()
+        return [tuple(row.values()) for row in rows], cursor.rowcount
+
+
+DATABASES = {
+    "langgraph.checkpoint.sqlite": (_in_sqlite, _in_async_sqlite, "BLOB"),
+    "langgraph.checkpoint.postgres": (_in_postgres, _in_async_postgres, "BYTEA"),
+}

@@ -1,0 +1,146 @@
+"""Where a run stands in LangGraph, and what it was answered: the one module that uses names LangGraph does not publish.
+
+`tests/execution/test_questions.py` fails where they change. What was measured stands in the docstrings.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from langgraph._internal._constants import (
+    CONFIG_KEY_CHECKPOINT_MAP,
+    CONFIG_KEY_CHECKPOINT_NS,
+    CONFIG_KEY_CHECKPOINTER,
+    CONFIG_KEY_DURABILITY,
+    CONFIG_KEY_RESUME_MAP,
+    CONFIG_KEY_SCRATCHPAD,
+    INTERRUPT,
+    NULL_TASK_ID,
+    PUSH,
+    RESUME,
+    TASKS,
+)
+from langgraph.errors import GraphInterrupt
+from langgraph.pregel._algo import _xxhash_str
+from langgraph.types import Interrupt, Send
+
+from ..errors import GeckoError
+
+SAVED_S = 30.0
+"""How long a parent's checkpoint that is still being written is waited for."""
+
+
+class Standing(NamedTuple):
+    """Where a node runs: its thread and saver, and its graph's place among the graphs that embed it."""
+
+    saver: Any
+    thread_id: str
+    graph: str
+    """Namespace of the node's graph, with the ids of the tasks that embed it."""
+    task: str
+    """Id of the node's own task."""
+    checkpoints: Mapping[str, str]
+    """Namespace to the checkpoint that its tasks have begun from, saved or not."""
+    durability: str
+
+    @classmethod
+    def of(cls, configurable: Mapping[str, Any]) -> Standing | None:
+        """Return where the node runs whose config this is; None without a saver."""
+        saver, known = configurable.get(CONFIG_KEY_CHECKPOINTER), configurable.get(CONFIG_KEY_CHECKPOINT_MAP)
+        if not saver or saver is True or not known:
+            return None
+        graph, _, own = str(configurable.get(CONFIG_KEY_CHECKPOINT_NS, "")).rpartition("|")
+        durability = str(configurable.get(CONFIG_KEY_DURABILITY) or "")
+        return cls(saver, str(configurable["thread_id"]), graph, own.rpartition(":")[2], dict(known), durability)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Return whether the task that embeds the graph runs it once more: by a retry policy, or in its code."""
+        return self.graph.rpartition("|")[2].isdecimal()
+
+    @property
+    def run(self) -> str:
+        """The graph's namespace without the number of the run in one task."""
+        return self.graph.rpartition("|")[0] if self.is_repeated else self.graph
+
+    def config(self, namespace: str) -> Any:
+        """Return the config of a checkpoint of this graph or one that embeds it.
+
+        A task of the functional API has its graph's checkpoint, under a name of its own.
+        """
+        identifier = self.checkpoints[namespace]
+        saved = min((name for name, each in self.checkpoints.items() if each == identifier), key=len)
+        known = {"checkpoint_ns": saved, "checkpoint_id": identifier}
+        return {"configurable": {"thread_id": self.thread_id, **known}}
+
+
+def find_path(standing: Standing) -> str:
+    """Return the graph's place without task ids: the same when a message is sent again.
+
+    Siblings of a `Send` stay different, by their number among the tasks that were sent. Runs in a thread: reads the
+    checkpoints of the graphs that embed it.
+    """
+    parts = standing.graph.split("|") if standing.graph else []
+    path: list[str] = []
+    for index, part in enumerate(parts):
+        if part.isdecimal():
+            continue
+        name, _, task = part.rpartition(":")
+        parent = "|".join(parts[:index])
+        if parent in standing.checkpoints:  # a task of the functional API has its graph's namespace
+            name += _sibling(standing, parent, name, task)
+        path.append(name)
+    return "|".join(path)
+
+
+def _sibling(standing: Standing, parent: str, name: str, task: str) -> str:
+    """Return which of the tasks that were sent at once this is, as a suffix; empty for one that an edge leads to."""
+    deadline = time.monotonic() + SAVED_S
+    while (kept := standing.saver.get_tuple(standing.config(parent))) is None:
+        if time.monotonic() > deadline:
+            raise GeckoError("the checkpoint that the agent's node began from cannot be read")
+        time.sleep(0.005)
+    sends = [each for each in kept.checkpoint["channel_values"].get(TASKS) or () if isinstance(each, Send)]
+    begun, step = UUID(kept.checkpoint["id"]).bytes, str(kept.metadata["step"] + 1)
+    namespace = f"{parent}|{name}" if parent else name
+    ids = (_xxhash_str(begun, namespace, step, name, PUSH, str(number)) for number in range(len(sends)))
+    return next((f"#{number}" for number, each in enumerate(ids) if each == task), "")
+
+
+def find_raised(standing: Standing) -> Any:
+    """Return the question that this very task has raised in a saved checkpoint; None where it has raised none."""
+    kept = standing.saver.get_tuple(standing.config(standing.graph))
+    writes = kept.pending_writes if kept else None
+    raised = [value for task, key, value in writes or () if task == standing.task and key == INTERRUPT]
+    return next((each.value for each in (raised[-1] if raised else ())), None)
+
+
+def take_answer(configurable: Mapping[str, Any]) -> tuple[Any, bool]:
+    """Return the value that this run was resumed with, and whether it was addressed to the task's interrupt by its id.
+
+    It is taken out of LangGraph's hands: neither an interrupt of the tool nor the next question is given it.
+    """
+    scratchpad, addressed = configurable[CONFIG_KEY_SCRATCHPAD], configurable.get(CONFIG_KEY_RESUME_MAP) or {}
+    if scratchpad.resume and any(value is scratchpad.resume[-1] for value in addressed.values()):
+        return scratchpad.resume.pop(), True
+    return scratchpad.get_null_resume(True), False
+
+
+def spend(standing: Standing) -> None:
+    """Overwrite the resume value that is stored with this graph and each that embeds it.
+
+    LangGraph keeps it there until the graph's superstep ends: `invoke(None)` would answer the next question with it.
+    None is what it takes for no answer.
+    """
+    for namespace in standing.checkpoints:
+        kept = standing.saver.get_tuple(config := standing.config(namespace))
+        if kept and any(task == NULL_TASK_ID and key == RESUME for task, key, _ in kept.pending_writes or ()):
+            standing.saver.put_writes(config, [(RESUME, None)], NULL_TASK_ID)
+
+
+def raise_question(value: Any, configurable: Mapping[str, Any], schema: dict[str, Any] | None = None) -> GraphInterrupt:
+    """Return the interrupt that asks a question, whatever the run was resumed with; `schema` is of its answer."""
+    return GraphInterrupt((Interrupt.from_ns(value, configurable[CONFIG_KEY_CHECKPOINT_NS], response_schema=schema),))

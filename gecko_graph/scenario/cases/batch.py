@@ -1,0 +1,134 @@
+"""Many conversations: several at once, each kept in a file as soon as it is done, so that a stopped run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ...conversation.milestones.measures import check_installed
+from ...errors import GeckoError
+from ...models.work import error_text
+from ...state import VERSION, JsonObject
+from ...values.digest import digest
+from .. import Scenario
+
+Run = Callable[["Planned"], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A conversation to be held."""
+
+    scenario: Scenario
+    content: str
+    augmentation: str
+    trial: int
+
+    def key(self, setting: str) -> str:
+        """Return what it is found by in a file of finished ones: its content, and what it is held with."""
+        return digest([self.scenario.where, self.content, self.augmentation, self.trial, setting])
+
+
+def plan_cases(files: Sequence[Path], augmentations: Sequence[str], trials: int) -> list[Planned]:
+    """Return all conversations, trial by trial.
+
+    Raises:
+        ScenarioError: A file is no scenario, or has no user.
+        GeckoError: There are milestones, and the extra `milestones` is not installed.
+    """
+    loaded = [(Scenario.load(file), file.read_text(encoding="utf-8")) for file in files]
+    if without := next((scenario for scenario, _ in loaded if scenario.user is None), None):
+        raise GeckoError(f"{without.where}: it has turns and no user: to rehearse it, gecko-graph run")
+    if any(scenario.goal.milestones or scenario.goal.minefields for scenario, _ in loaded):
+        check_installed()
+    return [
+        Planned(scenario, content, augmentation, trial)
+        for trial in range(trials)
+        for scenario, content in loaded
+        for augmentation in augmentations
+    ]
+
+
+def read_finished(file: Path | None) -> dict[str, JsonObject]:
+    """Return the finished conversations of a file by key; a line that was cut off is left out.
+
+    Raises:
+        GeckoError: The file holds something else.
+    """
+    if file is None or not file.exists():
+        return {}
+    found: dict[str, JsonObject] = {}
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+            found[entry["key"]] = entry["record"]
+        except (ValueError, TypeError, KeyError):
+            if number < len(lines):
+                raise GeckoError(f"{file}: line {number} is no finished conversation: give another file") from None
+    return found
+
+
+def run_cases(
+    planned: Sequence[Planned], run: Run, *, setting: str, file: Path | None, at_once: int
+) -> Iterator[JsonObject]:
+    """Yield the record of each conversation as it is done, those of the file first; an error becomes a record too.
+
+    Records are added to the file, if any, one JSON object a line. Finished ones of another setting are held again.
+    """
+    finished = read_finished(file)
+    known = [finished[key] for each in planned if (key := each.key(setting)) in finished]
+    yield from known
+    left = [each for each in planned if each.key(setting) not in finished]
+    for each, record in _run_at_once(left, run, at_once):
+        if file is not None and record["score"]["end"] != "failed":
+            _append(file, {"key": each.key(setting), "record": record})
+        yield record
+
+
+def _run_at_once(left: Iterable[Planned], run: Run, at_once: int) -> Iterator[tuple[Planned, JsonObject]]:
+    waiting = iter(left)
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="gecko-graph test")
+    try:
+        futures = {pool.submit(run, each): each for each in islice(waiting, at_once)}
+        while futures:
+            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                each = futures.pop(future)
+                futures.update((pool.submit(run, one), one) for one in islice(waiting, 1))
+                error = future.exception()
+                yield each, future.result() if error is None else failed_record(each, error)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def failed_record(planned: Planned, error: BaseException) -> JsonObject:
+    """Return the record of a conversation that could not be held. Raises what is no ordinary error."""
+    if not isinstance(error, Exception):
+        raise error
+    score: JsonObject = {"v": VERSION, "similarity": 0.0, "end": "failed", "reason": error_text(error)}
+    empty: Mapping[str, Any] = {"milestones": [], "minefields": [], "leaks": [], "usage": {}}
+    return {
+        "v": VERSION,
+        "case": planned.scenario.name,
+        "file": planned.scenario.where,
+        "categories": list(planned.scenario.categories),
+        "augmentation": planned.augmentation,
+        "trial": planned.trial,
+        "pass_at": 1.0,
+        "idle": None,
+        "score": {**score, **empty, "turns": 0, "calls": 0, "failed_calls": 0, "races": 0},
+        "messages": [],
+    }
+
+
+def _append(file: Path, entry: JsonObject) -> None:
+    try:
+        with file.open("a", encoding="utf-8") as opened:
+            opened.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise GeckoError(f"{file}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,278 @@
+"""Values made up from a schema: valid, and the same for the same key in every process (paper, A.4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from jsonschema.protocols import Validator
+
+from ...errors import RunFailure
+from ...state import Json, JsonObject
+from ..complaints import find_faults
+from ..rules import accepts, canonical, rules_of
+from .dice import Dice
+from .flatten import find_member_schema, flatten, is_composed, is_hidden, list_types, make_names
+from .naming import is_own_identifier, noun, vocabulary, words
+from .scalars import make_numbers, make_texts
+
+MAX_DEPTH = 24
+MAX_VALUES = 4_000
+MAX_ECHOED = 2_000
+"""Characters of an argument that may be repeated."""
+MAX_ROUNDS = 2
+"""How often a recursive reference is followed."""
+TRIES = 3
+
+_BAD = vocabulary(
+    "error errors failure failed exception warning warnings invalid deleted blocked expired cancelled canceled more"
+)
+"""Words of fields and values that would make a success look like none."""
+
+
+class Impossible(RunFailure):
+    """No value was found that fits the schema."""
+
+
+class TooLarge(RunFailure):
+    """A value of more than `MAX_VALUES` parts."""
+
+
+def make_value(
+    schema: JsonObject, *, seed: int, key: str, hints: Mapping[str, Json] | None = None, subject: str = ""
+) -> Json:
+    """Make up a value that fits a schema.
+
+    Args:
+        schema: JSON Schema 2020-12; references point into it.
+        seed: Another seed, another value.
+        key: Identity of the value; equal keys and seeds give equal values, different keys different identifiers.
+        hints: A call's arguments, repeated where the schema has fields of the same names.
+        subject: Name of the tool, for identifiers.
+
+    Raises:
+        Impossible: No fitting value was found.
+    """
+    reason, rules = "it allows nothing", rules_of(schema)
+    # at last without the arguments: an echoed number may be larger than a result may hold
+    for turn, (tight, args) in enumerate(((False, hints), (True, hints), (True, None))):
+        maker = Maker(rules, key=f"{seed}\0{key}\0{turn}", args=args or {})
+        try:
+            value = maker.make(rules.schema, Position(owner=noun(subject), tight=tight))
+        except (Impossible, TooLarge) as failure:
+            reason = str(failure)
+            continue
+        wrong = find_faults(schema, value)
+        if not wrong:
+            return value
+        reason = wrong[0]
+    raise Impossible(reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where in the value a part is made.
+
+    Args:
+        trail: Names and indices from the root.
+        name: The nearest field; empty at the root.
+        owner: Name of the enclosing object.
+        refs: References that led here, with repetitions.
+        listed: True inside an array.
+        tight: True where only required parts are made.
+    """
+
+    trail: tuple[str | int, ...] = ()
+    name: str = ""
+    owner: str = ""
+    refs: tuple[str, ...] = ()
+    listed: bool = False
+    tight: bool = False
+
+    def member(self, name: str) -> Position:
+        """Return the position of a member of the object here."""
+        return replace(self, trail=(*self.trail, name), name=name, owner=self.name or self.owner)
+
+
+class Maker:
+    """Makes one value; used once.
+
+    `key` is the seed of the dice; the call's arguments are repeated where they fit.
+    """
+
+    def __init__(self, rules: Validator, *, key: str, args: Mapping[str, Json]) -> None:
+        self._rules = rules
+        self._key = key
+        self._args = {words(name): value for name, value in args.items() if len(json.dumps(value)) <= MAX_ECHOED}
+        self._left = MAX_VALUES
+
+    def _dice(self, position: Position, what: str) -> Dice:
+        return Dice("\0".join([self._key, what, *map(str, position.trail)]))
+
+    def _fits(self, schema: Any, value: Json) -> bool:
+        return accepts(self._rules.evolve(schema=schema), value)
+
+    def _spend(self, parts: int) -> None:
+        self._left -= parts
+        if self._left < 0:
+            raise TooLarge(f"more than {MAX_VALUES} parts")
+
+    def make(self, schema: Any, position: Position) -> Json:
+        """Make a value for the schema or one of its parts.
+
+        Raises:
+            Impossible: No fitting value was found.
+            TooLarge: The whole would have too many parts.
+        """
+        self._spend(1)
+        if len(position.trail) > MAX_DEPTH:
+            raise Impossible(f"more than {MAX_DEPTH} levels deep")
+        composed = is_composed(schema)
+        for turn in range(TRIES if composed else 1):
+            for flat, refs in flatten(schema, self._rules.schema, self._dice(position, f"choice {turn}")):
+                again = max((position.refs.count(ref) for ref in refs), default=0)
+                if again > MAX_ROUNDS:
+                    continue
+                here = replace(position, refs=(*position.refs, *refs), tight=position.tight or again > 0)
+                try:
+                    value = self._flat(flat, here, turn)
+                except Impossible:
+                    continue
+                if not composed or self._fits(schema, value):
+                    return value
+        raise Impossible(f"nothing fits at {'.'.join(map(str, position.trail)) or 'the top'}")
+
+    def _flat(self, flat: JsonObject, position: Position, turn: int) -> Json:
+        if "const" in flat:
+            return flat["const"]
+        asked, dice = words(position.name), self._dice(position, f"field {turn}")
+        own = is_own_identifier(position.name, position.owner)
+        for name in () if own and position.listed else (asked, (*words(position.owner), *asked) if own else ()):
+            if name in self._args and self._fits(flat, self._args[name]):
+                return self._args[name]
+        if "enum" in flat:
+            return self._listed(flat, dice)
+        for kind in list_types(flat):
+            try:
+                return self._of_kind(kind, flat, position, dice)
+            except Impossible:
+                continue
+        raise Impossible("no kind of value fits")
+
+    def _of_kind(self, kind: str, flat: JsonObject, position: Position, dice: Dice) -> Json:
+        if kind == "object":
+            return self._object(flat, position, dice)
+        if kind == "array":
+            return self._array(flat, position, dice)
+        for candidate in _scalars(kind, flat, position, dice):
+            if (candidate is not None or kind == "null") and self._fits(flat, candidate):
+                return candidate
+        raise Impossible(f"no {kind} fits")
+
+    def _listed(self, flat: JsonObject, dice: Dice) -> Json:
+        rest = {key: rule for key, rule in flat.items() if key != "enum"}
+        fitting = [value for value in flat["enum"] if self._fits(rest, value)]
+        if not fitting:
+            raise Impossible("no listed value fits")
+        return dice.pick([value for value in fitting if value is not None and not _is_bad(str(value))] or fitting)
+
+    def _array(self, flat: JsonObject, position: Position, dice: Dice) -> list[Json]:
+        first, unique = flat.get("prefixItems", []), bool(flat.get("uniqueItems"))
+        least, most = flat.get("minItems", 0), flat.get("maxItems", 3)
+        wanted = max(least, flat.get("minContains", 1) if "contains" in flat else 0)
+        self._spend(wanted)
+        count = wanted if position.tight else max(wanted, min(max(dice.between(1, 3), len(first)), most))
+        value: list[Json] = []
+        for index in range(count):
+            rule = first[index] if index < len(first) else flat.get("items", True)
+            if index < flat.get("minContains", 1) and "contains" in flat:
+                rule = {"allOf": [rule, flat["contains"]]}
+            try:
+                value.append(self._another(rule, position, value, unique=unique, needed=index < wanted))
+            except Impossible:
+                if len(value) < wanted:
+                    raise
+                break
+        return value
+
+    def _another(self, rule: Any, position: Position, value: list[Json], *, unique: bool, needed: bool) -> Json:
+        """Return one more item, another one than those before where the list or the item's own identifier asks."""
+        item: Json = None
+        seen = set(map(canonical, value)) if unique else ()
+        for salt in range(2 * TRIES):
+            item = self.make(rule, replace(position, trail=(*position.trail, len(value), f"try {salt}"), listed=True))
+            if (not unique or canonical(item) not in seen) and not _same_identity(item, value, position.name):
+                return item
+        if unique or not needed:
+            raise Impossible("no further item was found")
+        return item
+
+    def _object(self, flat: JsonObject, position: Position, dice: Dice) -> JsonObject:
+        rules, required = dict(flat.get("properties", {})), _all_required(flat)
+        for name in required:
+            rules.setdefault(name, find_member_schema(flat, name))
+        room = flat.get("maxProperties", len(rules)) - len(required)
+        value: JsonObject = {}
+        for name, rule in rules.items():
+            wanted = name in required
+            if not wanted and (room <= 0 or position.tight or _is_left_out(name, rule, flat)):
+                continue
+            try:
+                value[name] = self.make(rule, position.member(name))
+            except Impossible:
+                if wanted:
+                    raise
+                continue
+            room -= not wanted
+        self._fill(value, flat, position, dice)
+        return value
+
+    def _fill(self, value: JsonObject, flat: JsonObject, position: Position, dice: Dice) -> None:
+        """Add missing members, and unlisted ones to a map."""
+        least = flat.get("minProperties", 0)
+        self._spend(least)
+        is_map = not flat.get("properties") and bool(flat.get("additionalProperties") or flat.get("patternProperties"))
+        wanted = max(least, len(value) + (dice.between(1, 2) if is_map and not position.tight else 0))
+        listed = [name for name, rule in flat.get("properties", {}).items() if name not in value and rule is not False]
+        for name in chain(listed, make_names(flat, dice, position.name or position.owner)):
+            if len(value) >= min(wanted, flat.get("maxProperties", wanted)):
+                return
+            if name not in value and (name in listed or self._fits(flat.get("propertyNames", True), name)):
+                value[name] = self.make(find_member_schema(flat, name), position.member(name))
+
+
+def _scalars(kind: str, flat: JsonObject, position: Position, dice: Dice) -> Iterator[Json]:
+    if kind == "null":
+        yield None
+    elif kind == "boolean":
+        yield from (not _is_bad(position.name), _is_bad(position.name))
+    elif kind == "string":
+        yield from make_texts(flat, dice, name=position.name, owner=position.owner)
+    else:
+        yield from make_numbers(flat, dice, name=position.name, whole=kind == "integer")
+
+
+def _is_bad(name: str) -> bool:
+    return not _BAD.isdisjoint(words(name))
+
+
+def _is_left_out(name: str, rule: Any, flat: JsonObject) -> bool:
+    return is_hidden(rule) or _is_bad(name) or name in flat.get("dependentRequired", {})
+
+
+def _all_required(flat: JsonObject) -> list[str]:
+    names = list(flat.get("required", []))
+    beside = flat.get("dependentRequired", {})
+    for name in names:
+        names += (other for other in beside.get(name, ()) if other not in names)
+    return names
+
+
+def _same_identity(item: Json, others: list[Json], owner: str) -> bool:
+    if not isinstance(item, dict):
+        return False
+    own = [name for name in item if is_own_identifier(name, owner) and isinstance(item[name], str | int)]
+    return any(isinstance(other, dict) and any(other.get(name) == item[name] for name in own) for other in others)

@@ -1,0 +1,1 @@
+"""Forward execution by gates (ToolGate)."""

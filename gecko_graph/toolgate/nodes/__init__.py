@@ -1,0 +1,1 @@
+"""The nodes of forward execution, one module each."""

@@ -1,0 +1,199 @@
+"""Servers and credentials of an OpenAPI document's tools: where calls go, and who is calling.
+
+Credentials are named by security scheme and are looked up at each call; they appear in no argument, message, repr or
+error, and are removed from what the server sends back.
+"""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, unquote_plus, urljoin, urlsplit
+
+import httpx
+
+from ...errors import NotMade, ToolkitError, did_you_mean
+from ...masking import MASK
+from ...state import Json, JsonObject
+from ...values.leaves import map_texts
+from ..spec import ToolSpec
+
+Credential = str | Callable[[], str]
+Auth = Mapping[str, Credential] | str
+Server = str | Mapping[str, str]
+
+_VARIABLE = re.compile(r"\{([^{}]+)\}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SHORTEST = 6
+"""Characters of a credential that is removed from answers: shorter ones are part of too many words."""
+
+
+class _QuietURL(httpx.URL):
+    """An address with a key in its query: httpx's log and whoever shows it are given it without."""
+
+    def __str__(self) -> str:
+        return str(self.copy_with(query=None))
+
+    __repr__ = __str__
+
+
+class Secrets:
+    """The credentials of one call, each with its scheme."""
+
+    def __init__(self, chosen: Iterable[tuple[JsonObject, str]] = ()) -> None:
+        self._chosen = list(chosen)
+
+    def apply(self, request: httpx.Request) -> None:
+        """Put the credentials on a request, in the place of what stands there under their names."""
+        request.headers.encoding = "utf-8"  # else httpx chooses one by what is there already
+        for scheme, value in self._chosen:
+            where, name = scheme.get("in"), str(scheme.get("name"))
+            if where == "query":
+                pairs = [*_others(request.url.query.decode(), "&", name), f"{_quote(name)}={_quote(value)}"]
+                request.url = _QuietURL(request.url, query="&".join(pairs).encode())
+            elif where == "cookie":
+                kept = _others(request.headers.get("cookie", ""), "; ", name)
+                request.headers["cookie"] = "; ".join([*kept, f"{name}={value}"])
+            else:
+                request.headers[name if where == "header" else "authorization"] = _header(scheme, value)
+
+    def remove(self, value: Json) -> Json:
+        """Return an answer without the credentials that it echoes."""
+        spellings = {one for scheme, value in self._chosen for one in _spellings(scheme, value)}
+        secrets = sorted((one for one in spellings if len(one) >= _SHORTEST), key=len, reverse=True)
+        pattern = re.compile("|".join(map(re.escape, secrets)))
+        return map_texts(value, lambda text: pattern.sub(MASK, text), keys=True) if secrets else value
+
+
+def _others(pairs: str, separator: str, name: str) -> list[str]:
+    return [one for one in pairs.split(separator) if one and unquote_plus(one.partition("=")[0]) != name]
+
+
+def _header(scheme: JsonObject, value: str) -> str:
+    if scheme.get("in") == "header":
+        return value
+    kind = str(scheme.get("scheme", "bearer"))
+    if kind.lower() == "basic" and ":" in value:
+        value = base64.b64encode(value.encode()).decode()
+    return value if value.lower().startswith(f"{kind.lower()} ") else f"{kind.title()} {value}"
+
+
+def _spellings(scheme: JsonObject, value: str) -> Iterator[str]:
+    """Yield what an answer may show of a credential: as it is, quoted, as JSON, and headers read as Latin-1."""
+    password = value.partition(":")[2] if scheme.get("scheme") == "basic" else value
+    for one in {value, _header(scheme, value).rpartition(" ")[2], password}:
+        yield from (one, _quote(one), json.dumps(one)[1:-1], one.encode().decode("latin-1"))
+
+
+def _quote(text: str) -> str:
+    return quote(text, safe="")
+
+
+class Credentials:
+    """Where the credentials of a toolkit come from.
+
+    Args:
+        auth: Security scheme to its credential: the value (`user:password` for basic), `env:NAME` for an environment
+            variable, or a function that returns it. `env:PREFIX_`: all from variables `PREFIX_<SCHEME>`, in capitals.
+        tools: The tools whose schemes these are.
+
+    Raises:
+        ToolkitError: A scheme is unknown, or its credential neither a text nor a plain function.
+    """
+
+    def __init__(self, auth: Auth | None, tools: Iterable[ToolSpec]) -> None:
+        requirements = [one for tool in tools if tool.binding for one in tool.binding.security]
+        names = sorted({name for one in requirements for name in one})
+        if isinstance(auth, str):
+            if not re.fullmatch(r"env:\w+", auth):
+                raise ToolkitError("auth: expected {'scheme': credential}, or 'env:PREFIX_' for environment variables")
+            auth = {name: auth + re.sub(r"\W", "_", name).upper() for name in names}
+        self._sources: dict[str, Credential] = dict(auth or {})
+        for name, source in self._sources.items():
+            if name not in names:
+                there = f"; there are {', '.join(names)}" if names else "; the document has none"
+                raise ToolkitError(f"auth: no security scheme {name!r} is used{did_you_mean(name, names) or there}")
+            if not (isinstance(source, str) or callable(source)) or inspect.iscoroutinefunction(source):
+                raise ToolkitError(f"auth[{name!r}]: expected a text, 'env:NAME' or a plain function")
+
+    def choose(self, security: Iterable[JsonObject], where: str) -> Secrets:
+        """Return the credentials of the first alternative (see `HttpBinding`) that has all of its own.
+
+        Raises:
+            NotMade: No alternative has all; the message names the schemes and where their credentials come from.
+        """
+        alternatives = sorted(security, key=lambda one: not one) or [{}]
+        for schemes in alternatives:
+            values = {name: self._value(name) for name in schemes}
+            if all(values.values()):
+                return Secrets((schemes[name], value) for name, value in values.items())
+        wanted = " or ".join(" and ".join(map(self._wanted, schemes)) for schemes in alternatives)
+        raise NotMade(f"{where} needs a credential: {wanted}")
+
+    def _value(self, name: str) -> str:
+        return read_credential(self._sources.get(name, ""), f"auth[{name!r}]")
+
+    def _wanted(self, name: str) -> str:
+        source = self._sources.get(name)
+        if isinstance(source, str) and source.startswith("env:"):
+            return f"set the environment variable {source.removeprefix('env:')}"
+        return f"pass from_openapi(..., auth={{{name!r}: ...}})"
+
+
+def read_credential(source: Any, where: str) -> str:
+    """Return a credential from its source: the value, `env:NAME` or a function; empty where it is not set.
+
+    Raises:
+        NotMade: The function fails, or the value is not a text of one line.
+    """
+    problem = "expected a text without line breaks"
+    try:
+        value: Any = source() if callable(source) else source
+    except Exception as error:  # noqa: BLE001 - a user's function; its text may hold the credential
+        value, problem = None, f"the function raised {type(error).__name__}"
+    if isinstance(source, str) and source.startswith("env:"):
+        value = os.environ.get(source.removeprefix("env:"), "")
+    if not isinstance(value, str) or _CONTROL.search(value.strip()):
+        raise NotMade(f"{where}: {problem}")
+    return value.strip()
+
+
+def resolve_server(given: JsonObject | None, server: Server | None) -> str | None:
+    """Return the address that calls go to; None where the document names none that is absolute.
+
+    Args:
+        given: The document's server object.
+        server: The user's: an address, which replaces the document's; where it has no path of its own, and the
+            document's address is a path, that path follows it. Or values for the document's server variables.
+
+    Raises:
+        ToolkitError: What the user passed is not an http(s) address, holds credentials, or is not among the variable's
+            values.
+    """
+    chosen = server if isinstance(server, Mapping) else {}
+    variables = (given or {}).get("variables", {})
+    for name, value in chosen.items():
+        if (allowed := variables.get(name, {}).get("enum")) and value not in allowed:
+            raise ToolkitError(f"server: {name!r} must be one of {', '.join(allowed)}, got {value!r}")
+    values = {name: one["default"] for name, one in variables.items()} | dict(chosen)
+    url = _VARIABLE.sub(lambda match: str(values.get(match[1], match[0])), given["url"]) if given else ""
+    try:
+        if isinstance(server, str):
+            url = urljoin(server, url) if urlsplit(server).path in ("", "/") and "://" not in url else server
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and parts.hostname and not parts.query + parts.fragment
+        if is_usable and "{" not in url and "@" not in parts.netloc:
+            return url.rstrip("/")
+    except ValueError:
+        pass
+    if isinstance(server, str):
+        raise ToolkitError(
+            "server: expected an address without credentials (they go into auth=) and query, such as "
+            f"'https://api.example.com/v1', got {server.rpartition('@')[2].partition('?')[0][:80]!r}"
+        )
+    return None

@@ -1,0 +1,216 @@
+"""A toolkit as an OpenAPI document that reads back as the same tools.
+
+The document that tools were read from is written back as it was, with the operations of these tools alone; other tools
+stand beside them as `POST /tools/<name>`. The document is then read as any other. Where a tool that comes back differs,
+its operation is given the tool's description, effect and result, and what plain OpenAPI cannot say in one key of our
+own, `x-gecko`, an object with some of:
+
+| key | holds |
+| --- | --- |
+| `name`, `description`, `idempotency` | the tool's own |
+| `parameters`, `result` | the schema as it is; null where there is no result schema |
+| `examples` | `[{args, result}]` |
+| `binding` | the fields of an `HttpBinding`; null for a tool without an endpoint |
+| `lets` | those of the contract, where they are not the document's |
+
+At the root `x-gecko` holds the tools' `order`, and the other `documents` that this one referred to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+from urllib.parse import quote, unquote
+
+from ...contracts.contract import Invariant
+from ...errors import ToolkitError
+from ...state import Json, JsonObject
+from ...values.leaves import scalars_of
+from ..names import provider_names
+from ..spec import ToolSpec
+from .importer import read_openapi
+from .keywords import METHODS
+from .references import Place, to_json
+from .request import JSON_MEDIA
+from .schema_writer import SchemaWriter
+
+_WHERE = Place("the toolkit")
+_NEW: JsonObject = {"openapi": "3.1.0", "info": {}, "paths": {}}
+_WRITTEN = ("x-contract-let", "x-contract-requires", "x-contract-invariants", "x-state", "x-contract", "x-gecko")
+"""Keys of a document that are not kept: they are written from the toolkit."""
+
+
+def write_openapi(
+    tools: Sequence[ToolSpec],
+    *,
+    title: str = "",
+    lets: JsonObject | None = None,
+    invariants: Sequence[Invariant] = (),
+    state_schema: JsonObject | None = None,
+) -> JsonObject:
+    """Return an OpenAPI document with an operation for each tool.
+
+    Raises:
+        ToolkitError: A tool's schema is not JSON Schema; the message names the tool or the place in the document.
+    """
+    writer = _Writer(tools, title)
+    back = writer.read_back()
+    if any([writer.describe(tool, back[tool.name]) for tool in tools]):
+        back = writer.read_back()
+    contracts = [tool.contract for tool in tools if tool.contract is not None]
+    agreed = contracts and all(_is_same_json(one.lets, contracts[0].lets) for one in contracts)
+    shared: JsonObject = lets or (contracts[0].lets if agreed else {})
+    for tool in tools:
+        writer.add_own_keys(tool, back[tool.name], shared)
+    rules = {"x-contract-let": shared, "x-contract-invariants": [one.data for one in invariants]}
+    writer.document |= to_json({key: one for key, one in rules.items() if one}, _WHERE)
+    if state_schema is not None:
+        writer.document["x-state"] = to_json(state_schema, _WHERE)
+    return writer.document
+
+
+class _Writer:
+    """Writes tools as plain OpenAPI: those of one source in its document, the others beside them."""
+
+    def __init__(self, tools: Sequence[ToolSpec], title: str) -> None:
+        self._tools = tools
+        source = next((tool.source.document for tool in tools if tool.source), _NEW)
+        self._slots: dict[str, tuple[str, str]] = {}
+        for tool in tools:
+            if tool.source and tool.source.document is source and tool.source.slot not in self._slots.values():
+                self._slots[tool.name] = tool.source.slot
+        self.document: JsonObject = to_json(_prune(source, self._slots.values()), _WHERE)
+        self.document["info"] = {"version": "1", **(self.document.get("info") or {}), "title": title}
+        others = [tool for tool in tools if tool.name not in self._slots]
+        components = self.document.get("components") or {}
+        taken = components.get("schemas") or {}
+        self._schemas = SchemaWriter([one for tool in others for one in (tool.parameters, tool.result or {})], taken)
+        if shared := self._schemas.components:
+            self.document["components"] = {**components, "schemas": {**taken, **shared}}
+        for tool in others:
+            self._add(tool)
+        for name, written in provider_names([tool.name for tool in tools]).items():
+            self._operation(name)["operationId"] = written
+            if name != written:
+                self._operation(name)["x-gecko"] = {"name": name}
+
+    def _operation(self, name: str) -> JsonObject:
+        path, method = self._slots[name]
+        operation: JsonObject = self.document["paths"][path][method]
+        return operation
+
+    def _add(self, tool: ToolSpec) -> None:
+        """Add a tool that stands in no document: all arguments are one request body."""
+        path = f"/tools/{quote(tool.name, safe='')}"
+        while path in self.document["paths"]:
+            path += "_"
+        self._slots[tool.name] = (path, "post")
+        operation = {"responses": self._responses(tool)}
+        parameters = tool.parameters
+        if parameters.get("properties") or parameters.get("additionalProperties") is not False:
+            where = ("requestBody", "content", JSON_MEDIA)
+            media = self._media(tool, parameters, [one.args for one in tool.examples], where)
+            operation["requestBody"] = {"required": bool(parameters.get("required")), "content": {JSON_MEDIA: media}}
+        self.document["paths"][path] = {"post": operation}
+        self.describe(tool, replace(tool, description="", tags=(), effect="write"))
+
+    def _media(self, tool: ToolSpec, schema: JsonObject | None, examples: list[Json], where: Sequence[str]) -> Any:
+        tokens = ("paths", *self._slots[tool.name], *where, "schema")
+        media = {} if schema is None else {"schema": self._schemas.write(schema, *tokens)}
+        shown = {str(number): {"value": value} for number, value in enumerate(examples, 1)} if tool.reads else {}
+        return to_json({**media, **({"examples": shown} if shown else {})}, _WHERE)
+
+    def _responses(self, tool: ToolSpec) -> JsonObject:
+        where = ("responses", "200", "content", JSON_MEDIA)
+        media = self._media(tool, tool.result, [one.result for one in tool.examples], where)
+        return {"200": {"description": "What the tool answers.", **({"content": {JSON_MEDIA: media}} if media else {})}}
+
+    def describe(self, tool: ToolSpec, back: ToolSpec) -> bool:
+        """Write what a tool is, does and answers where that is not what was read; return whether it was not."""
+        operation, changed = self._operation(tool.name), JsonObject()
+        if tool.description != back.description:
+            operation.pop("summary", None)
+            changed["description"] = tool.description
+        if tool.tags != back.tags:
+            changed["tags"] = list(tool.tags)
+        if tool.effect != back.effect:
+            changed["x-effect"] = tool.effect or "unknown"
+        if not _is_same_json(tool.result, back.result):
+            changed["responses"] = self._responses(tool)
+        operation.update(changed)
+        return bool(changed)
+
+    def read_back(self) -> dict[str, ToolSpec]:
+        """Return the tools that are read from the document. Raises ToolkitError where one is missing."""
+        read = read_openapi(self.document)
+        back = dict(zip(read.operations, read.tools, strict=True))
+        for tool in self._tools:
+            if self._slots[tool.name] not in back:
+                noted = [one.message for one in read.problems if one.tool == tool.name]
+                why = noted[0] if noted else "its parameters are not a JSON Schema of an object"
+                raise ToolkitError(f"{tool.name}: cannot be written as OpenAPI: {why}")
+        names = [tool.name for tool in self._tools]
+        if [self._slots[name] for name in names] != list(read.operations):
+            self.document["x-gecko"] = {**self.document.get("x-gecko", {}), "order": names}
+        return {name: back[self._slots[name]] for name in names}
+
+    def add_own_keys(self, tool: ToolSpec, back: ToolSpec, lets: JsonObject) -> None:
+        """Add what makes a tool read back as it is; its contract last, which must find the tool's own arguments."""
+        operation, found = self._operation(tool.name), _as_data(back)
+        own = {key: one for key, one in _as_data(tool).items() if not _is_same_json(one, found[key])}
+        if tool.contract is not None:
+            operation["x-contract"] = to_json(tool.contract.data, _WHERE)
+            own |= {} if _is_same_json(tool.contract.lets, lets) else {"lets": tool.contract.lets}
+        if own:
+            operation["x-gecko"] = {**operation.get("x-gecko", {}), **to_json(own, _WHERE)}
+
+
+def _prune(document: JsonObject, kept: Collection[tuple[str, str]]) -> JsonObject:
+    """Return a document with these operations alone; rules and keys of our own are written anew."""
+    left = {key: one for key, one in document.items() if key not in _WRITTEN}
+    documents = document.get("x-gecko", {}).get("documents")
+    left |= {"paths": {}, **({"x-gecko": {"documents": documents}} if documents else {})}
+    for path, method in kept:
+        item = document["paths"][path]
+        others = {key: one for key, one in item.items() if key not in METHODS}
+        operation = {key: one for key, one in item[method].items() if key not in _WRITTEN}
+        left["paths"].setdefault(path, others)[method] = operation
+    is_part = sum(map(len, left["paths"].values())) < sum(map(len, document["paths"].values()))
+    return {**left, "components": _used_components(left)} if is_part and "components" in left else left
+
+
+def _used_components(document: JsonObject) -> JsonObject:
+    """Return the components that are referred to, directly or by others, also by name alone; all security schemes."""
+    components = {kind: some for kind, some in document["components"].items() if isinstance(some, dict)}
+    found = {("securitySchemes", name) for name in components.get("securitySchemes", ())}
+    waiting: list[Json] = [{**document, "components": {}}]
+    while waiting:
+        texts = [one for one in scalars_of(waiting.pop()) if isinstance(one, str)]
+        tokens = [unquote(one).split("/") for one in texts if one.startswith("#/components/")]
+        named = {("schemas", one) for one in texts} | {
+            (kind, name.replace("~1", "/")) for _, _, kind, name, *_ in tokens
+        }
+        for kind, name in named - found:
+            if name in components.get(kind, ()):
+                found.add((kind, name))
+                waiting.append(components[kind][name])
+    used = {kind: {name: some[name] for name in some if (kind, name) in found} for kind, some in components.items()}
+    return {kind: some for kind, some in used.items() if some}
+
+
+def _as_data(tool: ToolSpec) -> JsonObject:
+    binding = tool.binding
+    return {
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "result": tool.result,
+        "examples": [{"args": one.args, "result": one.result} for one in tool.examples],
+        "binding": binding and {key: one for key, one in asdict(binding).items() if one or key in ("path", "places")},
+        "idempotency": tool.idempotency,
+    }
+
+
+def _is_same_json(one: Json, other: Json) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

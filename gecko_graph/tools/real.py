@@ -1,0 +1,166 @@
+"""Running a tool's real function, and reading what it returns: for rehearsals, execution and agents alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import ToolException
+from langgraph.types import Command
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from ..errors import Refused, StateError
+from ..masking import mask
+from ..models.ask import Reply, Work
+from ..models.doubt import REFUSED, TOO_MANY, is_lost, refuses, status_of_error
+from ..state import CallStatus, Json, JsonObject, Patch
+from ..values.digest import check_json, clone
+from .injected import CALL_ID
+from .spec import ToolSpec
+
+TRY_AGAIN = frozenset((TOO_MANY, 500, 502, 503, 504))
+"""HTTP status of a call that was not done for now. (A write's 5xx is in doubt: it raises.)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A rung's answer: plain JSON. `patch` is None where the rung does not know what the call changes.
+
+    `retry_after` is the number of seconds after which the call may be made again: a service was too busy to do it.
+    `more` is of built-in rungs alone: further keys of the outcome.
+    """
+
+    status: CallStatus
+    result: Json
+    patch: Patch | None = None
+    retry_after: float | None = None
+    is_refused: bool = False
+    """True where the error result says for certain that nothing was done."""
+    is_unread: bool = False
+    """True where a call was made whose result no checkpoint can store: the result says why."""
+    more: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The result of a rung that cannot answer, with the reason.
+
+    `final` makes the call an error: no other rung may answer it.
+    """
+
+    reason: str
+    final: bool = False
+
+
+def run_real(
+    tool: ToolSpec, args: JsonObject, timeout_s: float, *, key: str | None = None, call_id: str = ""
+) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
+    """Run a tool's real function; return its answer, and whether it is open if, or how, the call took effect.
+
+    The function is given a copy of the arguments, the idempotency key where it takes one, and what a graph injects into
+    it. Whatever a write raises, and an error result of it, leaves open what it did, unless they say that it is nothing.
+    """
+    assert tool.real is not None
+    given = clone(args)
+    if key is not None and tool.key_argument:
+        given[tool.key_argument] = key
+    CALL_ID.set(call_id or key or "")
+    (reply,) = yield [Work(function=tool.real, kwargs=given, timeout_s=timeout_s, then=as_answer)]
+    if reply.failure is not None:
+        return read_failure(tool, reply)
+    answer: Answer = reply.value
+    # what may have changed something is made again only where the service says that it did not take the call
+    again = answer.retry_after if tool.trusted or answer.is_refused else None
+    is_open = answer.status == "error" and not (tool.trusted or tool.refuses or answer.is_refused)
+    return replace(answer, retry_after=again), answer.is_unread or is_open
+
+
+def read_failure(tool: ToolSpec, reply: Reply) -> tuple[Answer, bool]:
+    """Return what a call came to that raised, or was not over in time, as `run_real` does."""
+    if reply.late:
+        return Answer("error", f"the real function {reply.failure}", []), True
+    error = reply.error
+    if isinstance(error, Refused):
+        said = as_answer(error.args[0] if error.args else "refused")
+        return replace(said, status="error", is_refused=True, is_unread=False), False
+    is_declared = tool.refuses and isinstance(error, ToolException)
+    in_doubt = is_lost(error) if tool.trusted and error else reply.in_doubt and not is_declared
+    is_busy = status_of_error(error) == TOO_MANY
+    return Answer("error", reply.failure, [], 0.0 if is_busy else None, is_refused=is_busy), in_doubt
+
+
+def as_answer(value: Any) -> Answer:
+    """Return a real function's value, plain or a LangChain message, as an answer."""
+    if isinstance(value, Command):
+        update = value.update if isinstance(value.update, Mapping) else {}
+        value = next((each for each in update.get("messages", ()) if isinstance(each, ToolMessage)), None)
+    is_error = isinstance(value, ToolMessage) and value.status == "error"
+    answer = as_json(message_value(value) if isinstance(value, ToolMessage) else value)
+    if unread := answer.reason if isinstance(answer, Pass) else find_fault(answer.result):
+        return Answer("error", unread, [], is_unread=True)
+    assert isinstance(answer, Answer)
+    if not is_error:
+        return answer
+    result = mask(answer.result) if isinstance(answer.result, str) else answer.result
+    is_refused = refuses(status_of(value)) or REFUSED.items() <= value.additional_kwargs.items()
+    return Answer("error", result, [], retry_after_of(value), is_refused)
+
+
+def retry_after_of(message: ToolMessage) -> float | None:
+    """Return the seconds after which an HTTP tool may be called again; None where that is of no use."""
+    return float(message.additional_kwargs["http"].get("retry_after") or 0) if status_of(message) in TRY_AGAIN else None
+
+
+def status_of(message: ToolMessage) -> Any:
+    """Return the HTTP status in a message's metadata; None where there is none."""
+    http = message.additional_kwargs.get("http")
+    return http.get("http_status") if isinstance(http, Mapping) else None
+
+
+def message_value(message: ToolMessage) -> Any:
+    """Return what an MCP server sent as `structured_content`, else the content, else the artifact."""
+    content, artifact = message.content, message.artifact
+    known = artifact if isinstance(artifact, Mapping) and "structured_content" in artifact else {}
+    if message.status != "error" and (known.get("structured_content") is not None or (known and content == "null")):
+        return known["structured_content"]
+    if not content and artifact is not None:
+        return artifact
+    text = content if message.status == "error" else {"type": "text", "text": content}
+    blocks = [block_value(block) for block in (content if isinstance(content, list) else [text])]
+    return blocks[0] if len(blocks) == 1 else blocks
+
+
+def block_value(block: Any) -> Json:
+    """Return a content block: a text's JSON if that is an object or a list; of others all but a random id."""
+    if not isinstance(block, Mapping):
+        return block
+    text = block.get("text")
+    if block.get("type") != "text" or not isinstance(text, str):
+        return {key: value for key, value in block.items() if key != "id" or not str(value).startswith("lc_")}
+    try:
+        parsed = json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
+    except (ValueError, RecursionError):
+        return text
+    return text if find_fault(parsed) else parsed
+
+
+def find_fault(result: Json) -> str | None:
+    """Return why no checkpoint can store a result: numbers and texts that JSON does not have, too many levels."""
+    try:
+        check_json(result, what="the result")
+    except StateError as error:
+        return str(error)
+    return None
+
+
+def as_json(value: Any) -> Answer | Pass:
+    """Return a function's value as an answer that changes nothing: Pydantic models, dates and the like become JSON."""
+    try:
+        # taken here, not by pydantic: one that never ends would abort the process in Rust when it exits
+        value = list(value) if isinstance(value, Iterator) else value
+        return Answer("ok", to_jsonable_python(value), [])
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        return Pass(f"the function's return value is not JSON: {mask(str(error))}")

@@ -1,0 +1,315 @@
+"""Where values come from: one record of an origin, and the ledger of a task state, folded from the steps' patches.
+
+A change marks what it adds or replaces; what has no step was there before. What a change moves or copies keeps its
+marks, and so do items that it shifts in a list. What it takes out of an object leaves a mark where nothing stands any
+more; out of a list it marks the list itself, whose length comes from it. What a doubtful change moves, copies or leaves
+is doubtful as well.
+
+Trusted is what a caller, a contract, a function, an example or a real tool has established (ToolGate, section 3.2); not
+what an inventing rung or a model wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..errors import PatchConflict, StateError
+from ..state import RUNTIME, Json, JsonObject, Operation, Origin, Outcome, Patch, Rehearsal, Step
+from .digest import clone, digest
+from .leaves import Place
+from .patch import apply_patch, find, pointer, tokens
+from .paths import json_path
+
+Untrusted = Callable[[], Sequence[str]]
+"""Returns JSON Pointers to the parts of a task state that are only supposed, found when they are asked for."""
+
+Key = str | int
+NOT_KNOWN = "(not known)"
+
+
+class Mark(NamedTuple):
+    """An origin that is not written out yet, as `state.Origin`: most never are."""
+
+    kind: str = "stated"
+    source: str = "state"
+    place: Place | str = ""
+    """In a result its place; else a JSON Pointer, or the id of a message."""
+    step: int = 0
+    rung: str = ""
+    attempt: int = 0
+    shown: str = ""
+    turn: int = 0
+    call: str = ""
+    tool: str = ""
+
+    @property
+    def doubtful(self) -> bool:
+        """Return whether nothing real supports it."""
+        return self.kind == "chosen"
+
+    def origin(self) -> Origin:
+        """Return the record, without what is not known."""
+        write = json_path if self.source == "result" else pointer
+        path = self.place if isinstance(self.place, str) else write(self.place)
+        names = ("step", "rung", "attempt", "shown", "turn", "call", "tool")
+        known: Any = {name: value for name in names if (value := getattr(self, name))}
+        return {"kind": self.kind, "from": self.source, "path": path, **known}  # type: ignore[typeddict-item]
+
+
+GIVEN, SUPPOSED = Mark(), Mark("chosen")
+
+
+def is_supposed(outcome: Outcome) -> bool:
+    """Return whether a model has made up what an outcome changes."""
+    return bool(outcome.get("invented") or outcome.get("supposed"))
+
+
+@dataclass(slots=True)
+class _Node:
+    """The mark of a value, of all below it that is not listed, and those below it that differ."""
+
+    own: Mark
+    rest: Mark
+    kids: dict[Key, _Node] = field(default_factory=dict)
+
+    def below(self, key: Key) -> _Node:
+        return self.kids.get(key) or _Node(self.rest, self.rest)
+
+    def shift(self, place: int, by: int) -> None:
+        """Let items of a list from a place on move up or down."""
+        self.kids = {key + by * (key >= place): kid for key, kid in self.kids.items() if isinstance(key, int)}
+
+
+class Ledger:
+    """A task state, which is not changed, with the origin of each of its values."""
+
+    def __init__(self, document: Json, first: Mark = GIVEN) -> None:
+        self.document = document
+        self._root = _Node(first, first)
+
+    def mark(self, path: str, mark: Mark) -> None:
+        """Mark what stands at a JSON Pointer and below; with `-` as its last token only the object or list itself."""
+        *above, last = ["", *tokens(path)]
+        if last == "-" and above:
+            self._open(above[1:]).own = mark
+        else:
+            self._put(tokens(path), _Node(mark, mark), is_new=False)
+
+    def apply(self, patch: Patch, mark: Mark) -> None:
+        """Apply a change, and mark what it changes. Raises PatchConflict, with the operations before it applied."""
+        for operation in patch:
+            after = apply_patch(self.document, [operation])
+            self._book(operation, mark)
+            self.document = after
+
+    def _book(self, operation: Operation, mark: Mark) -> None:
+        name, path = operation["op"], tokens(operation["path"])
+        source = tokens(operation["from"]) if name in ("move", "copy") else path
+        if name == "test" or (name == "move" and source == path):
+            return
+        keeps = name in ("move", "copy") and not mark.doubtful
+        node = deepcopy(self._node(source)) if keeps else _Node(mark, mark)
+        if name in ("remove", "move"):
+            self._take(source, mark)
+            # where an item goes to, its index counts without what was taken
+            self.document = apply_patch(self.document, [{"op": "remove", "path": pointer(source)}])
+        if name != "remove":
+            self._put(path, node, is_new=name != "replace")
+
+    def _put(self, path: Sequence[str], node: _Node, *, is_new: bool) -> None:
+        if not path:
+            self._root = node
+            return
+        parent, key = self._open(path[:-1]), self._key(path)
+        if isinstance(key, int) and is_new:
+            parent.shift(key, 1)
+        parent.kids[key] = node
+
+    def _take(self, path: Sequence[str], mark: Mark) -> None:
+        parent, key = self._open(path[:-1]), self._key(path)
+        if isinstance(key, str):
+            parent.kids[key] = _Node(mark, mark)
+            return
+        parent.kids.pop(key, None)
+        parent.shift(key, -1)
+        parent.own = parent.own if parent.own.doubtful else mark
+
+    def _key(self, path: Sequence[str]) -> Key:
+        """Return the last token of a path as the key of its parent: in a list the index."""
+        parent = find(self.document, list(path[:-1]))
+        if not isinstance(parent, list):
+            return path[-1]
+        return len(parent) if path[-1] == "-" else int(path[-1])
+
+    def _open(self, path: Sequence[str]) -> _Node:
+        """Return the node at a path, put there where there is none yet."""
+        node = self._root
+        for depth in range(len(path)):
+            key = self._key(path[: depth + 1])
+            node = node.kids.setdefault(key, node.below(key))
+        return node
+
+    def _node(self, path: Sequence[str]) -> _Node:
+        node, value = self._root, self.document
+        for token in path:
+            if isinstance(value, list):
+                value, node = value[int(token)], node.below(int(token))
+            else:
+                value, node = value.get(token) if isinstance(value, dict) else None, node.below(token)
+        return node
+
+    def suppose(self, places: Iterable[str]) -> Ledger:
+        """Mark places as supposed, and return the ledger; what is not there, or is known to be supposed, stays."""
+        for place in places:
+            with suppress(PatchConflict, LookupError, ValueError, TypeError):
+                if not self.at(place.removesuffix("/-")).doubtful:
+                    self.mark(place, SUPPOSED)
+        return self
+
+    def book(self, steps: Sequence[Step], *, first: int = 1, attempt: int = 0, turn: int = 0) -> Ledger:
+        """Apply what steps of an attempt have written, and return the ledger. Raises PatchConflict."""
+        for number, step in enumerate(steps, first):
+            if outcome := step.get("outcome"):
+                rung = outcome["rung"] if outcome.get("invented") or not is_supposed(outcome) else "model"
+                at = Mark(step=number, rung=rung, attempt=attempt, turn=turn)
+                at = at._replace(call=step["call"]["id"], tool=step["call"]["name"])
+                self.apply(outcome["patch"] or [], at._replace(kind="chosen") if is_supposed(outcome) else at)
+                self.apply(outcome.get("observed", []), at)
+        return self
+
+    def at(self, path: str) -> Mark:
+        """Return the mark of what stands at a JSON Pointer, or of its absence there.
+
+        Raises:
+            PatchConflict: It is not a JSON Pointer.
+            LookupError, ValueError: A list has no such item.
+        """
+        return self._node(tokens(path)).own
+
+    def origin_at(self, path: str) -> Origin | None:
+        """Return the origin of what stands at a JSON Pointer, or last stood there; None where nothing ever did.
+
+        Raises:
+            StateError: It is not a JSON Pointer.
+        """
+        try:
+            names = tokens(path)
+        except PatchConflict as conflict:
+            raise StateError(f"blame: {conflict}; write a JSON Pointer, such as /orders/7") from None
+        mark = GIVEN
+        with suppress(LookupError, ValueError):
+            mark = self._node(names).own
+        if not mark.step:
+            try:
+                find(self.document, names)
+            except PatchConflict:
+                return None
+        return mark._replace(place=path).origin()
+
+    def doubtful(self) -> list[str]:
+        """Return JSON Pointers to the parts that are doubtful as a whole.
+
+        Of an object or list that is doubtful only by itself, not in what it holds, the pointer ends in `/-`. An object
+        with a doubtful member of the name `-` counts as doubtful as a whole: the two pointers would be the same.
+        """
+        return list(_doubtful(self._root, self.document, ()))
+
+
+def find_untrusted(start: JsonObject, supposed: Sequence[str], steps: Sequence[Step]) -> list[str]:
+    """Return JSON Pointers to what is only supposed of the state that the steps have made of `start`.
+
+    `supposed` are places of it that a model made up.
+
+    Returns:
+        The pointers; `[""]`, all of it, where the steps do not apply: the state was edited in between.
+    """
+    changed = [step["outcome"] for step in steps if "outcome" in step and step["outcome"]["patch"]]
+    if not supposed and not any(map(is_supposed, changed)):
+        return []
+    try:
+        return Ledger(start).suppose(supposed).book(steps).doubtful()
+    except PatchConflict:
+        return [""]
+
+
+def _doubtful(node: _Node, value: Json, path: tuple[Key, ...]) -> Iterator[str]:
+    members = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
+    if _is_all(node) or (("-" in members or "-" in node.kids) and _is_any(node.below("-"))):
+        yield pointer(path)
+        return
+    if node.own.doubtful:
+        yield pointer((*path, "-"))
+    if node.rest.doubtful:
+        yield from (pointer((*path, key)) for key in members if key not in node.kids)
+    for key, kid in node.kids.items():
+        yield from _doubtful(kid, members.get(key), (*path, key))
+
+
+def _is_all(node: _Node) -> bool:
+    return node.own.doubtful and node.rest.doubtful and all(map(_is_all, node.kids.values()))
+
+
+def _is_any(node: _Node) -> bool:
+    return node.own.doubtful or node.rest.doubtful or any(map(_is_any, node.kids.values()))
+
+
+def is_doubtful(path: Sequence[Key], parts: Sequence[str]) -> bool:
+    """Return whether something at a path, above it or below it is among the doubtful parts."""
+    place = f"{pointer(path)}/"
+    return any(place.startswith(f"{part}/") or part.startswith(place) for part in parts)
+
+
+def trusted_part(state: JsonObject, untrusted: Iterable[str]) -> JsonObject:
+    """Return a copy of a task state without what `find_untrusted` found; an item of a list leaves its place behind."""
+    kept = clone(state)
+    for path in untrusted:
+        if not path:
+            return {}
+        *parents, last = tokens(path)
+        owner = find(kept, parents)
+        if isinstance(owner, dict):
+            owner.pop(last, None)
+        elif last != "-":  # else of the list only its length is supposed
+            owner[int(last)] = NOT_KNOWN
+    return kept
+
+
+def blame(
+    rehearsals: Rehearsal | Sequence[Rehearsal], path: str, *, state: JsonObject, attempt: int | None = None
+) -> Origin | None:
+    """Return where a value of the task state comes from.
+
+    Args:
+        rehearsals: The record of a rehearsal, or of all turns in order: the accepted ones have changed the state.
+        path: JSON Pointer of the value at the end: `/orders/7/status`.
+        state: The task state that the first turn was given.
+        attempt: Which attempt of the last turn; the chosen one if None.
+
+    Returns:
+        Its origin `from` the state: with turn, attempt, step, call, tool and rung of the call that wrote it, or took
+        away what stood there; without a step where it was there before. None where nothing ever stood.
+
+    Raises:
+        StateError: The path is not a JSON Pointer, there is no such attempt, or a turn began from another state.
+    """
+    turns = [rehearsals] if isinstance(rehearsals, Mapping) else list(rehearsals)
+    ledger = Ledger(state)
+    for turn, record in enumerate(turns, 1):
+        if made_up := record.get("supposed_state"):
+            whole = {RUNTIME: {}, **made_up["state"], **ledger.document}  # no variables: they stand in no record
+            new = [{"op": "add", "path": pointer([key]), "value": whole[key]} for key in whole.keys() - ledger.document]
+            ledger.apply(new, SUPPOSED)
+            ledger.suppose(made_up["paths"])
+        is_last = turn == len(turns)
+        if is_last or record["verdict"]["status"] == "accepted":
+            number = attempt if is_last and attempt is not None else record["chosen"]
+            chosen = next((each for each in record["attempts"] if each["number"] == number), None)
+            if chosen is None or digest(ledger.document) != chosen["start_digest"]:
+                why = "began from another task state than `state` gives" if chosen else f"has no attempt {number}"
+                raise StateError(f"blame: turn {turn} {why}")
+            ledger.book(chosen["steps"], turn=turn, attempt=number)
+    return ledger.origin_at(path)

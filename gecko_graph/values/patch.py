@@ -1,0 +1,346 @@
+"""JSON Patch (RFC 6902) and JSON Pointer (RFC 6901) for task states.
+
+Applying is copy-on-write: a patch copies the containers on its own paths, shares everything else with the document that
+it was given, and changes neither document nor patch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..errors import PatchConflict
+from ..state import Json, JsonObject, Operation, Outcome, Patch
+from .difference import equal, json_equal, make_patch, pointer_step, same_value
+from .digest import MAX_DEPTH
+
+__all__ = [
+    "COPY_LIMIT", "apply_patch", "booked_patch", "fold_patches", "json_equal", "make_patch", "overlap", "pointer",
+    "tokens",
+]  # fmt: skip
+
+COPY_LIMIT = 4_000_000
+"""Characters of JSON that one patch may copy: forty copies that each double a document would fill every memory."""
+
+_INDEX = re.compile(r"0|[1-9][0-9]*")
+_BAD_ESCAPE = re.compile(r"~(?![01])")
+_SHOWN = 120
+
+
+def apply_patch(document: Json, patch: Patch) -> Json:
+    """Return the document with the whole patch applied.
+
+    As RFC 6902 has it, with three limits of our own: the whole document cannot be removed, nothing is nested deeper
+    than 100 levels, and a patch copies at most `COPY_LIMIT` characters. In `test`, numbers of the same value are equal,
+    1 and 1.0 too, as the RFC says; true is not a number.
+
+    Args:
+        document: Any JSON value; it is not changed.
+        patch: A list of operations; the result shares their values.
+
+    Raises:
+        PatchConflict: Names the first operation that does not apply, and why.
+    """
+    if not isinstance(patch, (list, tuple)):
+        raise PatchConflict(f"expected a patch as a list of operations, got {_name_type(patch)}")
+    work = _Work(document)
+    for index, operation in enumerate(patch):
+        try:
+            work.run(operation)
+        except PatchConflict as conflict:
+            raise PatchConflict(f"operation {index}{_describe_operation(operation)}: {conflict}") from None
+    return work.document
+
+
+def fold_patches(document: JsonObject, patches: Sequence[Patch]) -> JsonObject:
+    """Apply all patches in order: the reducer of the task state.
+
+    Batching-invariant: `fold(fold(d, a), b) == fold(d, a + b)`.
+
+    Raises:
+        PatchConflict: A patch does not apply. Patches are tried before they are written, so that this does not happen.
+    """
+    for patch in patches:
+        document = apply_patch(document, patch)
+    return document
+
+
+def booked_patch(outcome: Outcome) -> Patch:
+    """Return all that an outcome has written to the task state: its change, and what it has observed."""
+    return [*(outcome["patch"] or ()), *outcome.get("observed", ())]
+
+
+def pointer(tokens: Sequence[str | int]) -> str:
+    """Return the JSON Pointer (RFC 6901) of these tokens: `["a/b", 0]` is `/a~1b/0`."""
+    return "".join(map(pointer_step, tokens))
+
+
+def tokens(pointer: str) -> list[str]:
+    """Return the tokens of a JSON Pointer: `/a~1b/0` has `["a/b", "0"]`.
+
+    Raises:
+        PatchConflict: It is not a JSON Pointer.
+    """
+    if not isinstance(pointer, str):
+        raise PatchConflict(f"expected a path as text, got {_name_type(pointer)}")
+    if not pointer:
+        return []
+    if pointer[0] != "/":
+        raise PatchConflict(f'the path {_quote(pointer)} does not begin with "/"')
+    if "~" not in pointer:
+        return pointer[1:].split("/")
+    if _BAD_ESCAPE.search(pointer):
+        raise PatchConflict(f'the path {_quote(pointer)} has a "~" that is neither "~0" (for "~") nor "~1" (for "/")')
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
+
+
+def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
+    """Return pointers to the places where one patch changes what the other touches, sorted.
+
+    Touched is what an operation changes, copies or tests. Places overlap where they are the same or one is inside the
+    other, and where an item put into a list or taken from it shifts the other's items: two appends, for one.
+
+    Args:
+        a: A patch.
+        b: A patch made for the same document.
+        document: What both were made for. Without it, only a "-" shows that `/x/0` and `/x/1` are items of a list.
+
+    Raises:
+        PatchConflict: An operation has no path, or one that is not a JSON Pointer.
+    """
+    ours = [use for operation in a for use in _uses(operation)]
+    theirs = [use for operation in b for use in _uses(operation)]
+    pairs = [(x, y) for x in ours for y in theirs if x.changes or y.changes]
+    return sorted(
+        {pointer(max((len(use.path), use.path) for use in pair)[1]) for pair in pairs if _clash(*pair, document)}
+    )
+
+
+class _Use(NamedTuple):
+    """A path that an operation touches; `puts` and `takes`: a value is added or removed there."""
+
+    path: list[str]
+    changes: bool
+    puts: bool = False
+    takes: bool = False
+
+
+def _uses(operation: Operation) -> list[_Use]:
+    name, path = operation.get("op"), tokens(_member(operation, "path"))
+    uses = [_Use(path, changes=name != "test", puts=name in ("add", "copy", "move"), takes=name == "remove")]
+    if name in ("move", "copy"):
+        uses.append(_Use(tokens(_member(operation, "from")), changes=name == "move", takes=name == "move"))
+    return uses
+
+
+def _clash(x: _Use, y: _Use, document: Json) -> bool:
+    for depth, (a, b) in enumerate(zip(x.path, y.path, strict=False)):
+        if a != b:
+            return _shifts(x, y, depth, document) or _shifts(y, x, depth, document)
+    return True
+
+
+def _shifts(mover: _Use, other: _Use, depth: int, document: Json) -> bool:
+    """Return True where `mover` changes which item `other` is about; up to this depth their paths are the same."""
+    here, there = mover.path[depth], other.path[depth]
+    if not (mover.puts or mover.takes) or len(mover.path) != depth + 1 or not (_is_item(here) and _is_item(there)):
+        return False
+    if "-" in (here, there):
+        return mover.puts and other.puts and len(other.path) == depth + 1
+    return (len(here), here) < (len(there), there) and _is_list(document, mover.path[:depth])
+
+
+def _is_item(token: str) -> bool:
+    return token == "-" or bool(_INDEX.fullmatch(token))
+
+
+def _is_list(document: Json, path: list[str]) -> bool:
+    try:
+        return isinstance(find(document, path), list)
+    except PatchConflict:
+        return False
+
+
+class _Work:
+    """One application of a patch.
+
+    `owned` has the containers that this application has copied, each of them in one place of the document only: those,
+    and no others, are changed in place. Keeping them also keeps their ids from being reused.
+    """
+
+    def __init__(self, document: Json) -> None:
+        self.document = document
+        self.owned: dict[int, Any] = {}
+        self.copied = 0
+
+    def run(self, operation: Operation) -> None:
+        if not isinstance(operation, Mapping):
+            raise PatchConflict(f"expected an operation as an object, got {_name_type(operation)}")
+        name = operation.get("op")
+        step = _STEPS.get(name) if isinstance(name, str) else None
+        if step is None:
+            raise PatchConflict(f'expected "op" to be one of {", ".join(_STEPS)}')
+        step(self, tokens(_member(operation, "path")), operation)
+
+    def add(self, path: list[str], operation: Operation) -> None:
+        self._put(path, _member(operation, "value"))
+
+    def remove(self, path: list[str], operation: Operation) -> None:
+        if not path:
+            raise PatchConflict("the whole document cannot be removed")
+        parent = self._open(path[:-1])
+        del parent[_key(parent, path[-1])]
+
+    def replace(self, path: list[str], operation: Operation) -> None:
+        value = _member(operation, "value")
+        _measure(value, MAX_DEPTH - len(path))
+        if not path:
+            self.document = value
+            return
+        parent = self._open(path[:-1])
+        parent[_key(parent, path[-1])] = value
+
+    def move(self, path: list[str], operation: Operation) -> None:
+        source = tokens(_member(operation, "from"))
+        value = find(self.document, source)
+        if source == path:
+            return
+        if path[: len(source)] == source:
+            raise PatchConflict("a value cannot be moved into itself")
+        self.remove(source, operation)
+        self._put(path, value, checked=len(path) <= len(source))
+
+    def copy(self, path: list[str], operation: Operation) -> None:
+        value = find(self.document, tokens(_member(operation, "from")))
+        self.copied += _measure(value, MAX_DEPTH - len(path))
+        if self.copied > COPY_LIMIT:
+            raise PatchConflict(f"the patch copies more than {COPY_LIMIT:,} characters")
+        self.owned.clear()  # the copied value is now in two places
+        self._put(path, value, checked=True)
+
+    def test(self, path: list[str], operation: Operation) -> None:
+        value = _member(operation, "value")
+        if not equal(find(self.document, path), value, same_value):
+            raise PatchConflict("the value there differs")
+
+    def _put(self, path: list[str], value: Json, *, checked: bool = False) -> None:
+        if not checked:
+            _measure(value, MAX_DEPTH - len(path))
+        if not path:
+            self.document = value
+            return
+        parent = self._open(path[:-1])
+        if isinstance(parent, dict):
+            parent[path[-1]] = value
+        else:
+            position = _position(parent, path[-1])
+            parent.insert(position, value)
+
+    def _open(self, path: list[str]) -> Any:
+        """Return the container at the path, ready to be changed, as are those on the way to it."""
+        self.document = container = self._own(self.document)
+        for token in path:
+            key = _key(container, token)
+            container[key] = container = self._own(container[key])
+        return container
+
+    def _own(self, value: Json) -> Any:
+        if id(value) in self.owned or not isinstance(value, (dict, list)):
+            return value
+        fresh = dict(value) if isinstance(value, dict) else list(value)
+        self.owned[id(fresh)] = fresh
+        return fresh
+
+
+def _member(operation: Operation, name: str) -> Any:
+    if name not in operation:
+        raise PatchConflict(f'"{name}" is missing')
+    return operation[name]
+
+
+def find(document: Json, path: list[str]) -> Json:
+    for token in path:
+        document = document[_key(document, token)]
+    return document
+
+
+def _key(container: Json, token: str) -> Any:
+    if isinstance(container, dict):
+        if token not in container:
+            raise PatchConflict(f"there is no {_quote(token)}")
+        return token
+    if isinstance(container, list) and (
+        token == "-" or (_INDEX.fullmatch(token) and _beyond(token, len(container) - 1))
+    ):
+        raise PatchConflict(f"there is no item {_quote(token)} in a list of {len(container)}")
+    return _position(container, token)
+
+
+def _position(container: Json, token: str) -> int:
+    if not isinstance(container, list):
+        raise PatchConflict(f"{_quote(token)} leads into {_name_type(container)}")
+    if token == "-":
+        return len(container)
+    if not _INDEX.fullmatch(token):
+        raise PatchConflict(f"{_quote(token)} is not an index of a list")
+    if _beyond(token, len(container)):
+        raise PatchConflict(f"{_quote(token)} is beyond the end of a list of {len(container)}")
+    return int(token)
+
+
+def _beyond(digits: str, last: int) -> bool:
+    return len(digits) > len(str(abs(last))) or int(digits) > last
+
+
+def _measure(value: Json, room: int) -> int:
+    """Estimate how many characters of JSON the value has.
+
+    Raises:
+        PatchConflict: Its containers are nested more than `room` levels deep.
+    """
+    if not isinstance(value, (dict, list)):
+        return len(value) if isinstance(value, str) else 8
+    if room <= 0:
+        raise PatchConflict(f"the document would be nested more than {MAX_DEPTH} levels deep")
+    size = 2
+    for item in value.values() if isinstance(value, dict) else value:
+        size += 8 + _measure(item, room - 1)
+        if size > COPY_LIMIT:
+            break
+    return size
+
+
+def _name_type(value: object) -> str:
+    return _KINDS.get(type(value), type(value).__name__)
+
+
+def _quote(text: str) -> str:
+    return f'"{text}"' if len(text) <= _SHOWN else f'"{text[:_SHOWN]}..."'
+
+
+def _describe_operation(operation: object) -> str:
+    if not isinstance(operation, Mapping):
+        return ""
+    fields = [operation.get(key) for key in ("op", "from", "path")]
+    words = [word if len(word) <= _SHOWN else word[:_SHOWN] + "..." for word in fields if isinstance(word, str)]
+    return f" ({' '.join(words)})" if words else ""
+
+
+_KINDS = {
+    bool: "a boolean", int: "a number", float: "a number", str: "text", dict: "an object", list: "a list",
+    type(None): "null",
+}  # fmt: skip
+
+_STEPS: dict[str, Callable[[_Work, list[str], Operation], None]] = {
+    "add": _Work.add, "remove": _Work.remove, "replace": _Work.replace, "move": _Work.move, "copy": _Work.copy,
+    "test": _Work.test,
+}  # fmt: skip
+
+
+def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
+    """Return the state with a patch; unchanged where that does not fit it."""
+    try:
+        return fold_patches(state, [patch])
+    except PatchConflict:
+        return state

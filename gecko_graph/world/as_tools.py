@@ -1,0 +1,145 @@
+"""A world's answers as tool messages, and the tools with which an agent or a `ToolNode` acts on a world."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langchain_core.tools import BaseTool, ToolException
+from langgraph.prebuilt import ToolRuntime
+
+from ..events import RESULT_MARKS
+from ..models.conversation import build_complaint_message, build_result_message
+from ..models.waiting import AT_ONCE, AWAITED, Driver, WaitingLine, finish
+from ..state import Call, JsonObject, Step
+from ..tools import Toolkit
+
+WHOLE = 10**9
+"""Characters of a result that the agent is shown: all, as by the real tool."""
+MOST_MESSAGES = 64
+"""Messages whose answers are kept, for a node that runs again after an interrupt."""
+INJECTED = "gecko_runtime"
+"""The argument that `ToolNode` fills with the runtime: no schema shows it, what a model sends is dropped."""
+
+
+class WorldTool(BaseTool):
+    """A tool that a world answers: it has no real function, so nothing can run for real."""
+
+    desk: Any
+    """What has the world answer; all tools of one `as_tools` share it."""
+
+    def func(self, gecko_runtime: ToolRuntime) -> None:
+        """Show LangGraph by its annotation what to inject: a JSON Schema has no place for that."""
+
+    @property
+    def _injected_args_keys(self) -> frozenset[str]:
+        return frozenset((INJECTED,))  # left out of what is traced
+
+    def _run(self, /, **args: Any) -> Any:
+        return finish(self._answer(args, AT_ONCE))
+
+    async def _arun(self, /, **args: Any) -> Any:
+        return await self._answer(args, AWAITED)
+
+    async def _answer(self, given: JsonObject, driver: Driver) -> Any:
+        runtime, args = given.get(INJECTED), {key: each for key, each in given.items() if key != INJECTED}
+        own = ToolCall(name=self.name, args=args, id=runtime.tool_call_id if runtime else None)
+        message = build_message(own, await self.desk.answer(own, runtime, driver))
+        if runtime is None and message.status == "error":
+            raise ToolException(message.text)
+        return message if runtime else message.content
+
+
+def build_tools(toolkit: Toolkit, find: Callable[[Any], Any]) -> list[WorldTool]:
+    """Return the tools of the worlds that `find` returns for the runtime of a call; None where there is no graph."""
+    desk = _Desk(find)
+    shown = [dict(each["function"]) for each in toolkit.as_openai()]
+    return [WorldTool(args_schema=each.pop("parameters"), handle_tool_error=True, desk=desk, **each) for each in shown]
+
+
+class _Desk:
+    """Answers the calls of a message in its order: `ToolNode` makes them side by side, and again after an interrupt."""
+
+    def __init__(self, find: Callable[[Any], Any]) -> None:
+        self._find = find
+        self._lines: WeakKeyDictionary[Any, WaitingLine] = WeakKeyDictionary()
+        self._kept: OrderedDict[str, list[tuple[ToolCall, Step]]] = OrderedDict()
+
+    async def answer(self, own: ToolCall, runtime: ToolRuntime | None, driver: Driver) -> Step:
+        """Have the first call of a message answer all of it; a call that is in no message is answered alone."""
+        world, (key, calls) = self._find(runtime), self._read_message(runtime)
+        async with driver.turn(self._lines.setdefault(world, WaitingLine())):
+            if key and key not in self._kept and any(is_same(call, own) for call in calls):
+                steps = await driver.do(world.call_all, world.acall_all, world.read_calls(calls))
+                self._kept[key] = list(zip(calls, steps, strict=True))
+                while len(self._kept) > MOST_MESSAGES:
+                    self._kept.popitem(last=False)
+            for call, step in self._kept.get(key or "", ()):
+                if call["id"] == own["id"] and is_same(call, own):
+                    return step
+            (alone,) = await driver.do(world.call_all, world.acall_all, world.read_calls([own]))
+            return alone  # type: ignore[no-any-return]
+
+    def _read_message(self, runtime: ToolRuntime | None) -> tuple[str | None, list[ToolCall]]:
+        if runtime is None:
+            return None, []
+        others = {tool.name for tool in runtime.tools if getattr(tool, "desk", None) is not self}
+        return find_pending(messages_of(runtime.state), others)
+
+
+def find_pending(
+    messages: Sequence[AnyMessage], exclude_tools: Collection[str] = ()
+) -> tuple[str | None, list[ToolCall]]:
+    """Return the id of the model's last message, and its calls that are unanswered, without those of some tools."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            calls = [call for call in message.tool_calls if call["id"] not in answered]
+            return message.id, [call for call in calls if call["name"] not in exclude_tools]
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+    return None, []
+
+
+def messages_of(state: Any) -> list[AnyMessage]:
+    """Return the messages of a graph's state: a list, a mapping or an object."""
+    if isinstance(state, list):
+        return state
+    return (state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)) or []
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two calls have the same tool and arguments."""
+    return bool(one["name"] == other["name"] and one["args"] == other["args"])
+
+
+def build_message(call: ToolCall, step: Step) -> ToolMessage:
+    """Return a step as the answer to the model's call, with its marks in `additional_kwargs["gecko"]`."""
+    named = name_call(call)
+    if "outcome" in step:
+        message = build_result_message(named, step["outcome"], task="", budget=WHOLE)
+    else:
+        message = build_complaint_message(named, step["complaints"])
+    return add_marks(message, marks_of(step))
+
+
+def name_call(call: ToolCall) -> Call:
+    """Return a LangChain call as ours."""
+    return {"id": call["id"] or "", "name": call["name"], "args": call["args"]}
+
+
+def marks_of(step: Step) -> JsonObject:
+    """Return what a simulated answer rests on: its rung, whether that made it up, what could not be checked."""
+    if "outcome" not in step:
+        return {"simulated": True, "rung": "validator", "made_up": False}
+    outcome = step["outcome"]
+    marks = {"simulated": outcome["simulated"], "rung": outcome["rung"], "made_up": bool(outcome.get("invented"))}
+    return {**marks, **{key: outcome[key] for key in ("unclear", "refused", *RESULT_MARKS) if outcome.get(key)}}  # type: ignore[literal-required]
+
+
+def add_marks(message: ToolMessage, marks: JsonObject) -> ToolMessage:
+    """Return a message with marks; what it had under that key is gone."""
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, "gecko": marks}})

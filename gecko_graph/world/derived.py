@@ -1,0 +1,336 @@
+"""What follows from known values by one operation: computed numbers, dates and times, names that were put together.
+
+Two numbers are computed with only where they belong together: in the user's words, where these name the operation; in
+one record that the plan speaks of, or that is all that a result holds; and the items of one list. Of a date that can be
+read in two ways, each is derived, never stated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from itertools import islice, permutations, product
+from typing import Any, NamedTuple, TypeAlias
+
+from ..schemas.made_up.naming import is_identifier
+from ..state import Json
+from ..values.finding import fold, holds_words
+from ..values.leaves import Place, scalars
+from ..values.spellings import Atom, atoms_of, canonical, durations_of, forms_of
+
+TWO_WAYS = "one of two ways to read the date"
+MOST_VALUES = 10_000
+MOST_NUMBERS = 8
+"""Numbers of one record, or of small results together, that are computed with."""
+MOST_SAID = 12
+
+_SUMS = r"add|adds|added|adding|plus|and|more|another|extra|total|together|with|tip|came|in|increase\w*|rais\w+|up|both"
+_LESS = r"minus|less|off|discount|fewer|went|out|left|remain\w*|rest|reduc\w+|decreas\w+|lower\w*|drop|down|except|back"
+_CUES = {
+    "+": re.compile(rf"(?i)\b(?:{_SUMS}|sum|after|later)\b|\+"),
+    "-": re.compile(rf"(?i)\b(?:{_LESS}|subtract|before|earlier|difference|without|from)\b|\d ?- ?\d"),
+    "×": re.compile(r"(?i)(?:\b(?:at|times|x|twice)\b|[×*@]).{0,12}|.{0,20}\b(?:each|per|apiece|a piece|every)\b"),
+    "÷": re.compile(
+        r"(?i)\b(?:each|per|split|shar\w+|divid\w+|half|third|quarter|fourth|fifth|tenth|average|by)\b|[/÷]"
+    ),
+    "%": re.compile(r"(?i)%|\bper ?cent\b"),
+}
+_PLAIN = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_PREFIXED = re.compile(r"([^\W\d_]{1,6})[-_]?(\d+)")
+_PIECES = re.compile(r"[/:@\\]+")
+_FILE = re.compile(r"(.+)\.[a-z]{1,5}\d?", re.IGNORECASE)
+_ADDRESS = re.compile(r"[^@:/]+@[^@:/]+")
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
+_DATE = re.compile(r"(\d{4})~(\d{1,2})-(\d{1,2})")
+_CALENDAR = re.compile(r"(?i)day|month|year|hour|minute")
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_RELATIVE = re.compile(
+    rf"(?i)\b(?P<which>next|this|coming|last|past|on|by|until|till|for|every)? ?(?P<weekday>{'|'.join(_DAYS)})s?\b"
+    r"|\b(?P<word>day (?:after|before)(?: tomorrow| yesterday)?|today|tonight|now|tomorrow|yesterday)\b"
+    r"|\b(?P<number>\d{1,3}|an?|one|two|three|four|five|six|seven|ten|next|last) "
+    r"(?P<unit>day|night|week)s?(?P<back> (?:ago|before|earlier))?"
+)
+_WORDS = {"today": 0, "tonight": 0, "now": 0, "tomorrow": 1, "yesterday": -1, "day after": 1, "day before": -1}
+_WORDS |= {"day after tomorrow": 2, "day before yesterday": -2}
+_DIRECTED = re.compile(r"(?i)\b(?:minus|negative|below|west|south)\b|\d ?°? ?[ws]\b")
+_HUNDREDTHS = re.compile(r"(?i)\bcents?\b|\bpence\b|%|\bper ?cent")
+
+
+_Record: TypeAlias = dict[str | int, Json]
+_Result: TypeAlias = tuple[float, str, list[Any]]
+"""What an operation gives, how it is shown, and the marks of its operands."""
+
+
+class Number(NamedTuple):
+    """A known number, as it is shown, and its mark."""
+
+    value: float
+    text: str
+    mark: Any
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """What is really known before a call: by form, in the user's words, and in results in the order of the calls.
+
+    Args:
+        forms: From a form to the marks of what holds it.
+        said: Texts of the user, and of the system, with their marks.
+        results: Results of tools, each with a function from a place in it to its mark.
+        now: The clock of the task state, unless that is made up.
+    """
+
+    forms: dict[str, list[Any]]
+    said: list[tuple[str, Any]] = field(default_factory=list)
+    results: list[tuple[Json, Any]] = field(default_factory=list)
+    computed: list[Number] = field(default_factory=list)
+    now: str = ""
+
+    def derive(self, atom: Atom, value: Json, name: str, about: str, args: Json) -> list[Any] | None:
+        """Return what a part of an argument follows from; None where one operation does not give it.
+
+        Args:
+            atom: The part.
+            value: The argument.
+            name: Its own name.
+            about: What its schema says of it, its type among it.
+            args: All arguments of the call.
+        """
+        whole = atom.wholes[0]
+        if "~" in whole:
+            return self._dated(atom)
+        if found := _CLOCK.fullmatch(whole):
+            return self._timed(int(found[1]), int(found[2]), whole)
+        if whole.lstrip("-").replace(".", "", 1).isdecimal():
+            return self._numbered(whole, value, name, about) or self._computed(whole, args)
+        return self._composed(atom)
+
+    # numbers
+
+    def _numbered(self, whole: str, value: Json, name: str, about: str) -> list[Any] | None:
+        """Return the known number that a number is in another unit, without its sign, rounded, or a part of."""
+        number, text = float(whole), f"{name} {about}".casefold()
+        others = {f"±{whole}": f"-(-{whole})"}
+        if number < 0 and any(_DIRECTED.search(said) for said, _ in self.said):
+            others[whole[1:]] = f"-({whole[1:]})"
+        if _HUNDREDTHS.search(text):
+            others[canonical(f"{number / 100:.6f}")] = f"100 × {canonical(f'{number / 100:.6f}')}"
+        if isinstance(value, str) or is_identifier(name) or _CALENDAR.search(name):
+            others |= {f"#{whole}": "part of an identifier or date", f"~{whole}": "the number of the month"}
+        if not (whole.isdecimal() and "number" in about):
+            places = len(whole.partition(".")[2])
+            longer = (
+                form for form in self.forms if _PLAIN.fullmatch(form) and len(form.partition(".")[2]) > max(places, 1)
+            )
+            others |= {form: f"{form}, rounded" for form in longer if round(float(form), places) == number}
+        for said, mark in self.said:
+            for unit, size in (("min", 1), ("sec", 60), ("hour", 1 / 60)):
+                if unit in text and round(number / size) in durations_of(said):
+                    return _follow([mark], f"{whole} {unit} = {round(number / size)} minutes")
+        form = next((form for form in others if form in self.forms), "")
+        return _follow(self.forms[form], f"{whole} = {others[form]}") if form else None
+
+    def _computed(self, whole: str, args: Json) -> list[Any] | None:
+        """Return the two numbers, or the list, that belong together and give a number."""
+        wanted, digits = float(whole), max(2, len(whole.partition(".")[2]))
+        found = (each for each in self._operations(wanted, args) if round(each[0], digits) == wanted)
+        return next((_follow(marks, f"{whole} = {shown}") for _, shown, marks in found), None) if wanted else None
+
+    def _operations(self, wanted: float, args: Json) -> Iterator[_Result]:
+        forms = {form: mark for text, mark in self.said for form in forms_of(text) if _PLAIN.fullmatch(form)}
+        said = [Number(float(form), form, mark) for form, mark in forms.items()][-MOST_SAID:]
+        said += [each for each in self.computed[-MOST_SAID:] if each.value]
+        text = " ".join(words for words, _ in self.said)
+        cues = {sign for sign, cue in _CUES.items() if cue.search(text)}
+        prices = {form for near in _CUES["×"].findall(text) for form in forms_of(near)}
+        for one, other in permutations(said, 2):
+            yield from _operate(one, other, cues if one.text in prices else cues - {"×"})
+        counts = [each for _, each in scalars(args) if type(each) is int and each != wanted]
+        factors = [*said, *(Number(each, str(each), None) for each in counts)]
+        spoken, small = fold(text), list[Number]()
+        for result, mark_at in reversed(self.results):
+            records = _records(result)
+            for place, record in records.items() if len(records) < 2 else _named(records, spoken, args):
+                own = [Number(each, canonical(each), mark_at((*place, key))) for key, each in _numbers(record)]
+                own = own[:MOST_NUMBERS]
+                small += own if len(records) == 1 else ()
+                for one, other in permutations(own, 2):
+                    yield from _operate(one, other, {"+", "-", "×"})
+                for one, other in product(own, factors):
+                    yield from _operate(one, other, {"×", *(cues if other.mark else ())})
+                    yield from _operate(other, one, cues & {"-"})
+            yield from _sums(records, mark_at, _named(records, spoken, args))
+        for one, other in permutations(small[:MOST_NUMBERS], 2):
+            yield from _operate(one, other, {"+", "-", "×", "÷"})
+
+    # dates and times
+
+    def _dated(self, atom: Atom) -> list[Any] | None:
+        for whole in atom.wholes:
+            if f"|{whole}" in self.forms:
+                return _follow(self.forms[f"|{whole}"], f"{_day(whole)}: {TWO_WAYS}")
+        if not (found := _DATE.fullmatch(atom.wholes[0])):
+            return None
+        with suppress(ValueError):
+            day = date(int(found[1]), int(found[2]), int(found[3]))
+            if marks := self.forms.get(f"?~{day.month}-{day.day}"):
+                near = self._clock and abs((day - self._clock).days) < 366
+                if near or (any(each in self.forms for each in (str(day.year), f"#{day.year}")) and not self._clock):
+                    return _follow(marks, f"{day} = {day:%B} {day.day} with its year")
+            return self._relative(day)
+        return None
+
+    @property
+    def _clock(self) -> date | None:
+        with suppress(ValueError):
+            return date.fromisoformat(self.now[:10])
+        return None
+
+    def _relative(self, wanted: date) -> list[Any] | None:
+        """Return the words from which a day follows, counted from the clock, or else from a day that is spoken of."""
+        spoken = [day for text, _ in self.said for day in _days(forms_of(text))]
+        small = (fields for result, _ in self.results for fields in _records(result).values() if len(fields) < 4)
+        read = [day for fields in small for value in fields.values() for day in _days(forms_of(value))]
+        known = [*spoken, *_days(each.text for each in self.computed), *read]
+        for text, mark in self.said:
+            for found in _RELATIVE.finditer(text):
+                counted = (found["number"] and not found["back"]) or (found["word"] or "").startswith("day ")
+                bases = [self._clock] if self._clock else known
+                for base in {*bases, *(known if counted or found["back"] else ())} - {None}:
+                    if wanted in _meant(base, found):
+                        return _follow([mark], f"{wanted} = {found[0].strip()}, from {base}")
+        return None
+
+    def _timed(self, hour: int, minute: int, whole: str) -> list[Any] | None:
+        """Return the known time from which a time follows by a duration that is known, or the hour of a full hour."""
+        for each in (str(hour), str(hour - 12)) if not minute else ():
+            if each in self.forms:
+                return _follow(self.forms[each], f"{whole} = {each} o'clock")
+        durations = {minutes for text, _ in self.said for minutes in durations_of(text)}
+        for form, marks in self.forms.items():
+            if found := _CLOCK.fullmatch(form):
+                apart = abs(60 * (hour - int(found[1])) + minute - int(found[2]))
+                if apart in durations or (apart > 9 and str(apart) in self.forms):
+                    return _follow(marks, f"{whole} = {form} and {apart} minutes")
+        return None
+
+    # names
+
+    def _composed(self, atom: Atom) -> list[Any] | None:
+        """Return what a path, a file's name or an identifier with a known prefix is put together from."""
+        whole = atom.wholes[0]
+        if _ADDRESS.fullmatch(whole):
+            return None
+        pieces = [piece for piece in _PIECES.split(whole) if piece.strip(".~")]
+        found = [self._piece(piece, atom if piece == whole else None) for piece in pieces]
+        return (
+            _follow([mark for marks in found for mark in marks or ()], f"{whole}: put together") if all(found) else None
+        )
+
+    def _piece(self, piece: str, atom: Atom | None) -> list[Any] | None:
+        atom = atom or next(iter(atoms_of(piece)), None)
+        if atom is None or (marks := next((self.forms[form] for form in atom.wholes if form in self.forms), None)):
+            return atom and marks
+        if found := _PREFIXED.fullmatch(piece):
+            wanted = re.compile(
+                rf"(?i)\b{re.escape(found[1])}\w*\W{{0,3}}(?:(?:number|no\.?|id|code)\W{{0,2}})?{found[2]}\b"
+            )
+            marks = self.forms.get(found[2]) or self.forms.get(f"#{found[2]}")
+            return marks if marks and any(wanted.search(text) for text, _ in self.said) else None
+        named = _FILE.fullmatch(piece)
+        words = atom.words[: -1 if named and len(atom.words) > 1 else None]
+        if not words or any(form not in self.forms and form[1:] not in self.forms for form in atom.digits):
+            return None
+        if atom.digits and not named:
+            return None
+        known = [self.forms[word][0] for word in words if word in self.forms]
+        return known if len(known) == len(words) or (named and 2 * len(known) >= len(words)) else None
+
+
+def _follow(marks: Sequence[Any], shown: str) -> list[Any]:
+    return [mark._replace(kind="derived", shown=shown) for mark in marks]
+
+
+def _operate(one: Number, other: Number, signs: set[str]) -> Iterator[_Result]:
+    a, b = one.value, other.value
+    results = {"+": a + b, "-": a - b, "×": a * b, "÷": a / b if b else 0.0}
+    marks = [each.mark for each in (one, other) if each.mark is not None]
+    yield from ((results[sign], f"{one.text} {sign} {other.text}", marks) for sign in signs & results.keys())
+    if "%" in signs and 0 < b <= 100:
+        for share, text in ((b, ""), (100 + b, "100 + "), (100 - b, "100 - ")):
+            yield a * share / 100, f"({text}{other.text}) % of {one.text}", marks
+
+
+def _records(result: Json) -> dict[Place, _Record]:
+    """Return the scalars of a result by the object that holds them."""
+    records: dict[Place, _Record] = {}
+    for place, value in islice(scalars(result), MOST_VALUES):
+        if value is not None and not isinstance(value, bool):
+            records.setdefault(place[:-1], {})[place[-1] if place else "$"] = value
+    return records
+
+
+def _numbers(record: _Record) -> list[tuple[str | int, float]]:
+    return [(key, value) for key, value in record.items() if isinstance(value, int | float)]
+
+
+def _named(records: Mapping[Place, _Record], spoken: str, args: Json) -> list[tuple[Place, _Record]]:
+    """Return the objects of which the user, or the call itself, names one of the texts."""
+    given = {fold(str(value)) for _, value in scalars(args)}
+    return [
+        (place, record)
+        for place, record in records.items()
+        if any(
+            isinstance(value, str) and len(value) > 2 and (fold(value) in given or holds_words(spoken, fold(value)))
+            for value in record.values()
+        )
+    ]
+
+
+def _sums(records: Mapping[Place, _Record], mark_at: Any, named: list[Any]) -> Iterator[_Result]:
+    """Yield the sums of one field of a list's items: of all, and of those that are named."""
+    for some in (list(records.items()), named):
+        columns: dict[Place, list[tuple[Place, float]]] = {}
+        for place, record in some:
+            for key, value in _numbers(record):
+                column = tuple("*" if isinstance(token, int) else token for token in (*place, key))
+                columns.setdefault(column, []).append(((*place, key), value))
+        for items in columns.values():
+            if len(items) > 1:
+                terms = " + ".join(canonical(value) for _, value in items[:3]) + (" + …" if len(items) > 3 else "")
+                yield sum(value for _, value in items), terms, [mark_at(items[0][0])]
+
+
+def _days(forms: Any) -> Iterator[date]:
+    for form in forms:
+        if found := _DATE.fullmatch(form):
+            with suppress(ValueError):
+                yield date(int(found[1]), int(found[2]), int(found[3]))
+
+
+def _day(whole: str) -> str:
+    return "-".join(f"{int(part):02}" for part in re.findall(r"\d+", whole))
+
+
+def _meant(base: date, found: re.Match[str]) -> Iterator[date]:
+    """Yield the days that relative words may mean."""
+    if weekday := found["weekday"]:
+        ahead, which = (_DAYS.index(weekday.lower()) - base.weekday()) % 7, (found["which"] or "").lower()
+        weeks = (-7,) if which in ("last", "past") else (0, 7) if which == "next" or not ahead else (0,)
+        yield from (base + timedelta(ahead + week) for week in weeks)
+    elif word := found["word"]:
+        yield base + timedelta(_WORDS[word.lower()])
+    else:
+        counted = {"a": 1, "an": 1, "next": 1, "last": -1}.get(found["number"].lower())
+        number = counted or next((int(form) for form in forms_of(found["number"]) if form.isdecimal()), 1)
+        yield base + timedelta(number * (7 if found["unit"].lower() == "week" else 1) * (-1 if found["back"] else 1))
+
+
+def list_lengths(result: Json) -> set[str]:
+    """Return how many items the lists of a result have."""
+    items = {place[: at + 1] for place, _ in scalars(result) for at, token in enumerate(place) if type(token) is int}
+    return set(map(str, Counter(item[:-1] for item in items).values()))

@@ -1,0 +1,254 @@
+"""The ladder: the first rung that can answer a call does, and the outcome names it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import GeneratorType
+from typing import Any, TypeAlias
+
+from langgraph.errors import GraphBubbleUp
+
+from ..context import GeckoContext
+from ..errors import GeckoError, StateError
+from ..models.ask import AnyAsk, Ask, Reply
+from ..models.work import error_text
+from ..schemas.complaints import find_faults
+from ..schemas.error_bodies import is_error_body
+from ..state import Outcome, PassedRung
+from ..values.digest import check_json, clone, digest, pack
+from .contract import contract_rung, gate
+from .example import example_rung
+from .facts import fact_key
+from .model import model_rung
+from .python import python_rung
+from .real import real_rung
+from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest
+from .schema import schema_rung
+
+Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], Outcome]
+Rungs: TypeAlias = Mapping[str, Rung]
+
+MAX_ANSWER_BYTES = 8_000_000
+"""Bytes, as msgpack, of a result with its change: a checkpointer keeps about six copies of each."""
+
+CONTRACT = Rung("contract", contract_rung)
+
+RUNGS: Rungs = {
+    "real": Rung("real", real_rung, simulated=False),
+    "contract": CONTRACT,
+    "python": Rung("python", python_rung),
+    "example": Rung("example", example_rung),
+    "model": Rung("model", model_rung, invents=True),
+    "schema": Rung("schema", schema_rung, invents=True),
+}
+"""The built-in rungs, by name."""
+
+INVENTING = frozenset(name for name, rung in RUNGS.items() if rung.invents)
+
+
+def rungs_of(own: Iterable[Rung]) -> Rungs:
+    """Return the rungs by name: the built-in ones, and a user's own, which replace those of the same name.
+
+    Raises:
+        GeckoError: Something is not a Rung, or two have one name.
+    """
+    found: dict[str, Rung] = {}
+    for rung in check_rungs(own):
+        if rung.name in found:
+            raise GeckoError(f"rungs: two rungs are called {rung.name!r}")
+        found[rung.name] = rung
+    return {**RUNGS, **found}
+
+
+def check_rungs(own: Iterable[Rung]) -> tuple[Rung, ...]:
+    """Return a user's rungs, checked. Raises GeckoError for anything else."""
+    if not isinstance(own, Iterable):
+        raise GeckoError(f"rungs: expected a list of Rung objects, got {type(own).__name__}")
+    rungs = tuple(own)
+    for rung in rungs:
+        if not isinstance(rung, Rung):
+            raise GeckoError(f"rungs: expected a Rung, got {type(rung).__name__}: Rung(name, answer)")
+    return rungs
+
+
+def ladder_of(context: GeckoContext, rungs: Rungs) -> list[Rung]:
+    """Return the rungs in the order of `context.ladder`; own ones that it does not name come after `real`.
+
+    Raises:
+        GeckoError: The ladder is empty, or names an unknown rung.
+    """
+    unknown = [name for name in context.ladder if name not in rungs]
+    if unknown or not context.ladder:
+        what = f"unknown rung {unknown[0]!r}" if unknown else "it is empty"
+        raise GeckoError(f"ladder: {what}; the rungs are {', '.join(rungs)}")
+    named = [rungs[name] for name in context.ladder]
+    first = 1 + max((at for at, rung in enumerate(named) if not rung.simulated), default=-1)
+    own = [rung for name, rung in rungs.items() if name not in RUNGS and rung not in named]
+    return [*named[:first], *own, *named[first:]]
+
+
+def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
+    """Try the rungs in the order of the ladder; the first fitting answer is the outcome.
+
+    A broken precondition is the tool's own error, whichever rung would have answered (ToolGate, section 3.4). What is
+    made up fits the tool's result schema, or the next rung is tried. What is real, and what a user has written (a
+    contract, a simulation, an example), is kept and marked: the document may be what is wrong.
+
+    Raises:
+        GeckoError: The ladder is empty, or names an unknown rung.
+    """
+    passed: list[PassedRung] = []
+    ladder = ladder_of(request.context, rungs)
+    request, refusal = gate(request)
+    if refusal is not None:
+        return outcome_of(refusal, CONTRACT, request, passed)
+    for rung in ladder:
+        if rung.invents and (known := recall(request, rung, passed)) is not None:
+            return known
+        reply = yield from run_rung(rung, request)
+        if isinstance(reply, Answer):
+            outcome = outcome_of(reply, rung, request, passed)
+            if not rung.invents and (problem := check_result_schema(request, reply)):
+                outcome["undocumented"] = [problem]
+            return outcome
+        passed.append({"rung": rung.name, "reason": reply.reason})
+        if reply.final:
+            return outcome_of(Answer("error", NO_ANSWER, []), rung, request, passed)
+    answer = Answer("error", "no rung of the ladder could answer this call", [])
+    return {**outcome_of(answer, CONTRACT, request, passed), "rung": "none"}
+
+
+def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
+    """Run one rung: whatever it raises or returns becomes an Answer or a Pass.
+
+    An answer shares nothing with the objects of a rung, which may change them later. The body of an error is an error,
+    and what is made up fits its schema, and changes nothing by an error.
+    """
+    try:
+        reply = yield from _run_asking(rung, request)
+        problem = validate_answer(reply)
+        if problem is None and isinstance(reply, Answer) and rung.invents:
+            problem = check_result_schema(request, reply)
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # noqa: BLE001 - the boundary to users' rungs
+        problem = f"the rung failed: {error_text(error)}"
+    if problem is not None:
+        return Pass(problem) if rung.simulated else Answer("error", problem, [])
+    if isinstance(reply, Pass):
+        return reply
+    result, patch, more = clone([reply.result, reply.patch, reply.more if rung is RUNGS.get(rung.name) else {}])
+    if reply.status == "error" or is_error_body(request.tool.result or {}, result):
+        more.pop("observed", None)
+        return Answer("error", result, [] if rung.invents else patch, more=more)
+    return Answer("ok", result, patch, more=more)
+
+
+def _run_asking(rung: Rung, request: RungRequest) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
+    """Run a rung and its asks, refusing what is not an ask; a user's own rung is given copies."""
+    if RUNGS.get(rung.name) is not rung:
+        request = replace(request, state=clone(request.state), call=clone(request.call))
+    run: Any = rung.answer(request)
+    if not isinstance(run, GeneratorType):
+        return run
+    replies: list[Reply] | None = None
+    try:
+        while True:
+            asks = run.send(replies)
+            if not isinstance(asks, list | tuple) or not all(isinstance(ask, AnyAsk) for ask in asks):
+                raise TypeError(f"expected it to yield lists of Ask and Work, got {type(asks).__name__}")
+            replies = yield asks
+    except StopIteration as done:
+        return done.value
+    finally:
+        run.close()
+
+
+def validate_answer(reply: Any) -> str | None:
+    """Return why a rung's result cannot be used: neither Answer nor Pass, or not JSON."""
+    if isinstance(reply, Pass) and isinstance(reply.reason, str):
+        return None
+    if not isinstance(reply, Answer):
+        wrong = "one without a reason" if isinstance(reply, Pass) else type(reply).__name__
+        return f"expected an Answer or a Pass with a reason from the rung, got {wrong}"
+    if reply.status not in ("ok", "error") or not isinstance(reply.patch, list | None):
+        return "the rung's Answer must have the status 'ok' or 'error', and a list or None as patch"
+    try:
+        check_json(reply.result, what="the result")
+        check_json(reply.patch, what="the change")
+        size = len(pack([reply.result, reply.patch]))
+    except StateError as error:
+        return str(error)
+    if size > MAX_ANSWER_BYTES:
+        return f"the result and its change have {size:,} bytes; they may have {MAX_ANSWER_BYTES:,}"
+    return None
+
+
+def check_result_schema(request: RungRequest, answer: Answer) -> str | None:
+    """Return how a result breaks the tool's result schema. Errors have their own form."""
+    if answer.status == "error" or request.tool.result is None:
+        return None
+    found = find_faults(request.tool.result, answer.result)
+    return "the result breaks its schema: " + "; ".join(found[:3]) if found else None
+
+
+def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequence[PassedRung]) -> Outcome:
+    """Return the outcome record of a rung's answer."""
+    outcome: Outcome = {
+        "status": answer.status,
+        "result": answer.result,
+        "patch": answer.patch,
+        "rung": rung.name,
+        "simulated": rung.simulated,
+        "passed": list(passed),
+    }
+    if rung.invents:
+        outcome["invented"] = True
+    if request.unclear:
+        outcome["unclear"] = list(request.unclear)
+    return {**outcome, **answer.more, "passed": [*passed, *answer.more.get("passed", ())]}  # type: ignore[typeddict-item]
+
+
+def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:
+    """Return what was supposed of the same read in the same task state, by whichever rung."""
+    if not request.tool.reads or not request.facts:
+        return None
+    fact = request.facts.get(fact_key(request.call, digest(request.state)))
+    if fact is None:
+        return None
+    return outcome_of(Answer(fact["status"], fact["result"], []), replace(rung, name=fact["rung"]), request, passed)
+
+
+def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Outcome]]:
+    """Run several climbs at once: their asks of one round are asked in one list, and answered at the same time.
+
+    Questions are numbered as they are asked, on from those that the role was `asked` before.
+    """
+    done: dict[int, Outcome] = {}
+    sent: dict[int, list[Reply] | None] = dict.fromkeys(range(len(climbs)))
+    while sent:
+        wanted: dict[int, Sequence[AnyAsk]] = {}
+        for index, replies in sent.items():
+            try:
+                wanted[index] = next(climbs[index]) if replies is None else climbs[index].send(replies)
+            except StopIteration as stop:
+                done[index] = stop.value
+        if not wanted:
+            break
+        requests = number_questions([request for each in wanted.values() for request in each], first=asked)
+        asked += sum(isinstance(request, Ask) for request in requests)
+        answers = iter((yield requests))
+        sent = {index: [next(answers) for _ in each] for index, each in wanted.items()}
+    return [done[index] for index in range(len(climbs))]
+
+
+def number_questions(requests: Sequence[AnyAsk], *, first: int) -> list[AnyAsk]:
+    """Return the requests with their questions numbered from `first` on: no two of a turn have one number."""
+    result: list[AnyAsk] = []
+    for request in requests:
+        if isinstance(request, Ask):
+            request = replace(request, where=replace(request.where, question=first))
+            first += 1
+        result.append(request)
+    return result

@@ -1,0 +1,387 @@
+"""Where the values of a plan come from, by rule: the task, the conversation, the given state, a result, or a model.
+
+A value is *stated* where a source holds it, whole or in parts, in its normal forms (`finding`); all such sources are
+named. It is *derived* where one operation on known values gives it (`derived`), and else *chosen*: by a rung that
+invented it, by the model that wrote a supposed place of the state, or by the planner. What merely repeats a choice is
+one, as is what a rule computes from a supposed state. What the tool's schema offers, and plain words in prose, need no
+source and have no origins; in prose only figures, names and identifiers do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from ..errors import PatchConflict
+from ..models.formatting import text_of
+from ..models.memory import NAME, is_made_up, rung_of
+from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, Step, UnjudgedAttempt, Unsupported
+from ..tools.offered import PROSE_WORDS, Field, Offered, content_words
+from ..tools.spec import ToolSpec
+from ..values.finding import fold, holds_words
+from ..values.leaves import Place, scalars
+from ..values.origins import Ledger, Mark, is_supposed
+from ..values.patch import find, pointer, tokens
+from ..values.paths import json_path
+from ..values.spellings import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, forms_of, whole_form
+from .derived import TWO_WAYS, Knowledge, Number, list_lengths
+from .observed import DECIDING
+from .rung import clock
+
+MOST_ORIGINS = 4
+MOST_VALUES = 100_000
+"""Values of one result that are read; a planner is shown far fewer."""
+
+_NAMES = re.compile(r"(?<![.!?:;\n\"'(\u2022*-])[^\S\n]([A-Z][a-z]{2,}(?: [A-Z][a-z]+)*)")
+_SPOKEN = re.compile(r"(?i)\b(?:(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?:[ ,-]{1,2}|\b)){2,}")
+_MOMENTS = re.compile(r"(?i)(jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*|\w{3,6}day")
+_RUNS = re.compile(r"[^\W\d_]+|\d+")
+_CLOCKS = {"", "/now", "/runtime_state", "/runtime_state/now"}
+_IDENTIFYING = re.compile(r"\d\d|@")
+"""What a key holds that no schema names and that is looked up: it stands for a thing, not for a field."""
+_ENDS_OF_DAY = ("0:00", "00:00", "23:59")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What an attempt began with.
+
+    Args:
+        conversation: Messages up to and with the task; earlier turns' results carry their rung (`models.memory`).
+        state: The task state at the attempt's start.
+        supposed: JSON Pointers to what a model made up of it.
+        lesson: The failed attempt that the planner was shown.
+        reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
+        reading: Names of the tools that only read: plain words and flags of their calls need no source.
+        answer: The planner's last words, which are traced as an argument is.
+    """
+
+    conversation: Sequence[AnyMessage]
+    state: JsonObject
+    supposed: Sequence[str] = ()
+    lesson: UnjudgedAttempt | None = None
+    reads: Mapping[str, Collection[str]] = field(default_factory=dict)
+    reading: Collection[str] = ()
+    answer: str = ""
+
+
+class Traced(NamedTuple):
+    """Call id to an argument's JSON path to its origins; what is chosen of plan and answer; dates of two meanings."""
+
+    origins: Origins
+    made_up: list[MadeUp]
+    unsupported: list[Unsupported]
+    ambiguous: list[str]
+
+
+def trace(
+    steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]
+) -> tuple[Origins, list[MadeUp]]:
+    """Return where the arguments of the plan come from, and which are chosen; `trace_all` has the rest."""
+    traced = trace_all(steps, sources, parameters_of)
+    return traced.origins, traced.made_up
+
+
+def trace_all(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]) -> Traced:
+    """Return where the arguments of the plan, and what the answer states, come from.
+
+    The state is searched only for what stands nowhere else. `parameters_of` is from a tool's name to its arguments'
+    schema.
+    """
+    traced = _Trace(sources, parameters_of).run(steps)
+    if (traced.made_up or traced.unsupported) and "" not in sources.supposed:
+        values = [*(each["value"] for each in traced.made_up), *(each["text"] for each in traced.unsupported)]
+        wanted = {
+            form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))
+        }
+        if hits := dict(search_state(sources.state, wanted, {*sources.supposed})):
+            return _Trace(sources, parameters_of, {form: [mark] for form, mark in hits.items()}).run(steps)
+    return traced
+
+
+def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], **begin: Any) -> Traced:
+    """Trace with the schemas and contracts of these tools; `begin` is the rest of `Sources`."""
+    schemas = {tool.name: tool.parameters for tool in toolkit}
+    reads = {tool.name: tool.contract.result_keys for tool in toolkit if tool.contract is not None}
+    begin["reading"] = [tool.name for tool in toolkit if tool.reads]
+    return trace_all(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
+
+
+def is_planned(step: Step) -> bool:
+    """Return whether a call's outcome is ok: it stands in the plan."""
+    return "outcome" in step and step["outcome"]["status"] == "ok"
+
+
+def _parents(path: str) -> list[str]:
+    names = path.split("/")
+    return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
+
+
+def _at(value: Json, path: str) -> Json:
+    with suppress(PatchConflict):
+        return find(value, tokens(path))
+    return None
+
+
+_NOWHERE = Mark("chosen", "planner")
+_KINDS = ("planner", "task", "conversation", "result", "state")
+_Argument: TypeAlias = tuple[str, Json, list[Mark]]
+"""An argument's JSON path, its value, and where it comes from."""
+
+
+def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, Mark]]:
+    """Yield the wanted forms that the state holds outside of what was made up; a large state is read once."""
+    moments = any("~" in form or ":" in form for form in wanted)
+    for place, value in scalars(state, keys=True):
+        if value is None or isinstance(value, bool):
+            continue
+        if isinstance(value, str):
+            low = whole_form(value)
+            near = low in wanted or not wanted.isdisjoint(_RUNS.findall(low)) or (moments and low[1:2].isdigit())
+        else:
+            near = canonical(value) in wanted
+        if near and not supposed & {*_parents(pointer(place))}:
+            yield from ((form, Mark("stated", "state", place)) for form in forms_of(value) if form in wanted)
+
+
+@dataclass(slots=True)
+class _Trace:
+    """What is known before each call, by form: what is real, and what was made up."""
+
+    sources: Sources
+    parameters_of: Callable[[str], JsonObject]
+    real: dict[str, list[Mark]] = field(default_factory=dict)
+    made: dict[str, list[Mark]] = field(default_factory=dict)
+    texts: list[tuple[str, Mark]] = field(default_factory=list)
+    """Real texts of several words."""
+    ledger: Ledger = field(init=False)
+    """The task state with what of it is made up."""
+    claimed: dict[str, list[Mark]] = field(default_factory=dict)
+    """What other models say, which proves nothing."""
+    offered: dict[str, Offered] = field(default_factory=dict)
+    known: Knowledge = field(init=False)
+
+    def __post_init__(self) -> None:
+        now = clock(self.sources.state) if not _CLOCKS & {*self.sources.supposed} else None
+        self.known = Knowledge(self.real, now=now or "")
+        self._open()
+
+    def run(self, steps: Sequence[Step]) -> Traced:
+        """Read everything in the order in which it became known."""
+        self._begin()
+        traced = Traced({}, [], [], [])
+        for number, step in enumerate(steps, 1):
+            call, arguments = step["call"], self._book(step, number)
+            if not is_planned(step):
+                continue
+            found = traced.origins.setdefault(call["id"], {})
+            for path, value, marks in arguments:
+                found[path] = [*found.get(path, ()), *(mark.origin() for mark in marks)]
+                ways = dict.fromkeys(mark.shown for mark in marks if mark.shown.endswith(TWO_WAYS))
+                traced.ambiguous.extend(f"{call['name']} {path}: {way}" for way in ways)
+                if marks and marks[0].kind == "chosen":
+                    fields = {"tool": call["name"], "argument": path, "value": value, "origin": marks[0].origin()}
+                    traced.made_up.append({"call": call["id"], **fields})  # type: ignore[typeddict-item]
+        traced.unsupported.extend(self._unsupported([step["call"]["args"] for step in steps if is_planned(step)]))
+        return traced
+
+    def _begin(self) -> None:
+        """Read the supposed state, the conversation, and the failed attempt."""
+        sources = self.sources
+        for path in sources.supposed:
+            for place, value in scalars(_at(sources.state, path), keys=True):
+                self._add(value, Mark("chosen", "state", path + pointer(place)), invented=True)
+        humans = [message for message in sources.conversation if isinstance(message, HumanMessage)]
+        for message in sources.conversation:
+            self._hear(message, is_task=message in humans[-1:])
+        if sources.lesson:
+            for number, step in enumerate(sources.lesson["steps"], 1):
+                self._book(step, number, sources.lesson["number"])
+            self._open()  # each attempt restarts from the same state
+
+    def _open(self) -> None:
+        self.ledger = Ledger(self.sources.state).suppose(self.sources.supposed)
+
+    def _hear(self, message: AnyMessage, *, is_task: bool) -> None:
+        """Make known what a message says; what another model says is known only to have been said."""
+        rung, text, is_model = rung_of(message), text_of(message), isinstance(message, AIMessage)
+        for call in getattr(message, "tool_calls", ()) if rung is not None else ():
+            self._look(call["name"], call["args"])
+        at = Mark("stated", "conversation", message.id or "", rung=rung or "")
+        mark = at._replace(source="task", place="") if is_task else at
+        if is_model and message.name != NAME:
+            for form in forms_of(text):
+                self.claimed.setdefault(form, [mark._replace(kind="chosen")])
+            return
+        invented, result = is_made_up(message), None
+        trusted = rung is None and not invented and not is_model
+        if isinstance(message, ToolMessage):
+            with suppress(ValueError):
+                result = json.loads(text)
+        elif trusted:
+            self.known.said.append((text, mark))
+        self._read(text if result is None else result, lambda _: mark, invented, trusted)
+
+    def _read(self, result: Json, mark_at: Callable[[Place], Mark], invented: bool, trusted: bool = False) -> None:
+        """Make the scalars of a result, or a text, known."""
+        for place, value in islice(scalars(result, keys=True), MOST_VALUES):
+            self._add(value, mark_at(place), invented=invented, trusted=trusted)
+        if not invented and isinstance(result, dict | list | int | float):
+            self.known.results.append((result, mark_at))
+
+    def _book(self, step: Step, number: int, attempt: int = 0) -> list[_Argument]:
+        """Return where a step's arguments come from, then make its result known."""
+        if "outcome" not in step:
+            return []
+        arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
+        rung = outcome["rung"]
+        invented = outcome.get("invented", False)
+        basis = self._basis(step["call"]["name"], rung)
+        at = Mark("stated", "result", "", number, rung, attempt)
+        if basis is None:
+            self._read(outcome["result"], lambda place: at._replace(place=place), invented)
+        for place, value in islice(scalars(outcome["result"], keys=True), MOST_VALUES) if basis else ():
+            computed = any(atom.is_specific for atom in atoms_of(value))
+            self._add(value, basis if basis and computed else at._replace(place=place), invented=invented or computed)
+        for operation in (outcome["patch"] or ()) if is_supposed(outcome) else ():
+            for _, value in scalars(operation.get("value"), keys=True):
+                mark = Mark("chosen", "state", operation["path"], number, rung if invented else "model", attempt)
+                self._add(value, mark, invented=True)
+        with suppress(PatchConflict):
+            self.ledger.book([step], first=number, attempt=attempt)
+        return arguments
+
+    def _basis(self, tool: str, rung: str) -> Mark | None:
+        """Return a made-up place of the state that a rule has computed a result from, as far as is known."""
+        if rung not in DECIDING:
+            return None
+        reads = self.sources.reads.get(tool) if rung == "contract" else None
+        for path in self.ledger.doubtful():
+            root = "" if path == "/-" else path[1:].partition("/")[0]
+            if root != RUNTIME if reads is None else reads and (root in reads or "" in (root, *reads)):
+                return self.ledger.at(path.removesuffix("/-"))._replace(place=path)
+        return None
+
+    def _add(self, value: Json, mark: Mark, *, invented: bool, trusted: bool = False) -> None:
+        """Make a scalar known; what repeats an invention is one, unless the user or a real tool does (`trusted`)."""
+        chosen = mark._replace(kind="chosen")
+        for form in forms_of(value):
+            if form in self.real:
+                self.real[form] += [] if invented or len(self.real[form]) >= MOST_ORIGINS else [mark]
+            elif form in self.made and not trusted and (invented or _is_specific(form)):
+                self.made[form] += [] if len(self.made[form]) >= MOST_ORIGINS else [chosen]
+            elif invented:
+                self.made[form] = [chosen]
+            else:
+                self.real[form] = [mark]
+        if not invented and isinstance(value, str) and " " in value:
+            self.texts.append((value, mark))
+
+    def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
+        """Return where each argument comes from, and make known as made up what stands nowhere."""
+        arguments: list[_Argument] = []
+        members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
+        for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
+            marks = self._origins(tool, args, place, value)
+            marks = sorted(dict.fromkeys(marks), key=lambda mark: (mark.kind, _KINDS.index(mark.source)))
+            arguments.append((json_path(place), value, marks[:MOST_ORIGINS]))
+            if marks[:1] == [_NOWHERE]:
+                self._add(value, _NOWHERE, invented=True)
+            elif marks and marks[0].kind == "derived" and len(atoms := atoms_of(value)) == 1:
+                whole = atoms[0].wholes[0]  # the next one may follow from it
+                self.real.setdefault(whole, marks[:1])
+                number = float(whole) if whole.replace(".", "", 1).isdecimal() else 0.0
+                self.known.computed.append(Number(number, whole, marks[0]))
+        return arguments
+
+    def _origins(self, tool: str, args: JsonObject, place: Place, value: Json) -> list[Mark]:
+        """Return where a value comes from; it is chosen where one part of it is that needs a source."""
+        offered = self.offered.setdefault(tool, Offered(self.parameters_of(tool)))
+        about, writes = offered.field(place), tool not in self.sources.reading
+        if value is None or isinstance(value, bool):
+            free = not value or not writes or about.must or about.default is value
+            return [] if free or any(map(self._knows, about.words)) else [_NOWHERE]
+        whole, atoms = whole_form(str(value)), atoms_of(value)
+        if whole in self.real or offered.holds(value):
+            forms = (whole, *(atoms[0].wholes if len(atoms) == 1 else ()))
+            return [mark for form in forms for mark in self.real.get(form, ())]
+        if len(str(value)) > TEXT_CHARS:
+            return [_NOWHERE]  # its end was not read
+        if found := self._phrase(str(value)):
+            return [found]
+        marks, is_prose = list[Mark](), about.is_prose(str(value))
+        for atom in atoms:
+            stated = self._source(atom, value, about, args)
+            if stated is None and self._needs_source(
+                atom, value, len(atoms), about if writes and not is_prose else None
+            ):
+                made = (known[form] for known in (self.made, self.claimed) for form in atom.wholes if form in known)
+                return next(made, [_NOWHERE])
+            marks += stated or ()
+        if is_prose and any(self._unknown_names(str(value))):
+            return [_NOWHERE]
+        return self.made[whole] if whole in self.made and len(marks) < len(atoms) else marks
+
+    def _source(self, atom: Atom, value: Json, about: Field, args: JsonObject) -> list[Mark] | None:
+        """Return where a part of a value is stated, or else what it is derived from."""
+        stated = next((self.real[form] for form in atom.wholes if form in self.real), None)
+        if stated is not None or any(form in self.made for form in atom.wholes):
+            return stated
+        return self.known.derive(atom, value, about.name, about.about, args)
+
+    def _needs_source(self, atom: Atom, value: Json, parts: int, about: Field | None) -> bool:
+        """Return whether a part that stands nowhere had to: a figure or identifier, or a word of what is not prose.
+
+        `about` is the argument of a write that is no prose.
+        """
+        if not atom.is_specific:
+            words = {*content_words(about.about)} if about else set[str]()
+            return about is not None and not all(word in words or self._knows(word) for word in atom.words)
+        is_small = len(atom.wholes[0]) == 1 and (value in (0, 1) or parts >= PROSE_WORDS)
+        return not is_small and atom.wholes[0] not in _ENDS_OF_DAY
+
+    def _knows(self, word: str) -> bool:
+        return not content_words(word) or any(each in self.real for each in (word, word.rstrip("s"), f"{word}s"))
+
+    def _unknown_names(self, text: str) -> Iterator[str]:
+        """Yield the names in a text, and the figures that are spelt out in words, of which no source knows."""
+        yield from (each for each in _SPOKEN.findall(text) if not self._phrase(each))
+        for name in dict.fromkeys(_NAMES.findall(text)):
+            if not all(_MOMENTS.fullmatch(word) or self._knows(word.casefold()) for word in name.split()):
+                yield name
+
+    def _phrase(self, value: str) -> Mark | None:
+        """Return the real text that holds a value of several words verbatim."""
+        part = fold(value)
+        if " " not in part or not any(map(str.isalnum, part)):
+            return None
+        return next((mark for text, mark in self.texts if holds_words(fold(text), part)), None)
+
+    def _unsupported(self, args: list[JsonObject]) -> Iterator[Unsupported]:
+        """Yield figures, names and identifiers of the answer that nothing real holds, and that count no list."""
+        text, seen = NUMBERING.sub(" ", self.sources.answer), set[str]()
+        lengths = {each for result, _ in self.known.results for each in list_lengths(result)} if text else ()
+        for atom in atoms_of(text):
+            whole = atom.wholes[0]
+            if not atom.is_specific or len(whole) == 1 or whole in lengths or whole in seen:
+                continue
+            seen.add(whole)
+            if any(form in self.real for form in atom.wholes) or self.known.derive(atom, text, "", "", args):
+                continue
+            marks = next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE])
+            yield {"text": atom.text, "origin": marks[0].origin()}
+        for name in self._unknown_names(text):
+            marks = next((self.made[word] for word in name.casefold().split() if word in self.made), [_NOWHERE])
+            yield {"text": name, "origin": marks[0].origin()}
+
+
+def _is_specific(form: str) -> bool:
+    """Return whether a form hardly occurs twice by chance: phrases, dates, identifiers, numbers of two digits."""
+    return form.startswith("=") or (len(form) > 1 and any(map(str.isdigit, form)))

@@ -1,0 +1,162 @@
+"""Records of review and execution: plain JSON, checkpointed, streamed and returned."""
+
+# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from ..state import Call, CallStatus, Json, MadeUp, Patch
+
+Effect = Literal["read", "write", "unknown"]
+ReviewWord = Literal["allow", "ask", "refuse"]
+CallWord = Literal["ok", "error", "in_doubt", "skipped", "refused", "answered"]
+"""`skipped`: not made, for its `departure`. `refused`: not made, by the person or a rule. `answered`: not made, by the
+person, whose words are its result."""
+ExecutionWord = Literal["done", "partial", "nothing", "in_doubt"]
+DepartureCode = Literal["error", "schema", "ensures", "state", "precondition", "binding", "result", "policy"]
+
+
+class Binding(TypedDict):
+    """An argument, or a part of its text, whose value an earlier call of the plan gives."""
+
+    argument: str
+    """JSON path in the call's arguments: `$.order_id`."""
+    call: str
+    """Id of the earlier call."""
+    path: str
+    """JSON path in its result: `$.id`."""
+    predicted: Json
+    """What the rehearsal has there."""
+    starts: NotRequired[list[int]]
+    """Where the text of that begins in the argument's, which stays as it is elsewhere; else it is all of it."""
+
+
+class Ambiguous(TypedDict):
+    """An argument that rests on a simulated result, and no rule says on which part of which: a person is asked.
+
+    It is sent as it was shown, and only if the real results are as predicted there.
+    """
+
+    argument: str
+    sources: list[Binding]
+
+
+class Prediction(TypedDict):
+    """What the rehearsal answered to a call, and what it changed."""
+
+    status: CallStatus
+    result: Json
+    rung: str
+    patch: Patch
+    invented: NotRequired[bool]
+    """True where a rung made it up."""
+    observed: NotRequired[Patch]
+    """What a real read has shown of the task state."""
+    stale: NotRequired[bool]
+    """True for a real read that may not show what the plan itself has changed before it."""
+
+
+class PlannedCall(TypedDict):
+    """One call of the plan that is to be made."""
+
+    call: Call
+    effect: Effect
+    predicted: Prediction
+    bindings: list[Binding]
+    ambiguous: list[Ambiguous]
+    expects: NotRequired[list[Binding]]
+    """What arguments hold, or are computed from, of simulated results, and is never bound, such as amounts: the real
+    results must be the predicted ones there, else what is left is rehearsed again."""
+    made_up: list[MadeUp]
+    """Arguments that rest on nothing real, without those that are bound, ambiguous, or chosen from a read."""
+    derived: NotRequired[list[str]]
+    """Arguments that follow from others by one operation, each with it: `amount: 29 = 2 × 14.5`."""
+    unclear: NotRequired[list[str]]
+    """Conditions of the tool's contract that could not be evaluated."""
+    may_refuse: NotRequired[list[str]]
+    """Rules of the tool's own for which it may refuse the call."""
+    answered: NotRequired[Json]
+    """The person's words, which are the call's result: it is not made."""
+    rehearse_after: bool
+    """True for a simulated read among whose results a later argument was chosen: if the real result differs, what
+    follows is rehearsed again."""
+    review: ReviewWord
+    reason: str
+    """Why it is asked about or refused; empty where it is allowed."""
+
+
+class Preview(TypedDict):
+    """What will be done if it is approved."""
+
+    v: int
+    digest: str
+    """Of the calls with their holes, and of the state that they begin from."""
+    start_digest: str
+    made_at: float
+    """Unix time in seconds."""
+    calls: list[PlannedCall]
+    changes: list[str]
+    """The predicted net change of the task state, a line each."""
+
+
+class Approval(TypedDict):
+    """A preview that may be carried out."""
+
+    digest: str
+    at: float
+    """Unix time in seconds."""
+
+
+class Departure(TypedDict):
+    """How reality left the plan."""
+
+    code: DepartureCode
+    message: str
+
+
+class Drift(TypedDict):
+    """One place where a real result or the state after it is not what was predicted."""
+
+    kind: Literal["status", "schema", "value", "state"]
+    path: str
+    """JSON path in the result, or JSON Pointer into the task state."""
+    predicted: Json
+    real: Json
+
+
+class ExecutedCall(TypedDict):
+    """One real call, from its start on."""
+
+    call: Call
+    """With its real arguments."""
+    status: CallWord
+    key: str
+    """Of its claim, and the idempotency key: the same for every try of this call. Empty for one that is not claimed."""
+    tries: int
+    started_at: float
+    ended_at: NotRequired[float]
+    result: NotRequired[Json]
+    by: NotRequired[Literal["tool", "person"]]
+    """Who gave the result."""
+    departure: NotRequired[Departure]
+    drift: NotRequired[list[Drift]]
+    unclear: NotRequired[list[str]]
+    """Preconditions that could not be evaluated in the state before it."""
+    undocumented: NotRequired[list[str]]
+    """How its result breaks the documented schema."""
+
+
+class Execution(TypedDict):
+    """What was really done in a turn."""
+
+    v: int
+    turn: int
+    status: ExecutionWord
+    digest: str
+    """Of the last preview that was approved; empty where none was."""
+    calls: list[ExecutedCall]
+    left: list[Call]
+    """Calls of the last plan that were not made."""
+    rehearsals: int
+    fidelity: NotRequired[dict[str, dict[str, int]]]
+    """Tool to how many of its real calls the thread has made (`calls`), and how many of them drifted (`drifted`)."""

@@ -1,0 +1,128 @@
+"""What every task state fulfils: its schema and the invariants (ToolGate, section 3.2 and equation 21)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from itertools import islice
+from time import thread_time
+from typing import NamedTuple
+
+from jsonschema import ValidationError
+from jsonschema.protocols import Validator
+
+from ..contracts.contract import Invariant
+from ..errors import EvaluationFailed, StateError
+from ..schemas.change import check_change
+from ..schemas.findings import Finding, findings
+from ..schemas.rules import Same, check, rules_of
+from ..schemas.well_formed import leave_room
+from ..state import RUNTIME, Json, JsonObject, Violation
+from ..tools import Toolkit
+
+INVARIANT_SECONDS = 1.0
+"""Processor time that the invariants of one call may take; what is left of them then is not checked, so it fails."""
+MOST_FAULTS = 5
+
+
+class StateRules(NamedTuple):
+    """The schema of every task state, and the invariants. With a schema every state is known to fulfil both."""
+
+    schema: JsonObject | None = None
+    invariants: Sequence[Invariant] = ()
+
+    @classmethod
+    def of(cls, toolkit: Toolkit) -> StateRules:
+        """Return the rules of a toolkit's task state."""
+        return cls(toolkit.state_schema, toolkit.invariants)
+
+    def check_start(self, state: JsonObject, *, what: str, is_whole: bool = True) -> None:
+        """Check a given start state (ToolGate, equation 21: Inv(S0)), to which runtime variables may still be added.
+
+        Raises:
+            StateError: It breaks the schema or an invariant; the message names them.
+        """
+        if broken := self.broken(state, is_whole=is_whole):
+            raise StateError(f"{what}: {'; '.join(broken)}. No run begins from such a state: mend it")
+
+    def broken(self, state: JsonObject, *, is_whole: bool = True, is_strict: bool = False) -> list[str]:
+        """Return what a whole state breaks.
+
+        Without a schema, or in a state that is not whole, an invariant that cannot be evaluated yet is left to the
+        first change, unless it is to be strict.
+        """
+        found = [one for one in self._find(state) if is_whole or not one.path.startswith(f"$.{RUNTIME}")]
+        broken = [f"{fault} (x-state)" for fault in _lines(found)]
+        is_strict = is_strict or (is_whole and self.schema is not None)
+        for invariant in self.invariants:
+            try:
+                error = invariant.violation(state, state)
+            except EvaluationFailed as failure:
+                error = str(failure) if is_strict else None
+            broken += [f"it breaks an invariant: {error}"] if error else []
+        return broken[:MOST_FAULTS]
+
+    def faults(self, state: Json) -> list[str]:
+        """Return what of a state breaks the schema, a line each."""
+        return _lines(self._find(state))
+
+    def _find(self, state: Json) -> list[Finding]:
+        return [] if self.schema is None else _found(check(_compile(Same(self.schema)), state))
+
+    def violations(self, before: JsonObject, after: JsonObject) -> list[Violation]:
+        """Return what a new state breaks; what reality had broken before is not blamed on the change.
+
+        Of a state with a schema only what the change touches is checked: places that it does not share with the state
+        before, and invariants that read them.
+        """
+        if after is before:
+            return []
+        found: list[Violation] = [
+            {"clause": "x-state", "kind": "tool", "part": "state", "error": f"the new state breaks its schema: {fault}"}
+            for fault in self._change_faults(before, after)
+        ]
+        started = thread_time()
+        for number, invariant in enumerate(self.invariants):
+            if thread_time() - started > INVARIANT_SECONDS:
+                left = f"{len(self.invariants) - number} of {len(self.invariants)} were not checked"
+                return [*found, invariant.record(f"the invariants take too long: {left}")]
+            if self.schema is None or invariant.is_touched(before, after):
+                broken = _violation(invariant, before, after)
+                found += [invariant.record(broken)] if broken else []
+        return found
+
+    def _change_faults(self, before: Json, after: Json) -> list[str]:
+        if self.schema is None:
+            return []
+        rules = _compile(Same(self.schema))
+        found = _found(check_change(rules, before, after))
+        known = _found(check_change(rules, after, before)) if found else []
+        return _lines([one for one in found if one not in known])
+
+
+NO_RULES = StateRules()
+
+
+@lru_cache(maxsize=256)
+def _compile(key: Same) -> Validator:
+    return rules_of(leave_room(key.schema))
+
+
+def _found(errors: Iterator[ValidationError]) -> list[Finding]:
+    return list(dict.fromkeys(finding for error in islice(errors, MOST_FAULTS) for finding in findings(error)))
+
+
+def _lines(found: Sequence[Finding]) -> list[str]:
+    return [f"at {path}: expected {expected}, got {got}" for path, expected, got in found]
+
+
+def _violation(invariant: Invariant, before: JsonObject, after: JsonObject) -> str | None:
+    try:
+        broken = invariant.violation(before, after)
+    except EvaluationFailed as failure:
+        return f"an invariant cannot be evaluated: {failure}"
+    if broken:
+        with suppress(EvaluationFailed):  # what the state before breaks already is not the call's fault
+            return None if invariant.violation(before, before) is not None else broken
+    return broken

@@ -1,0 +1,237 @@
+"""What one turn is about: the task, what came before it in the conversation, and what it may cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
+
+from ..context import GeckoContext
+from ..contracts.language.expression import check_expression
+from ..errors import StateError, TaskError
+from ..models.ask import Where
+from ..models.conversation import replace_calls
+from ..models.formatting import text_of
+from ..models.memory import real_results, recall_calls
+from ..models.node import NodeScope
+from ..models.usage import total
+from ..state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt
+from ..tools import Toolkit
+from ..tools.brief import pick_tools
+from ..tools.check import LONGEST_ID, LONGEST_NAME
+from ..tools.names import valid_name
+from ..values.origins import Untrusted, find_untrusted
+from ..values.patch import apply_patch
+from .channels import AttemptState, GeckoState, find
+from .observed import reality_of
+from .real import runs_for_real
+from .rung import RungRequest
+
+ITEM_KEYS = ("id", "description", "check", "by")
+
+
+def task_of(messages: Sequence[AnyMessage]) -> str:
+    """Return the task: the text of the last human turn.
+
+    Raises:
+        TaskError: It is missing or empty.
+    """
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            if task := text_of(message).strip():
+                return task
+            raise TaskError("the task is empty: put what the user wants into the last human message")
+    raise TaskError('no task: pass {"messages": [("user", "what to do")]}')
+
+
+def earlier(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return the conversation before the task, with its calls: it resolves references and is not judged again."""
+    last = max((index for index, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
+    return recall_calls(messages[:last])
+
+
+def human_turns(messages: Sequence[AnyMessage]) -> int:
+    """Return how many human turns the conversation has: the number of the scenario's turn, from 1."""
+    return sum(isinstance(message, HumanMessage) for message in messages)
+
+
+def next_turn(state: GeckoState) -> int:
+    """Return the number of the turn that opens now; every run of a thread opens one."""
+    ledger = state.get("ledger")
+    return (ledger["turn"] if ledger else 0) + 1
+
+
+def check_start(found: str, expected: str) -> None:
+    """Check that the task state is still the one that the turn's attempts begin from, by its digest.
+
+    Raises:
+        StateError: It is another one: it was edited in the middle of a turn, or changed in place.
+    """
+    if found != expected:
+        raise StateError(
+            f"the task state was changed in the middle of a turn (its digest is {found[:8]}, not {expected[:8]}): all "
+            "attempts of a turn begin from the same state. To edit it, go back to before the first of them: "
+            "update_state(snapshot.config, {'task_state': ...}, as_node='bootstrapper') on the turn's first snapshot "
+            "whose next is ('start_round',)"
+        )
+
+
+def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject, JsonObject]:
+    """Return the state that an attempt began from, as its real reads have shown it, and the one that it came to."""
+    seen = apply_patch(before, attempt.get("observed", []))
+    return seen, apply_patch(seen, attempt["change"])
+
+
+def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
+    """Return which budget of the turn an attempt has spent; attempts that run at once share the tokens equally."""
+    if context.token_budget is not None:
+        tokens = total(state.get("usage", {}))
+        used = tokens["input_tokens"] + tokens["output_tokens"]
+        share = (context.token_budget - state.get("spent_tokens", 0)) // state.get("width", 1)
+        if used >= share:
+            left = f"{max(share, 0)} that were left of {context.token_budget}"
+            return {"code": "token_budget", "message": f"token_budget: {used} tokens were used, of {left}"}
+    deadline = state.get("deadline")
+    if deadline is not None and time.time() >= deadline:
+        return {"code": "time_budget", "message": f"time_budget_s: the {context.time_budget_s:g} seconds are over"}
+    return None
+
+
+def read_checklist(given: Sequence[Any]) -> list[ChecklistItem]:
+    """Return the caller's items, checked; an item without an id gets one, and a bare text is a description.
+
+    Raises:
+        TaskError: It is not a list, an item is wrong (see `read_item`), or two have one id.
+        ContractError: A check cannot be parsed.
+    """
+    if not isinstance(given, list | tuple):
+        raise TaskError(f"checklist: expected a list of items, such as ['the file exists'], got {type(given).__name__}")
+    items = [read_item(raw, number) for number, raw in enumerate(given, 1)]
+    if len({item["id"] for item in items}) < len(items):
+        raise TaskError("two items of the checklist have the same id: give each its own")
+    return items
+
+
+def read_item(raw: Any, number: int) -> ChecklistItem:
+    """Return one of the caller's items, checked. A check under a misspelt key would be a question to the model.
+
+    Raises:
+        TaskError: It has no description, another key than those of `ChecklistItem`, or a check that is not a text.
+        ContractError: The check cannot be parsed.
+    """
+    entry = {"description": raw} if isinstance(raw, str) else raw
+    if not isinstance(entry, dict) or not str(entry.get("description") or entry.get("check") or "").strip():
+        raise TaskError(
+            f"checklist item {number}: give it a description, for example {{'description': 'the file exists'}}"
+        )
+    if unknown := [key for key in entry if key not in ITEM_KEYS]:
+        raise TaskError(f"checklist item {number}: unknown key {unknown[0]!r}; keys: {', '.join(ITEM_KEYS)}")
+    item: ChecklistItem = {
+        "id": str(entry.get("id") or f"item-{number}"),
+        "description": str(entry.get("description") or entry["check"]),
+    }
+    if entry.get("by") == "model":
+        item["by"] = "model"
+    if check := entry.get("check"):
+        if not isinstance(check, str):
+            raise TaskError(f"checklist item {item['id']}: expected an expression as check, got {type(check).__name__}")
+        check_expression(check, where=f"checklist item {item['id']}")
+        item["check"] = check
+    return item
+
+
+def untrusted_of(state: AttemptState) -> Untrusted:
+    """Return the function that finds what is only supposed of an attempt's state; it looks once."""
+    found: list[Sequence[str]] = []
+
+    def look() -> Sequence[str]:
+        if not found:
+            found.append(find_untrusted(state["before"], state.get("supposed") or [], state.get("steps") or []))
+        return found[0]
+
+    return look
+
+
+def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
+    """Return the ladder's request for one call, with the state that it is answered in."""
+    tool = toolkit[call["name"]]
+    is_real, shown = runs_for_real(tool, scope.context), state.get("shown")
+    asked = not tool.reads and not tool.contract and scope.has_model("simulator")
+    others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
+    return RungRequest(
+        tool=tool,
+        call=call,
+        state=state["task_state"],
+        facts=state.get("facts", {}),
+        context=scope.context,
+        where=Where(turn=state["turn"], attempt=state["number"]),
+        steps=state.get("steps", ()),
+        untrusted=untrusted_of(state),
+        has_simulator=scope.has_model("simulator"),
+        writes=[each.name for each in others if not each.reads],
+        earlier=real_results(state.get("conversation", ())) if asked else (),
+        reality=reality_of(state["before"], state.get("steps", []), lambda name: toolkit[name].reads)
+        if is_real
+        else None,
+    )
+
+
+def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:
+    """Return the update that ends an attempt."""
+    ended: Stop = {"code": code, "message": message}
+    return {"pending": [], "answer": answer, "stop_reason": message, "stop": ended}
+
+
+class TakenIds:
+    """The call ids that are taken. Found, not collected: a long attempt has thousands of steps at every call."""
+
+    def __init__(self, conversation: Sequence[AnyMessage], steps: Sequence[Step]) -> None:
+        self._conversation, self._steps = conversation, steps
+        self._new: set[str] = set()
+
+    def __contains__(self, identifier: str) -> bool:
+        if identifier in self._new or find(self._steps, identifier, lambda step: step["call"]["id"]) is not None:
+            return True
+        messages = (each for each in self._conversation if isinstance(each, AIMessage))
+        return any(str(call["id"]) == identifier for each in messages for call in each.tool_calls)
+
+    def __len__(self) -> int:
+        return len(self._steps) + len(self._new)
+
+    def add(self, identifier: str) -> None:
+        """Take one more."""
+        self._new.add(identifier)
+
+
+def read_calls(message: AIMessage, *, taken: TakenIds) -> tuple[AIMessage, list[Call]]:
+    """Return the message with an id of its own for each call, and its calls with the same ids.
+
+    Arguments that are not a JSON object are kept as text in `malformed`, for the validator. In the message, which goes
+    back to the model, such a call has no arguments, and every name is one that providers take: they refuse all of it
+    otherwise.
+    """
+    calls: list[Call] = []
+    for raw in message.tool_calls:
+        calls.append(
+            {"id": assign_id(raw.get("id"), taken), "name": raw["name"][:LONGEST_NAME], "args": dict(raw["args"])}
+        )
+    for broken in message.invalid_tool_calls:
+        name, wrote = (broken.get("name") or "")[:LONGEST_NAME], str(broken.get("args") or "")
+        calls.append({"id": assign_id(broken.get("id"), taken), "name": name, "args": {}, "malformed": wrote})
+    sent: list[ToolCall] = [
+        {"id": call["id"], "name": valid_name(call["name"]), "args": call["args"], "type": "tool_call"}
+        for call in calls
+    ]
+    return replace_calls(message, sent), calls
+
+
+def assign_id(given: str | None, taken: TakenIds) -> str:
+    """Return the call's own id if it is not taken, else a new one."""
+    identifier = given or ""
+    if not identifier or identifier in taken or len(identifier) > LONGEST_ID:
+        identifier = next(name for number in count(len(taken) + 1) if (name := f"call_{number}") not in taken)
+    taken.add(identifier)
+    return identifier

@@ -1,0 +1,398 @@
+"""World: a task state that tools act on, one call at a time, without a graph.
+
+`check`, `answer` and `book` do the work, as in a rehearsal, without checkpoints and events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from copy import copy
+from functools import partial
+from itertools import chain, cycle
+from pathlib import Path
+from time import time
+from typing import Any
+
+from ..context import GeckoContext
+from ..errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
+from ..models.ask import AnyAsk, Reply
+from ..models.factory import ModelLike, Models
+from ..models.node import NodeScope, Update, arun_node, book_attempt, run_node, silent
+from ..models.usage import add_usage
+from ..models.waiting import WaitingLine
+from ..state import VERSION, Call, Complaint, Json, JsonObject, Origin, Outcome, Role, Step, Usage
+from ..tools import Toolkit
+from ..tools.check import LONGEST_ID, Rejection, read_call
+from ..values.digest import check_json, clone, digest
+from ..values.origins import Ledger
+from ..values.paths import excerpt
+from .answer import answer
+from .as_tools import WorldTool, build_tools
+from .book import book
+from .booking import book_call
+from .channels import AttemptState, apply_update
+from .check import check
+from .ladder import Rungs, ladder_of, rungs_of
+from .points import Point, read_state
+from .records import ExecutedCall
+from .rung import Answer, Rung, answered_calls
+from .state_rules import StateRules
+from .turn import untrusted_of
+
+ANSWERING: Sequence[Role] = ("validator", "simulator", "state_updater")
+"""The roles that an answer may ask."""
+
+
+class World:
+    """A task state that tools act on, one call at a time.
+
+    A call is answered as in a rehearsal: checked by the validator, answered by the ladder, committed whole or not at
+    all. The calls of one world wait for each other, from whichever thread or event loop they come.
+
+    Args:
+        toolkit: The tools that can be called.
+        state: The task state to begin with, a JSON object; it is copied.
+        model: The model of validator, simulator and state_updater: `"provider:name"` or any chat model.
+        models: Models of single roles; roles without one are left to the rules.
+        context: The knobs; those of turns and attempts (`max_steps`, budgets, retries) have no meaning here.
+        rungs: Further rungs, as for `create_gecko`.
+        prompts: A folder with prompts of your own, as for `create_gecko`.
+
+    Raises:
+        ToolkitError: The toolkit is not a Toolkit, or has no tools.
+        StateError: The state is not a JSON object.
+        ModelError: A model cannot be built.
+        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
+    """
+
+    def __init__(
+        self,
+        toolkit: Toolkit,
+        *,
+        state: JsonObject | None = None,
+        model: ModelLike | None = None,
+        models: Mapping[Role, ModelLike] | None = None,
+        context: GeckoContext | None = None,
+        rungs: Iterable[Rung] = (),
+        prompts: str | Path | None = None,
+    ) -> None:
+        knobs = check_setup(toolkit, context).model_copy(update={"token_budget": None, "time_budget_s": None})
+        self._rules, self._checked = StateRules.of(toolkit), set[str]()
+        self._models = Models.bind(model, models, prompts=prompts)
+        self._scope = NodeScope(knobs, silent, self._models.has)
+        by_name = rungs_of(rungs)
+        ladder_of(knobs, by_name)
+        self._nodes = build_nodes(toolkit, by_name)
+        self._start = read_state({} if state is None else state)
+        self._usage: Usage = {}
+        self._line, self._toolkit = WaitingLine(), toolkit
+        if state is not None:
+            self._check_start()
+        self._now = Point.first(self._start)
+        self._taken: set[str] = set()
+
+    def call(self, call: Any) -> Step:
+        """Answer one call; a bad one is refused with complaints, it never raises.
+
+        Args:
+            call: `{"name", "args"}`, and perhaps an `"id"` that no call before has had. Other keys are left out.
+
+        Returns:
+            `{"call", "complaints"}` for a call that was refused before it ran, else `{"call", "outcome"}`; a copy.
+
+        Raises:
+            GeckoError: The world would wait for itself: called by one of its own tools, or in an event loop while an
+                `acall` is under way there.
+        """
+        return self.call_all([call])[0]
+
+    async def acall(self, call: Any) -> Step:
+        """Answer as `call` does, without blocking the event loop."""
+        return (await self.acall_all([call]))[0]
+
+    def call_all(self, calls: Iterable[Any]) -> list[Step]:
+        """Answer the calls of one message, under `GeckoContext.parallel_calls`; their steps are in the same order."""
+        with self._line.turn():
+            node, state = self._answer(calls), self._now.values
+            return self._commit(run_node(node, state, self._scope, models=self._models, book=book_attempt))
+
+    async def acall_all(self, calls: Iterable[Any]) -> list[Step]:
+        """Answer as `call_all` does, without blocking the event loop."""
+        async with self._line.aturn():
+            node, state = self._answer(calls), self._now.values
+            return self._commit(await arun_node(node, state, self._scope, models=self._models, book=book_attempt))
+
+    def read_calls(self, calls: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
+        """Return LangChain tool calls as `call_all` takes them: tools' own names, and no id that is taken."""
+        given = [{"name": self._toolkit.resolve(each["name"]), "args": each["args"]} for each in calls]
+        ids = [each.get("id") for each in calls]
+        taken = [self._taken.union(ids[:at]) for at in range(len(ids))]
+        free = [each not in known and 0 < len(each or "") <= LONGEST_ID for each, known in zip(ids, taken, strict=True)]
+        return [{**one, "id": id_} if ok else one for one, id_, ok in zip(given, ids, free, strict=True)]
+
+    def as_tools(self, find: Callable[[Any], World] | None = None) -> list[WorldTool]:
+        """Return LangChain tools that this world answers, or the one that `find` returns by a call's runtime."""
+        return build_tools(self._toolkit, find or (lambda _: self))
+
+    def record(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
+        """Book a call that was really made, so that the task state follows reality.
+
+        What it changed is found as by the agent's `sync`: by contract or `simulate`, with the real result's values in
+        the place of what they make up; else by the model, where there is one.
+
+        Args:
+            call: The call, with its real arguments.
+            answer: What it came to.
+            predicted: What a simulation has answered to it, for a tool without contract and `simulate`.
+
+        Returns:
+            A journal's entry, with its `drift`, and a broken result schema or postcondition as `departure`.
+
+        Raises:
+            ToolkitError: The toolkit has no such tool.
+        """
+        with self._line.turn():
+            entry, node = self._entry(call, answer, predicted)
+            self._commit(run_node(node, self._now.values, self._scope, models=self._models, book=book_attempt))
+            return entry
+
+    async def arecord(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
+        """Record as `record` does, without blocking the event loop."""
+        async with self._line.aturn():
+            entry, node = self._entry(call, answer, predicted)
+            self._commit(await arun_node(node, self._now.values, self._scope, models=self._models, book=book_attempt))
+            return entry
+
+    def records(self, first: int = 0) -> list[JsonObject]:
+        """Return the calls from the given one on, each with what it noted, for another world's `replay`; a copy."""
+        steps, notes = self._now.values["steps"][first:], self._now.notes[first:]
+        return clone([{"step": step, "note": note} for step, note in zip(steps, notes, strict=True)])
+
+    def replay(self, records: Sequence[JsonObject], usage: Usage | None = None) -> None:
+        """Go on by calls that another world has answered, and by what its models have cost.
+
+        A change that does not apply in this state is left out, and marked as refused.
+        """
+        with self._line.turn():
+            self._usage = add_usage(self._usage, usage or {})
+            for step, note in ((record["step"], record["note"]) for record in clone(list(records))):
+                try:
+                    self._go_to(self._now.through([step], [note], check=self._check_change))
+                except PatchConflict as conflict:
+                    step["outcome"] |= {"patch": [], "refused": f"the change does not apply: {conflict}"}
+                    self._go_to(self._now.through([step], [note]))
+
+    def check(self, call: Mapping[str, Any]) -> Rejection | None:
+        """Return why a call must not be made for real in this state, as `Toolkit.check`; None where it may."""
+        now, unclear = self._now.values, self._scope.context.unclear or "pass"
+        return self._toolkit.check(
+            call, now["task_state"], unclear=unclear, calls=answered_calls(now["steps"]), untrusted=untrusted_of(now)()
+        )
+
+    @property
+    def has_models(self) -> bool:
+        """Return whether a model may be asked for an answer."""
+        return any(self._models.has(role) for role in ANSWERING)
+
+    @property
+    def toolkit(self) -> Toolkit:
+        """The tools that can be called."""
+        return self._toolkit
+
+    @property
+    def state(self) -> JsonObject:
+        """Return the task state as it is now; a copy."""
+        return clone(self._now.values["task_state"])
+
+    def find_differences(self, other: World) -> list[tuple[Json, Json]]:
+        """Return the values of root keys in which another world's task state differs; not to be changed."""
+        mine, theirs = self._now.values["task_state"], other._now.values["task_state"]
+        pairs = [(mine.get(key), theirs.get(key)) for key in {**mine, **theirs}]
+        return [pair for pair in pairs if pair[0] != pair[1]]
+
+    def blame(self, path: str) -> Origin | None:
+        """Return which call a value comes from, as `gecko_graph.blame`. Raises StateError for no JSON Pointer."""
+        return Ledger(self._start).book(self._now.values["steps"]).origin_at(path)
+
+    @property
+    def log(self) -> list[Step]:
+        """Return the steps so far in their order, refused calls included; a copy."""
+        return clone(self._now.values["steps"])
+
+    @property
+    def usage(self) -> Usage:
+        """Return what models have cost in this world by role, undone calls included; a fork begins at nothing."""
+        return dict(self._usage)
+
+    def fork(self) -> World:
+        """Return another world that begins as this one is now; neither sees the other's later calls."""
+        other = copy(self)
+        other._line, other._usage = WaitingLine(), {}
+        other._go_to(self._now)
+        return other
+
+    def begin(self, state: JsonObject) -> World:
+        """Return another world with this one's tools, models and knobs, that begins in a state; raises as a new one."""
+        other = self.fork()
+        other._start = read_state(state)
+        other._check_start()
+        other._go_to(Point.first(other._start))
+        return other
+
+    def undo(self) -> Step | None:
+        """Drop the last answered call, and refused ones after it: all is as before it. Returns its step, or None."""
+        with self._line.turn():
+            steps = self._now.values["steps"]
+            last = next((index for index in reversed(range(len(steps))) if "outcome" in steps[index]), None)
+            if last is None:
+                return None
+            self._go_to(Point.first(self._start).through(steps[:last], self._now.notes[:last]))
+            return clone(steps[last])
+
+    def snapshot(self) -> JsonObject:
+        """Return the world as plain JSON, for `restore`: its start, state, log and facts, what each call noted."""
+        now = self._now
+        return clone(
+            {
+                "v": VERSION,
+                "start": self._start,
+                "state": now.values["task_state"],
+                "log": now.values["steps"],
+                "facts": now.values["facts"],
+                "notes": list(now.notes),
+                "usage": self._usage,
+            }
+        )
+
+    @classmethod
+    def restore(cls, toolkit: Toolkit, snapshot: Mapping[str, Any], **more: Any) -> World:
+        """Return the world of a snapshot: it goes on as the original would have.
+
+        Args:
+            toolkit: The same tools.
+            snapshot: What `snapshot` returned.
+            more: `model`, `models`, `context`, `rungs` and `prompts`, as for a new world.
+
+        Raises:
+            GeckoError: As for a new world; the snapshot is not one, or was edited.
+        """
+        return cls(toolkit, **more).resume(snapshot)
+
+    def resume(self, snapshot: Mapping[str, Any], *, own: bool = False) -> World:
+        """Return another world, with this one's tools, models and knobs, at a snapshot's point; raises as `restore`.
+
+        With `own`, the snapshot is a graph's own: it is shared, as it is never changed, and not checked whole.
+        """
+        try:
+            check = None if own else self._check_change
+            world = self.fork()
+            if not own:
+                check_json(snapshot, what="snapshot")
+                snapshot = clone(dict(snapshot))
+                world._start = snapshot["start"]
+                world._check_start()
+            world._start = snapshot["start"]
+            world._go_to(Point.first(world._start).through(snapshot["log"], snapshot["notes"], check=check))
+            world._usage = add_usage({}, snapshot["usage"])
+            now = {"task_state": snapshot["state"], "facts": snapshot["facts"]}
+            same = world._now.values | now == world._now.values if own else digest(world.snapshot()) == digest(snapshot)
+        except (LookupError, TypeError, ValueError, AttributeError, RunFailure) as error:
+            raise StateError(f"snapshot: expected what World.snapshot() returned ({excerpt(str(error))})") from None
+        if not same:
+            raise StateError("snapshot: it was edited; to begin with another state, use World(toolkit, state=...)")
+        return world
+
+    def _check_start(self) -> None:
+        """Raise StateError where the start state breaks schema or invariants; each state is checked once."""
+        if any(self._rules) and (mark := digest(self._start)) not in self._checked:
+            self._rules.check_start(self._start, what="state")
+            self._checked.add(mark)
+
+    def _check_change(self, before: JsonObject, after: JsonObject) -> None:
+        if broken := self._rules.violations(before, after):
+            raise PatchConflict(broken[0]["error"])
+
+    def _answer(self, calls: Iterable[Any]) -> partial[Generator[list[AnyAsk], list[Reply], Update]]:
+        if not self._start:
+            self._check_start()  # no state was given
+        taken, given = {*self._taken}, list[Given]()
+        for number, each in enumerate(calls, len(self._now.values["steps"]) + 1):
+            given.append(read_call(each, taken=taken, number=number))
+            taken.add(given[-1][0]["id"])
+        return partial(answer_calls, given=given, nodes=self._nodes)
+
+    def _entry(self, given: Call, answer: Answer, predicted: Outcome | None) -> tuple[ExecutedCall, partial[Any]]:
+        if given["name"] not in self._toolkit:
+            raise ToolkitError(f"record: unknown tool {given['name']!r}; known: {', '.join(self._toolkit.names)}")
+        known = {"id": given["id"]} if given["id"] not in self._taken else {}
+        number = len(self._now.values["steps"]) + 1
+        call, _ = read_call({"name": given["name"], "args": given["args"], **known}, taken=self._taken, number=number)
+        word, now = answer.status, time()
+        entry: ExecutedCall = {"call": call, "status": word, "key": "", "tries": 1, "started_at": now}
+        entry |= {"ended_at": now, "by": "tool", "result": answer.result}
+        return entry, partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
+
+    def _commit(self, update: Update) -> list[Step]:
+        self._usage = add_usage(self._usage, update.pop("usage", {}))
+        if update["steps"]:
+            self._now = self._now.after(update)
+        steps: list[Step] = clone(update["steps"])
+        self._taken |= {step["call"]["id"] for step in steps}
+        return steps
+
+    def _go_to(self, point: Point) -> None:
+        self._now = point
+        self._taken = {step["call"]["id"] for step in point.values["steps"]}
+
+
+def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
+    """Return the knobs. Raises ToolkitError for no Toolkit or one without tools, GeckoError for another context."""
+    if not isinstance(toolkit, Toolkit):
+        raise ToolkitError(f"expected a Toolkit, such as Toolkit.from_tools([...]), got {type(toolkit).__name__}")
+    if not len(toolkit):
+        raise ToolkitError("the toolkit has no tools: there is nothing to rehearse")
+    if context is not None and not isinstance(context, GeckoContext):
+        raise GeckoError(f"context: expected a GeckoContext(max_retries=...), got {type(context).__name__}")
+    return context or GeckoContext()
+
+
+Given = tuple[Call, Complaint | None]
+Nodes = Sequence[partial[Any]]
+
+
+def answer_calls(
+    state: AttemptState, scope: NodeScope, *, given: Sequence[Given], nodes: Nodes
+) -> Generator[list[AnyAsk], list[Reply], Update]:
+    """Answer the calls of one message with validator, simulator and state_updater, as one node function."""
+    refused = [{"v": VERSION, "call": call, "complaints": [complaint]} for call, complaint in given if complaint]
+    writes: Update = {"steps": refused, "task_state": [], "facts": {}, "semantic": []}
+    state = apply_update(state, {"pending": [call for call, complaint in given if complaint is None]})
+    for node in chain(nodes, cycle(nodes[1:])):
+        if not state["pending"] and not state.get("proposals"):
+            break
+        update = yield from node(state, scope)
+        state = apply_update(state, update)
+        for key in writes.keys() & update.keys():
+            writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
+    order = [call["id"] for call, _ in given]
+    writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
+    return writes
+
+
+def simulate_call(
+    state: JsonObject, scope: NodeScope, call: Call, *, before: JsonObject, steps: list[Step], nodes: Nodes
+) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
+    """Return the step of one call on a task state that these steps have made of the one before."""
+    values = Point.first(before).values | {"task_state": state, "steps": steps}
+    update = yield from answer_calls(values, scope, given=[(call, None)], nodes=nodes)
+    step: Step = update["steps"][0]
+    return step
+
+
+def build_nodes(toolkit: Toolkit, rungs: Rungs) -> list[partial[Any]]:
+    """Return the nodes that answer a call, in order."""
+    return [
+        partial(check, toolkit=toolkit),
+        partial(answer, toolkit=toolkit, rungs=rungs),
+        partial(book, toolkit=toolkit),
+    ]

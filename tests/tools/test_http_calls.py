@@ -1,0 +1,293 @@
+"""Calls over loopback: what an answer comes to, what leaves a write in doubt, where redirects may lead."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import socket
+import zlib
+
+import httpx
+import pytest
+from langchain_core.messages import ToolMessage
+
+from gecko_graph.errors import InDoubt, ToolkitError
+from gecko_graph.models.work import Work, aperform, perform
+from gecko_graph.tools import Toolkit
+from gecko_graph.tools.openapi import client as client_module
+from gecko_graph.tools.real import as_answer
+from tests.tools.http_server import as_json, serving
+from tests.tools.small_documents import document
+
+
+@pytest.fixture
+def here():
+    with serving() as here:
+        yield here
+
+
+OK = {"200": {"description": "", "content": {"application/json": {"schema": {"type": "object"}}}}}
+KEY = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+ITEM = {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}
+PATHS = {
+    "/orders/{id}": {"get": {"operationId": "show", "responses": OK}},
+    "/orders": {
+        "post": {
+            "operationId": "order",
+            "parameters": [KEY],
+            "requestBody": {"content": {"application/json": {"schema": ITEM}}},
+            "responses": OK,
+        }
+    },
+}
+
+
+def shop(here, **more):
+    return Toolkit.from_openapi(document(PATHS), server=f"{here.url}/api", **more)
+
+
+@pytest.fixture
+def quick():
+    with httpx.Client(timeout=0.3, trust_env=False) as client:
+        yield client
+
+
+def error_of(value):
+    assert isinstance(value, ToolMessage)
+    answer = as_answer(value)
+    assert answer.status == "error"
+    return answer.result
+
+
+def test_a_call_is_one_request_and_its_json_the_result(here):
+    here.answer = lambda asked: as_json({"ok": [1, None]}, 201)
+    toolkit = shop(here)
+    assert toolkit["order"].real(item="mug", idempotency_key="k-1") == {"ok": [1, None]}
+    (asked,) = here.asked
+    assert (asked.method, asked.target, json.loads(asked.body)) == ("POST", "/api/orders", {"item": "mug"})
+    assert asked.header("Idempotency-Key") == "k-1"
+    assert "Idempotency-Key" not in toolkit["order"].parameters["properties"]
+    assert (toolkit["order"].idempotency, toolkit["order"].key_argument) == (
+        "header:Idempotency-Key",
+        "idempotency_key",
+    )
+
+
+@pytest.mark.parametrize("drive", [perform, lambda work: asyncio.run(aperform(work))])
+def test_the_sync_and_the_async_driver_run_the_same_function(here, drive):
+    here.answer = lambda asked: as_json({"id": 7})
+    done = drive(Work(function=shop(here)["show"].real, kwargs={"id": 7}, then=as_answer))
+    assert (done.value.status, done.value.result, done.failure) == ("ok", {"id": 7}, None)
+
+
+@pytest.mark.parametrize(
+    ("headers", "content", "result"),
+    [
+        ({"content-type": "application/problem+json"}, b'{"a": 1}', {"a": 1}),
+        ({}, b"[1]", [1]),
+        ({"content-type": "text/plain; charset=latin-1"}, "grün".encode("latin-1"), "grün"),
+        ({"content-type": "text/html"}, b"<p>", "<p>"),
+        ({"content-type": "application/xml"}, b"<a/>", "<a/>"),
+        ({"content-type": "image/png"}, b"\x89PNG", {"content_type": "image/png", "bytes": 4}),
+        ({"content-type": "application/json"}, b"<html>", {"content_type": "application/json", "bytes": 6}),
+        ({"content-type": "application/json"}, b"[NaN]", {"content_type": "application/json", "bytes": 5}),
+        ({"content-type": "text/plain; charset=nonsense"}, b"abc", {"content_type": "text/plain", "bytes": 3}),
+        ({"content-type": "text/plain; charset=Punycode"}, b"a-b", {"content_type": "text/plain", "bytes": 3}),
+        ({"content-type": "application/json"}, b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
+        ({"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b"[2]", mtime=0), [2]),
+        ({"content-type": "application/json", "content-encoding": "deflate"}, zlib.compress(b"[3]"), [3]),
+        (
+            {"content-type": "application/json", "content-encoding": "odd"},
+            b"x",
+            {"content_type": "application/json", "bytes": 1},
+        ),
+        ({"content-type": "application/json"}, b"", None),
+    ],
+)
+def test_results_by_content_type(here, headers, content, result):
+    here.answer = lambda asked: (200, headers, content)
+    assert shop(here)["show"].real(id=1) == result
+
+
+def test_no_content_is_null(here):
+    here.answer = lambda asked: (204, {}, b"")
+    assert shop(here)["order"].real(item="mug") is None
+
+
+@pytest.mark.parametrize("tool", ["show", "order"])
+def test_a_refusal_is_an_error_with_its_body(here, tool):
+    here.answer = lambda asked: as_json({"message": "sold out"}, 429, **{"Retry-After": "3"})
+    args = {"id": 1} if tool == "show" else {"item": "mug"}
+    error = shop(here)[tool].real(**args)
+    assert error_of(error) == {"message": "sold out"}
+    assert error.additional_kwargs["http"] == {
+        "http_status": 429,
+        "body": {"message": "sold out"},
+        "retry_after": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "body"), [(b"", None), (b"no", {"content_type": "application/json", "bytes": 2}), (b"[1]", [1])]
+)
+def test_a_refusal_without_an_object_has_its_status(here, content, body):
+    here.answer = lambda asked: (404, {"content-type": "application/json"}, content)
+    error = error_of(shop(here)["show"].real(id=1))
+    assert error == (body if isinstance(body, dict) else {"http_status": 404, "body": body})
+
+
+def bomb(asked):
+    return 200, {"content-encoding": "gzip", "content-type": "text/plain"}, gzip.compress(b"0" * 60_000_000, 1)
+
+
+UNKNOWN = {
+    "500 after or before": lambda asked: as_json({"error": "no"}, 500),
+    "lost": lambda asked: None,
+    "cut": lambda asked: (200, {"content-length": "100"}, b"{"),
+    "too large": lambda asked: as_json("x" * 6_000_000),
+    "bomb": bomb,
+    "broken coding": lambda asked: (200, {"content-encoding": "gzip"}, b"not gzip"),
+    "moved": lambda asked: (302, {"location": "/elsewhere"}, b""),
+    "around": lambda asked: (307, {"location": "/api/orders"}, b""),
+}
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_a_write_without_a_usable_answer_is_in_doubt_and_a_read_has_failed(here, what):
+    here.answer = UNKNOWN[what]
+    toolkit = shop(here)
+    with pytest.raises(InDoubt, match=r"POST /orders may have taken effect") as caught:
+        toolkit["order"].real(item="mug")
+    assert caught.value.__context__ is None
+    if what != "moved":
+        assert error_of(toolkit["show"].real(id=1))
+
+
+def test_a_gzip_bomb_stays_small(here):
+    here.answer = bomb
+    assert "larger than 5 MB" in error_of(shop(here)["show"].real(id=1))["error"]
+
+
+def test_a_server_that_does_not_answer(here, quick):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        toolkit = Toolkit.from_openapi(
+            document(PATHS), server=f"http://127.0.0.1:{silent.getsockname()[1]}", client=quick
+        )
+        with pytest.raises(InDoubt, match="no answer in time"):
+            toolkit["order"].real(item="mug")
+        assert "no answer in time" in error_of(toolkit["show"].real(id=1))["error"]
+
+
+def test_an_answer_that_drips_ends_in_time(quick):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        import threading
+
+        def drip():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(10_000)
+                try:
+                    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
+                    for _ in range(1000):
+                        connection.sendall(b"x")
+                        threading.Event().wait(0.02)
+                except OSError:
+                    pass
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        toolkit = Toolkit.from_openapi(
+            document(PATHS), server=f"http://127.0.0.1:{server.getsockname()[1]}", client=quick
+        )
+        assert "not complete in time" in error_of(toolkit["show"].real(id=1))["error"]
+        thread.join(10)
+
+
+def test_what_was_never_sent_is_no_doubt():
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    toolkit = Toolkit.from_openapi(document(PATHS), server=f"http://127.0.0.1:{port}")
+    assert error_of(toolkit["order"].real(item="mug")) == {
+        "error": "POST /orders: cannot reach the server (ConnectError)"
+    }
+
+
+def test_an_argument_that_cannot_be_sent_is_an_error(here):
+    assert "must not be empty" in error_of(shop(here)["show"].real(id=".."))["error"]
+    assert here.asked == []
+
+
+# redirects -----------------------------------------------------------------------------------------------------------
+
+
+def redirecting(here, status, location):
+    there = {
+        "/api/orders/1": (status, {"location": location}, b""),
+        "/api/orders": (status, {"location": location}, b""),
+    }
+    here.answer = lambda asked: there.get(asked.target) or as_json({"method": asked.method, "got": asked.body.decode()})
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_read_follows_within_the_origin(here, status):
+    redirecting(here, status, "/new?a=1")
+    assert shop(here)["show"].real(id=1) == {"method": "GET", "got": ""}
+
+
+@pytest.mark.parametrize(("status", "method", "got"), [(303, "GET", ""), (307, "POST", "mug"), (308, "POST", "mug")])
+def test_a_write_follows_where_its_meaning_is_kept(here, status, method, got):
+    redirecting(here, status, f"{here.url}/new")
+    answer = shop(here)["order"].real(item="mug", idempotency_key="k")
+    assert answer["method"] == method
+    assert got in answer["got"]
+    assert here.asked[-1].header("idempotency-key") == "k"
+
+
+def test_a_write_that_was_accepted_and_whose_result_is_missing_is_in_doubt(here):
+    here.answer = lambda asked: (303, {"location": "/new"}, b"") if asked.method == "POST" else as_json(None, 404)
+    with pytest.raises(InDoubt, match="404"):
+        shop(here)["order"].real(item="mug")
+
+
+@pytest.mark.parametrize(
+    "where", ["http://user:pw@{here}/new", "https://{here}/new", "{other}/new", "http://[/", "file:///etc"]
+)
+def test_no_redirect_leads_elsewhere(here, where):
+    with serving() as other:
+        location = where.format(here=here.url.removeprefix("http://"), other=other.url)
+        redirecting(here, 307, location)
+        assert error_of(shop(here)["show"].real(id=1))["http_status"] == 307
+        assert error_of(shop(here)["order"].real(item="mug"))["http_status"] == 307
+        assert other.asked == []
+
+
+# what the environment and the server may not change ------------------------------------------------------------------
+
+
+def test_no_proxy_and_no_cookie_of_an_earlier_answer(here, monkeypatch):
+    with serving() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        client_module.default_client.cache_clear()
+        here.answer = lambda asked: as_json({}, **{"Set-Cookie": "session=stolen; Path=/"})
+        toolkit = shop(here)
+        for _ in range(2):
+            assert toolkit["show"].real(id=1) == {}
+        assert proxy.asked == []
+    client_module.default_client.cache_clear()
+    assert [asked.header("cookie") for asked in here.asked] == [None, None]
+
+
+def test_headers_of_the_users_client_are_sent_and_every_call_names_a_user_agent(here):
+    with httpx.Client(headers={"X-Tenant": "7", "accept": "text/csv"}) as client:
+        shop(here, client=client)["show"].real(id=1)
+    shop(here)["show"].real(id=1)
+    first, second = here.asked
+    assert (first.header("x-tenant"), first.header("accept")) == ("7", "application/json, */*;q=0.5")
+    assert second.header("user-agent") == "gecko-graph"
+
+
+def test_a_client_of_another_kind_is_refused():
+    with pytest.raises(ToolkitError, match=r"client: expected an httpx.Client, got AsyncClient"):
+        Toolkit.from_openapi(document(PATHS), server="https://example.com", client=httpx.AsyncClient())

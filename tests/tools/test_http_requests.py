@@ -1,0 +1,320 @@
+"""How arguments are written on the wire: a server that decodes them finds what was sent; nothing leaves its place."""
+
+from __future__ import annotations
+
+import base64
+import json
+from email.parser import BytesParser
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gecko_graph.errors import ToolkitError
+from gecko_graph.schemas.made_up.maker import Impossible, make_value
+from gecko_graph.tools import Toolkit
+from gecko_graph.tools.openapi.request import CannotSend, build_request
+from tests.tools.small_documents import body, document, read_one
+
+BASE = "http://here.test/base/v1"
+ANY = {}
+
+
+def query(name="q", **more):
+    return {"name": name, "in": "query", "schema": ANY, **more}
+
+
+def send(operation, args, *, path="/x", method="get", **more):
+    return build_request(read_one(operation, path=path, method=method, **more), BASE, args, extra={})
+
+
+def target(request):
+    return request.url.raw_path.decode()
+
+
+# path ----------------------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "../x",
+    "a/b",
+    "?a=b",
+    "#f",
+    "%2F",
+    "%2e%2e",
+    "..%2f",
+    "ä/ö",
+    "a b",
+    "a;b=1",
+    "..;",
+    "\\..\\",
+    "//h",
+    "é\u202e",
+]
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | st.sampled_from(HOSTILE)
+
+
+@given(TEXT, TEXT)
+def test_a_path_value_never_leaves_its_segment(one, other):
+    try:
+        request = send({}, {"a": one, "b": other}, path="/x/{a}/y/z-{b}.json")
+    except CannotSend:
+        assert one in (".", "..")
+        return
+    empty, base, version, x, first, y, second = target(request).split("/")
+    assert (empty, base, version, x, y) == ("", "base", "v1", "x", "y")
+    assert (unquote(first), unquote(second)) == (one, f"z-{other}.json")
+    assert request.url.host == "here.test"
+    assert (request.url.query, request.url.fragment) == (b"", "")
+
+
+@pytest.mark.parametrize("value", ["", ".", "..", None, [], {}, [""]])
+def test_a_path_value_that_leads_elsewhere_is_refused(value):
+    with pytest.raises(CannotSend, match="'id'"):
+        send({"parameters": [{"name": "id", "in": "path", "schema": ANY}]}, {"id": value}, path="/pets/{id}")
+
+
+def test_a_value_that_no_address_holds_is_refused():
+    with pytest.raises(CannotSend, match="address"):
+        send({"parameters": [query()]}, {"q": "x" * 70_000})
+
+
+def test_a_missing_path_value_is_refused():
+    with pytest.raises(CannotSend, match="'id'"):
+        send({}, {}, path="/pets/{id}")
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "value", "written"),
+    [
+        ("simple", False, "blue", "blue"),
+        ("simple", False, ["blue", "bl,ack"], "blue,bl%2Cack"),
+        ("simple", False, {"R": 100, "G": 200}, "R,100,G,200"),
+        ("simple", True, {"R": 100, "G": 200}, "R=100,G=200"),
+        ("label", False, "blue", ".blue"),
+        ("label", False, ["blue", "black"], ".blue,black"),
+        ("label", True, ["blue", "black"], ".blue.black"),
+        ("label", True, {"R": 100, "G": 200}, ".R=100.G=200"),
+        ("matrix", False, "blue", ";color=blue"),
+        ("matrix", False, ["blue", "black"], ";color=blue,black"),
+        ("matrix", True, ["blue", "black"], ";color=blue;color=black"),
+        ("matrix", False, {"R": 100, "G": 200}, ";color=R,100,G,200"),
+        ("matrix", True, {"R": 100, "G": 200}, ";R=100;G=200"),
+    ],
+)
+def test_path_styles_are_those_of_the_specification(style, explode, value, written):
+    parameter = {"name": "color", "in": "path", "required": True, "style": style, "explode": explode, "schema": ANY}
+    request = send({"parameters": [parameter]}, {"color": value}, path="/c/{color}")
+    assert target(request) == f"/base/v1/c/{written}"
+
+
+# query and cookies ---------------------------------------------------------------------------------------------------
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b c", "d[]"]), TEXT | st.integers() | st.lists(TEXT, min_size=1)))
+def test_a_query_is_decoded_to_what_was_sent(args):
+    request = send({"parameters": [query(name) for name in ("a", "b c", "d[]")]}, args)
+    sent = [(name, str(one)) for name, value in args.items() for one in (value if isinstance(value, list) else [value])]
+    assert parse_qsl(request.url.query.decode(), keep_blank_values=True) == sent
+    assert target(request).startswith("/base/v1/x")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_reserved_characters_that_are_allowed_stay_in_their_value(value):
+    request = send({"parameters": [query(allowReserved=True), query("z")]}, {"q": value, "z": 1})
+    assert parse_qsl(request.url.query.decode(), keep_blank_values=True) == [("q", value), ("z", "1")]
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "written"),
+    [
+        ({}, [1, 2], "q=1&q=2"),
+        ({"explode": False}, ["a", "b,c"], "q=a,b%2Cc"),
+        ({"style": "spaceDelimited", "explode": False}, ["a", "b"], "q=a%20b"),
+        ({"style": "pipeDelimited", "explode": False}, ["a", "b"], "q=a%7Cb"),
+        ({"style": "pipeDelimited", "explode": True}, ["a", "b"], "q=a&q=b"),
+        ({}, {"R": 1, "G": None, "B": True}, "R=1&B=true"),
+        ({"explode": False}, {"R": 1, "G": 2}, "q=R,1,G,2"),
+        ({"style": "deepObject", "explode": True}, {"a": {"b": [1, 2]}, "c": "x"}, "q[a][b][0]=1&q[a][b][1]=2&q[c]=x"),
+        ({"style": "nonsense"}, 1.0, "q=1"),
+        ({"content": {"application/json": {"schema": {}}}}, {"a": [1]}, 'q={"a": [1]}'),
+        ({"content": {"text/plain": {"schema": {}}}}, "a b", "q=a b"),
+        ({"allowReserved": True}, "a/b:c?", "q=a/b:c?"),
+        ({}, None, ""),
+        ({}, [], ""),
+    ],
+)
+def test_query_styles_are_those_of_the_specification(rule, value, written):
+    parameter = {key: one for key, one in query(**rule).items() if key != "schema" or "content" not in rule}
+    request = send({"parameters": [parameter]}, {"q": value})
+    sent = request.url.query.decode()
+    assert (sent if "%" in written else unquote(sent)) == written
+
+
+def test_cookies_and_headers():
+    parameters = [
+        {"name": "tone", "in": "cookie", "schema": ANY},
+        {"name": "kind", "in": "cookie", "schema": ANY},
+        {"name": "X-Ids", "in": "header", "schema": ANY},
+        {"name": "X-Map", "in": "header", "explode": True, "schema": ANY},
+    ]
+    args = {"tone": "a; b", "kind": 2, "X-Ids": [1, "ü"], "X-Map": {"a": 1, "b": True}}
+    request = send({"parameters": parameters}, args)
+    assert request.headers["cookie"] == "tone=a%3B%20b; kind=2"
+    sent = {name.lower(): value.decode() for name, value in request.headers.raw}
+    assert (sent[b"x-ids"], sent[b"x-map"]) == ("1,ü", "a=1,b=true")
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "\x00", "a\x7f", ["x", "y\r"], " a", "a "])
+def test_header_injection_is_refused(value):
+    with pytest.raises(CannotSend, match="x-trace"):
+        send({"parameters": [{"name": "X-Trace", "in": "header", "schema": ANY}]}, {"X-Trace": value})
+
+
+def test_headers_of_the_client_are_no_arguments():
+    parameters = [{"name": name, "in": "header", "schema": ANY} for name in ("Host", "Content-Length", "X-A")]
+    assert set(read_one({"parameters": parameters}).parameters["properties"]) == {"X-A"}
+
+
+def test_half_a_surrogate_pair_cannot_be_sent():
+    with pytest.raises(ValueError, match="surrogates"):
+        send({"parameters": [query()]}, {"q": "\ud800"})
+
+
+# bodies --------------------------------------------------------------------------------------------------------------
+
+OBJECT = {"type": "object", "properties": {"a": {}, "b": {}}}
+
+
+@given(
+    st.dictionaries(st.sampled_from(["a", "b"]), st.recursive(st.none() | st.integers() | TEXT, st.lists), min_size=1)
+)
+def test_a_json_body_is_what_was_given(args):
+    request = send(body(OBJECT), args, method="post")
+    assert json.loads(request.content) == args
+    assert request.headers["content-type"] == "application/json"
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b"]), TEXT | st.lists(TEXT, min_size=1), min_size=1))
+def test_a_form_is_decoded_to_what_was_sent(args):
+    request = send(body(OBJECT, media="application/x-www-form-urlencoded"), args, method="post")
+    sent = [(name, one) for name, value in args.items() for one in (value if isinstance(value, list) else [value])]
+    assert parse_qsl(request.content.decode(), keep_blank_values=True) == sent
+
+
+def test_a_form_is_written_as_its_encoding_says():
+    operation = body(OBJECT, media="application/x-www-form-urlencoded")
+    encoding = {"a": {"style": "deepObject", "explode": True}, "b": {"contentType": "application/json"}}
+    operation["requestBody"]["content"]["application/x-www-form-urlencoded"]["encoding"] = encoding
+    request = send(operation, {"a": {"x": [1]}, "b": {"y": 2}}, method="post")
+    assert parse_qsl(request.content.decode()) == [("a[x][0]", "1"), ("b", '{"y": 2}')]
+
+
+def test_multipart_has_files_json_and_text():
+    schema = {
+        "type": "object",
+        "properties": {
+            "file": {"type": "string", "format": "binary"},
+            "more": {"type": "array", "items": {"type": "string", "contentMediaType": "image/png"}},
+            "about": {"type": "object"},
+            "note": {"type": "string"},
+            "coded": {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
+        },
+    }
+    raw = bytes(range(256))
+    args = {
+        "file": "data:image/gif;base64," + base64.b64encode(raw).decode(),
+        "more": ["one", "two"],
+        "about": {"k": 1},
+        "note": "a\r\nb",
+        "coded": "AAAA",
+    }
+    request = send(body(schema, media="multipart/form-data"), args, method="post")
+    kind = request.headers["content-type"].encode()
+    message = BytesParser().parsebytes(b"content-type: " + kind + b"\r\n\r\n" + request.read())
+    parts = [
+        (part.get_param("name", header="content-disposition"), part.get_filename(), part.get_content_type(), part)
+        for part in message.get_payload()
+    ]
+    assert [part[:3] for part in parts] == [
+        ("file", "file", "image/gif"),
+        ("more", "more", "application/octet-stream"),
+        ("more", "more", "application/octet-stream"),
+        ("about", None, "application/json"),
+        ("note", None, "text/plain"),
+        ("coded", None, "text/plain"),
+    ]
+    assert raw in request.read()
+    assert json.loads(parts[3][3].get_payload()) == {"k": 1}
+
+
+@pytest.mark.parametrize(
+    ("media", "schema", "value", "content", "kind"),
+    [
+        ("text/plain", {"type": "string"}, "hé", "hé", "text/plain"),
+        ("application/octet-stream", {"type": "string"}, "data:;base64,AAE=", "\x00\x01", "application/octet-stream"),
+        ("application/json", {"type": "array"}, [1], "[1]", "application/json"),
+        ("application/merge-patch+json", {"type": "array"}, [1], "[1]", "application/merge-patch+json"),
+        ("*/*", {"type": "array"}, [1], "[1]", "application/json"),
+        ("*/*", {"type": "string"}, "x", "x", "application/octet-stream"),
+    ],
+)
+def test_whole_bodies(media, schema, value, content, kind):
+    request = send(body(schema, media=media), {"body": value}, method="post")
+    assert (request.content.decode(), request.headers["content-type"]) == (content, kind)
+
+
+def test_xml_is_text_alone():
+    assert send(body({}, media="application/xml"), {"body": "<a/>"}, method="post").content == b"<a/>"
+    with pytest.raises(CannotSend, match="application/xml"):
+        send(body({}, media="application/xml"), {"body": {"a": 1}}, method="post")
+
+
+def test_a_body_without_members_is_sent_where_it_is_required():
+    assert send(body(OBJECT), {}, method="post").content == b"{}"
+    optional = body(OBJECT)
+    optional["requestBody"]["required"] = False
+    assert send(optional, {}, method="post").content == b""
+
+
+# every operation of real documents -----------------------------------------------------------------------------------
+
+
+def test_every_operation_of_real_documents_has_a_request(shared_data):
+    sent = []
+
+    def answer(request):
+        sent.append(request)
+        assert request.url.host == "api.test"
+        assert "{" not in request.url.raw_path.decode()
+        return httpx.Response(200, json={})
+
+    tools = 0
+    with httpx.Client(transport=httpx.MockTransport(answer)) as client:
+        for path in sorted((shared_data / "openapi").iterdir()):
+            try:
+                toolkit = Toolkit.from_openapi(path, server="https://api.test/v1", auth="env:NONE_", client=client)
+            except ToolkitError:
+                continue
+            for tool in toolkit:
+                for seed in range(2):
+                    try:
+                        args = make_value(tool.parameters, seed=seed, key=tool.name)
+                    except Impossible:
+                        continue
+                    tools += 1
+                    build_request(tool, "https://api.test/v1", args, extra={})
+                    if not tool.binding.security:
+                        result = tool.real(**args)
+                        assert result == ({} if tool.binding.method != "head" else None), (path, result)
+                        assert urlsplit(str(sent[-1].url)).path.startswith("/v1/")
+    assert tools > 400
+    assert len(sent) > 100
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(["https://a.test", "https://a.test/b", "https://a.test/b/"]))
+def test_the_base_path_is_kept(base):
+    tool = Toolkit.from_openapi(document({"/x": {"get": {"responses": {}}}}))["get_x"]
+    assert str(build_request(tool, base, {}, extra={}).url) == base.rstrip("/") + "/x"

@@ -1,0 +1,274 @@
+"""Tools that LangGraph injects something into, run for real with the runtime of the call."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
+from typing_extensions import TypedDict
+
+from gecko_graph import Toolkit, create_gecko_agent
+from gecko_graph.testing import recorded
+from tests.tools.real_calls import amake, make
+
+SEEN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_seen():
+    SEEN.clear()
+
+
+def note(kind, **found):
+    SEEN.append(found)
+    return {"noted": kind}
+
+
+@tool
+def runtime(text: str, runtime: ToolRuntime) -> dict:
+    """Note."""
+    runtime.stream_writer({"noted": text})
+    runtime.store.put(("notes",), "last", {"text": text})
+    return note("runtime", messages=len(runtime.state["messages"]), thread=runtime.config["configurable"]["thread_id"],
+                id=runtime.tool_call_id)  # fmt: skip
+
+
+@tool
+async def aruntime(text: str, runtime: ToolRuntime[Any, dict]) -> dict:
+    """Note."""
+    return note("runtime", messages=len(runtime.state["messages"]), thread=runtime.config["configurable"]["thread_id"],
+                id=runtime.tool_call_id)  # fmt: skip
+
+
+@tool
+def state(
+    text: str, whole: Annotated[dict, InjectedState], messages: Annotated[list, InjectedState("messages")]
+) -> dict:
+    """Note."""
+    return note("state", messages=len(messages), same=whole["messages"] == messages)
+
+
+@tool
+async def store(text: str, store: Annotated[BaseStore, InjectedStore()]) -> dict:
+    """Note."""
+    await store.aput(("notes",), "last", {"text": text})
+    return note("store", kept=(await store.aget(("notes",), "last")).value)
+
+
+@tool
+def call_id(text: str, id: Annotated[str, InjectedToolCallId]) -> dict:
+    """Note."""
+    return note("call id", id=id)
+
+
+def config(text: str, config: RunnableConfig) -> dict:
+    """Note."""
+    return note("config", thread=config["configurable"]["thread_id"])
+
+
+def function(text: str, state: Annotated[dict, InjectedState], runtime: ToolRuntime, store: BaseStore) -> dict:
+    """Note."""
+    return note("function", messages=len(state["messages"]), same=runtime.store is store)
+
+
+async def coroutine(text: str, runtime: ToolRuntime | None = None) -> dict:
+    """Note."""
+    return note("coroutine", messages=len(runtime.state["messages"]) if runtime else None)
+
+
+@tool
+def commands(text: str, runtime: ToolRuntime) -> Command:
+    """Note."""
+    SEEN.append({"id": runtime.tool_call_id})
+    return Command(update={"messages": [ToolMessage('{"noted": "command"}', tool_call_id=runtime.tool_call_id)]})
+
+
+class Class(BaseTool):
+    name: str = "of_class"
+    description: str = "Note."
+
+    def _run(self, text: str, runtime: ToolRuntime) -> dict:
+        return note("class", messages=len(runtime.state["messages"]))
+
+
+EXPECTED = {
+    "runtime": {"messages": 1, "thread": "1"},
+    "aruntime": {"messages": 1, "thread": "1"},
+    "state": {"messages": 1, "same": True},
+    "store": {"kept": {"text": "hello"}},
+    "call_id": {},
+    "config": {"thread": "1"},
+    "function": {"messages": 1, "same": True},
+    "coroutine": {"messages": 1},
+    "commands": {},
+    "of_class": {"messages": 1},
+}
+TOOLS = [runtime, aruntime, state, store, call_id, config, function, coroutine, commands, Class()]
+
+
+class Parent(TypedDict, total=False):
+    messages: list
+    task_state: dict
+    checklist: list
+
+
+def agent_of(name, **more):
+    toolkit = Toolkit.from_tools(TOOLS, effects={name: "write"}, simulate={name: lambda state, text: {"noted": "x"}})
+    plan = [{"call": name, "args": {"text": "hello"}}, {"say": "Noted."}]
+    return create_gecko_agent(toolkit, models={"planner": recorded(planner=[plan])}, review="none", **more)
+
+
+GIVEN = {"messages": [("user", "Note hello")], "task_state": {}, "checklist": [{"check": "true"}]}
+THREAD = {"configurable": {"thread_id": "1"}}
+
+
+@pytest.mark.parametrize("do", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("name", EXPECTED)
+async def test_an_agent_s_real_call_gets_what_its_graph_has(name, do):
+    parent = StateGraph(Parent).add_node("agent", agent_of(name))
+    graph = parent.add_edge(START, "agent").compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    given = GIVEN
+    out = graph.invoke(given, THREAD) if do == "invoke" else await graph.ainvoke(given, THREAD)
+    (seen,) = SEEN
+    found = seen.pop("id", "an id")
+    assert seen == EXPECTED[name]
+    assert found
+    assert "Noted." in out["messages"][-1].text
+
+
+@pytest.mark.parametrize("name", ["aruntime", "state", "config", "coroutine"])
+def test_so_does_that_of_an_agent_alone(name):
+    out = agent_of(name, checkpointer=InMemorySaver()).invoke(GIVEN, THREAD)
+    (seen,) = SEEN
+    seen.pop("id", None)
+    assert seen == EXPECTED[name]
+    assert out["execution"]["status"] == "done"
+    assert out["execution"]["calls"][0]["result"] == {"noted": {"aruntime": "runtime"}.get(name, name)}
+
+
+@pytest.mark.parametrize("name", ["aruntime", "config", "coroutine"])
+async def test_an_opened_read_of_a_rehearsal_gets_it_too(name):
+    def thread(text: str, runtime: ToolRuntime) -> dict:
+        """Note."""
+        return note("thread", thread=runtime.config["configurable"]["thread_id"], id=runtime.tool_call_id)
+
+    toolkit = Toolkit.from_tools([thread], effects={"thread": "read"})
+    plan = [{"call": "thread", "args": {"text": "hello"}}, {"say": "Noted."}]
+    models = {"planner": recorded(planner=[plan])}
+    agent = create_gecko_agent(toolkit.open("thread"), models=models, review="none", checkpointer=InMemorySaver())
+    await agent.ainvoke(GIVEN, THREAD)
+    assert [seen["thread"] for seen in SEEN] == ["1"] * len(SEEN)
+    assert SEEN[0]["id"].startswith("call")
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_injected_parameters_are_no_arguments(name):
+    spec = Toolkit.from_tools(TOOLS)[name]
+    assert set(spec.parameters["properties"]) == {"text"}
+    assert spec.real is not None
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED.keys() - {"coroutine", "call_id"}))
+async def test_outside_of_a_graph_it_is_refused_before_the_function_begins(name):
+    spec = Toolkit.from_tools(TOOLS)[name]
+    for answer, in_doubt in (make(spec, {"text": "hello"}), await amake(spec, {"text": "hello"})):
+        assert (answer.status, in_doubt, SEEN) == ("error", False, [])
+        assert "cannot be injected: no graph is running" in answer.result
+
+
+async def test_what_has_a_default_runs_without():
+    assert (await amake(Toolkit.from_tools([coroutine])["coroutine"], {"text": "hello"}))[0].status == "ok"
+    assert SEEN == [{"messages": None}]
+
+
+def calling(name, store=None):
+    """A graph with state of its own, whose node calls a toolkit's tool as LangChain tools are called."""
+    tools = Toolkit.from_tools(TOOLS).as_tools()
+    graph = StateGraph(MessagesState).add_node("tools", ToolNode(tools)).add_edge(START, "tools").compile(store=store)
+    called = AIMessage("", tool_calls=[{"name": name, "args": {"text": "hello"}, "id": "call-7"}])
+    return graph.invoke({"messages": [called]}, THREAD)["messages"][-1]
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_as_tools_see_the_graph_that_they_are_in(name):
+    message = calling(name, InMemoryStore())
+    assert message.status == "success", message
+    (seen,) = SEEN
+    seen.pop("id", None)
+    assert seen == EXPECTED[name]
+
+
+def test_without_a_store_it_is_refused():
+    message = calling("store")
+    assert (message.status, SEEN) == ("error", [])
+    assert "'store' cannot be injected: the graph was compiled without a store" in message.text
+    assert "not known" not in message.text
+
+
+def test_a_state_without_the_key_is_refused():
+    def basket(text: str, lines: Annotated[list, InjectedState("lines")]) -> dict:
+        """Note."""
+        return note("basket")
+
+    toolkit = Toolkit.from_tools([basket])
+    graph = StateGraph(MessagesState).add_node("tools", lambda state: {"messages": [str(make(toolkit["basket"], {}))]})
+    text = graph.add_edge(START, "tools").compile().invoke({"messages": []})["messages"][-1].text
+    assert "the graph's state has no 'lines'" in text
+    assert SEEN == []
+
+
+def test_a_call_cannot_forge_what_is_injected():
+    spec = Toolkit.from_tools([coroutine])["coroutine"]
+    answer, _ = make(spec, {"text": "hello", "runtime": "forged"})
+    assert (answer.status, SEEN) == ("ok", [{"messages": None}])
+
+
+class LookAlike(InjectedToolArg):
+    pass
+
+
+LookAlike.__name__ = "InjectedState"
+
+
+def signed_in(text: str, user: Annotated[str, LookAlike]) -> str:
+    """Note."""
+
+
+def test_what_nobody_here_can_inject_is_not_real():
+    def signed(text: str, user: Annotated[str, InjectedToolArg]) -> dict:
+        """Note."""
+
+    assert [spec.real for spec in Toolkit.from_tools([signed, tool(signed_in)])] == [None, None]
+
+
+def test_the_id_is_that_of_the_call():
+    spec = Toolkit.from_tools([call_id])["call_id"]
+    assert make(spec, {"text": "hello"}, call_id="call_1", key="k")[0].result == {"noted": "call id"}
+    make(spec, {"text": "hello"}, key="k")
+    assert SEEN == [{"id": "call_1"}, {"id": "k"}]
+
+
+class Context(TypedDict):
+    user: str
+
+
+def test_the_context_is_that_of_the_graph_around_the_agent():
+    def signed(text: str, runtime: ToolRuntime) -> dict:
+        """Note."""
+        return note("signed", user=runtime.context["user"])
+
+    toolkit = Toolkit.from_tools([signed], effects={"signed": "write"}, simulate={"signed": lambda state, text: {}})
+    plan = [{"call": "signed", "args": {"text": "hello"}}, {"say": "Noted."}]
+    agent = create_gecko_agent(toolkit, models={"planner": recorded(planner=[plan])}, review="none")
+    graph = StateGraph(Parent, context_schema=Context).add_node("agent", agent).add_edge(START, "agent")
+    graph.compile(checkpointer=InMemorySaver()).invoke(GIVEN, THREAD, context={"user": "ann"})
+    assert SEEN == [{"user": "ann"}]

@@ -1,0 +1,120 @@
+"""The agent against an MCP server: rehearsed, reviewed, carried out; also where the server lies, or dies."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from gecko_graph import GeckoContext, Toolkit, create_gecko, create_gecko_agent
+from gecko_graph.testing import recorded
+from tests.tools.mcp_server import COMMAND, ORDER, Shop, result, serving
+
+TASK = {"messages": [("user", "Order a pen")], "task_state": {"orders": {}}}
+CHECK = [{"description": "something is ordered", "check": "state.orders | length == 1"}]
+PLAN = [{"call": "order", "args": {"item": "pen"}}, {"say": "Ordered."}]
+APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
+SEEN = [{"description": "the pen is ordered"}]
+LIES = {"annotations": {"readOnlyHint": True}}
+
+
+def order(state, item):
+    state["orders"][str(7000 + len(state["orders"]))] = item
+    return {"id": 7000 + len(state["orders"]) - 1, "item": item}
+
+
+def agent_of(toolkit, *, review="writes", simulate=None, **more):
+    toolkit = Toolkit.from_tools(toolkit, simulate={"order": order} if simulate is None else simulate, **more)
+    models = {"planner": recorded(planner=[PLAN])}
+    return create_gecko_agent(toolkit, models=models, review=review, checkpointer=InMemorySaver())
+
+
+def as_read(toolkit):
+    return Toolkit.from_tools(toolkit, simulate={"order": lambda state, item: {"id": 1, "item": item}})
+
+
+def judged():
+    judge = recorded(judge=[{"items": [{"id": "item-1", "status": "success"}]}])
+    return {"planner": recorded(planner=[PLAN]), "judge": judge}
+
+
+def thread(name="1"):
+    return {"configurable": {"thread_id": name}}
+
+
+@pytest.mark.parametrize("how", ["stdio", "http", "in process"])
+def test_rehearsed_reviewed_and_carried_out(how):
+    shop = Shop()
+    with serving(shop) as url:
+        target = {"stdio": COMMAND, "http": url, "in process": shop.server}[how]
+        with Toolkit.from_mcp(target, auth="sesame-1234" if how == "http" else None) as toolkit:
+            agent = agent_of(toolkit)
+            (asked,) = agent.invoke({**TASK, "checklist": CHECK}, thread())["__interrupt__"]
+            assert [each["name"] for each in asked.value["action_requests"]] == ["order"]
+            assert shop.orders == []
+            out = agent.invoke(APPROVE, thread())
+            kept = repr(list(agent.get_state_history(thread())))
+    assert out["execution"]["status"] == "done"
+    assert out["execution"]["calls"][0]["result"] == {"id": 1, "item": "pen"}
+    assert out["task_state"] == {"orders": {"1": "pen"}}
+    assert shop.orders == (["pen"] if how != "stdio" else [])
+    assert "sesame" not in kept
+
+
+async def test_async():
+    shop = Shop()
+    with serving(shop) as url:
+        toolkit = await Toolkit.afrom_mcp(url)
+        agent = agent_of(toolkit)
+        await agent.ainvoke({**TASK, "checklist": CHECK}, thread())
+        out = await agent.ainvoke(APPROVE, thread())
+        toolkit.close()
+    assert out["execution"]["status"] == "done"
+    assert shop.orders == ["pen"]
+
+
+def test_a_write_that_is_called_a_read_is_reviewed_and_never_repeated():
+    def die(item):
+        shop.orders.append(item)
+        raise RuntimeError("gone")
+
+    shop = Shop([{**ORDER, **LIES}], order=die)
+    with Toolkit.from_mcp(shop.server) as toolkit:
+        assert toolkit["order"].reads
+        agent = create_gecko_agent(as_read(toolkit), models=judged(), checkpointer=InMemorySaver())
+        (asked,) = agent.invoke({**TASK, "checklist": SEEN}, thread())["__interrupt__"]
+        assert asked.value["action_requests"][0]["name"] == "order"
+        assert shop.orders == []
+        (doubt,) = agent.invoke(APPROVE, thread())["__interrupt__"]
+        assert "not known whether it took effect" in doubt.value["action_requests"][0]["description"]
+    assert shop.orders == ["pen"]
+
+
+@pytest.mark.skipif("reads" not in GeckoContext.model_fields, reason="without hybrid rehearsal")
+@pytest.mark.parametrize("trust_hints", [False, True])
+def test_a_claimed_read_runs_in_a_rehearsal_only_where_claims_are_trusted(trust_hints):
+    shop = Shop([{**ORDER, **LIES}], order=result({"id": 9}))
+    with Toolkit.from_mcp(shop.server, trust_hints=trust_hints) as toolkit:
+        rehearsal = create_gecko(as_read(toolkit), models=judged(), context=GeckoContext(reads="real"))
+        rehearsal.invoke({**TASK, "checklist": SEEN})
+    assert shop.calls == (["order"] if trust_hints else [])
+
+
+def test_a_server_that_dies_in_the_call_leaves_a_doubt_that_a_person_settles():
+    def die(item):
+        shop.orders.append(item)
+        raise RuntimeError("gone")
+
+    shop = Shop(order=die)
+    with Toolkit.from_mcp(shop.server) as toolkit:
+        agent = agent_of(toolkit, review="none")
+        (doubt,) = agent.invoke({**TASK, "checklist": CHECK}, thread())["__interrupt__"]
+        assert doubt.value["review_configs"][0]["allowed_decisions"] == ["happened", "make_now", "skip"]
+        done = {"type": "happened", "message": '{"id": 1, "item": "pen"}'}
+        out = agent.invoke(Command(resume={"decisions": [done]}), thread())
+    assert shop.orders == ["pen"]
+    assert out["execution"]["status"] == "done"
+    assert out["execution"]["calls"][0]["by"] == "person"

@@ -1,0 +1,317 @@
+"""MCP servers that die, answer late, wrongly or far too much; both protocol eras, on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+
+import pytest
+
+pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
+
+from gecko_graph import GeckoError, Toolkit
+from gecko_graph.errors import InDoubt, ToolkitError
+from tests.tools import http_server
+from tests.tools.mcp_server import LOOK, NOTHING, ORDER, Shop, result
+from tests.tools.real_calls import make
+from tests.tools.test_mcp import call, value
+
+MODERN = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+HANDSHAKE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "s", "version": "1"},
+}
+COMPLETE = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+FINE = {"content": [{"type": "text", "text": "fine"}], "resultType": "complete"}
+
+
+class Wire:
+    """A server that is written by hand: `answer` is what it sends for a call; None drops the connection."""
+
+    def __init__(self, here, *, is_modern=True):
+        self.is_modern, self.sessions, self.calls = is_modern, 0, 0
+        self.answer = lambda request: http_server.as_json(reply(request, FINE))
+        here.answer = self.respond
+
+    def respond(self, asked):
+        request = json.loads(asked.body or b"{}")
+        method = request.get("method")
+        if "id" not in request:
+            return (202, {}, b"") if asked.method == "POST" else (405, {}, b"")
+        if method == "server/discover":
+            return http_server.as_json(reply(request, {**MODERN, **COMPLETE}) if self.is_modern else refuse(request))
+        if method == "initialize":
+            self.sessions += 1
+            return http_server.as_json(reply(request, HANDSHAKE), **{"mcp-session-id": f"session-{self.sessions}"})
+        if method == "tools/list":
+            return http_server.as_json(reply(request, {"tools": [ORDER, LOOK], **COMPLETE}))
+        if not self.is_modern and asked.header("mcp-session-id") != f"session-{self.sessions}":
+            return 404, {}, b""
+        self.calls += 1
+        return self.answer(request)
+
+
+def reply(request, content):
+    return {"jsonrpc": "2.0", "id": request["id"], "result": content}
+
+
+def refuse(request, code=-32601, message="Method not found"):
+    return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}}
+
+
+@pytest.fixture(params=[True, False], ids=["modern", "handshake"])
+def wire(request):
+    with http_server.serving() as here:
+        wire = Wire(here, is_modern=request.param)
+        wire.url = f"{here.url}/mcp"
+        yield wire
+
+
+@pytest.fixture
+def shop(wire):
+    with Toolkit.from_mcp(wire.url, auth="sesame-1234") as toolkit:
+        yield toolkit
+
+
+LOST = {
+    "connection lost": lambda request: None,
+    "500": lambda request: (500, {}, b"sesame-1234"),
+    "502 with a page": lambda request: (502, {"content-type": "text/html"}, b"<html>"),
+    "a page": lambda request: (200, {"content-type": "text/html"}, b"<html>"),
+    "half a reply": lambda request: (200, {"content-type": "application/json"}, b'{"jsonrpc": "2.0", "id'),
+    "cut off": lambda request: (200, {"content-type": "application/json", "content-length": "99"}, b"{"),
+    "no result": lambda request: http_server.as_json(reply(request, {"thing": 3})),
+    "content is no list": lambda request: http_server.as_json(reply(request, {"content": 3})),
+    "an error of its own": lambda request: http_server.as_json(refuse(request, -32603, "sesame-1234 broke")),
+    "202": lambda request: (202, {}, b""),
+    "redirected away": lambda request: (302, {"location": "http://example.com/?token=sesame-1234"}, b""),
+    "too large": lambda request: (200, {"content-type": "application/json"}, b'"' + b"x" * 5_100_000 + b'"'),
+    "stream without an answer": lambda request: (200, {"content-type": "text/event-stream"}, b": nothing\n\n"),
+}
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_a_call_without_a_usable_answer_is_in_doubt_and_not_repeated(wire, shop, fault):
+    wire.answer = LOST[fault]
+    done = call(shop, "order", item="pen")
+    assert done.in_doubt, done
+    assert "order may have taken effect" in done.failure
+    assert "sesame" not in done.failure
+    assert wire.calls == 1
+    wire.answer = lambda request: http_server.as_json(reply(request, FINE))
+    assert value(shop, "order", item="pen") == "fine"  # the connection is as good as before
+
+
+REFUSED = {
+    "401": lambda request: (401, {}, b"who is sesame-1234"),
+    "403": lambda request: (403, {}, b""),
+    "429": lambda request: (429, {}, b""),
+    "invalid arguments": lambda request: http_server.as_json(refuse(request, -32602, "no sesame-1234")),
+    "isError": lambda request: http_server.as_json(reply(request, {**FINE, "isError": True})),
+}
+
+
+UNSURE = {
+    **{str(status): (lambda request, status=status: (status, {}, b"")) for status in (408, 409, 425)},
+    "an error of its own, 409": lambda request: http_server.as_json(refuse(request, -32603, "busy"), 409),
+}
+
+
+@pytest.mark.parametrize("fault", UNSURE)
+def test_a_status_that_leaves_it_open_is_in_doubt(wire, shop, fault):
+    wire.answer = UNSURE[fault]
+    assert call(shop, "order", item="pen").in_doubt
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_only_what_a_tool_itself_answers_leaves_open_what_a_write_has_done(wire, shop, fault):
+    wire.answer = REFUSED[fault]
+    declared = Toolkit.from_tools(shop, refuses=["order"])
+    read = Toolkit.from_tools(shop, effects={"order": "read"})
+    found = [make(each["order"], {"item": "pen"}) for each in (shop, declared, read)]
+    assert [answer.status for answer, _ in found] == ["error"] * 3
+    assert [in_doubt for _, in_doubt in found] == [fault == "isError", False, False]
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_call_that_is_refused_is_an_error(wire, shop, fault):
+    wire.answer = REFUSED[fault]
+    done = call(shop, "order", item="pen")
+    assert done.failure is None
+    assert done.value.status == "error"
+    assert "sesame" not in json.dumps(done.value.result)
+    assert wire.calls == 1
+    assert (done.value.retry_after is not None) is (fault == "429")
+
+
+def test_a_refusal_gives_the_servers_reason(shop, wire):
+    wire.answer = lambda request: http_server.as_json(refuse(request, -32602, "no pens left"), 400)
+    assert "no pens left" in call(shop, "order", item="pen").value.result["error"]
+
+
+def test_an_answer_that_comes_too_late(wire, shop):
+    over = threading.Event()
+
+    def late(request):
+        over.wait(20)
+        return http_server.as_json(
+            reply(request, {"content": [{"type": "text", "text": "late"}], "resultType": "complete"})
+        )
+
+    wire.answer = late
+    shop["order"].real.connection.timeout_s = 0.2
+    done = call(shop, "order", item="pen")
+    assert done.in_doubt
+    assert "no answer within 0.2 s" in done.failure
+    wire.answer = lambda request: http_server.as_json(reply(request, FINE))
+    over.set()
+    shop["order"].real.connection.timeout_s = 30
+    assert value(shop, "order", item="pen") == "fine"  # and not the late one's
+
+
+def test_an_unknown_session_is_opened_again_and_the_call_sent_once():
+    with http_server.serving() as here:
+        wire = Wire(here, is_modern=False)
+        with Toolkit.from_mcp(here.url) as toolkit:
+            assert value(toolkit, "order", item="pen") == "fine"
+            wire.sessions += 1  # the server has restarted
+            assert value(toolkit, "order", item="ink") == "fine"
+            assert (wire.sessions, wire.calls) == (3, 2)
+
+
+def test_a_server_that_is_gone_is_no_doubt():
+    with http_server.serving() as here:
+        Wire(here)
+        toolkit = Toolkit.from_mcp(here.url)
+    done = call(toolkit, "order", item="pen")
+    toolkit.close()
+    assert "not sent: ConnectError" in done.failure
+    assert not done.in_doubt
+
+
+def test_arguments_that_the_server_wants_in_headers():
+    """A connection that was opened again has not seen the list of tools: the client is told so and reads it."""
+    wants = {"type": "object", "properties": {"item": {"type": "string", "x-mcp-header": "Item"}}, "required": ["item"]}
+    with http_server.serving() as here:
+        wire = Wire(here)
+        seen = []
+
+        def answer(request):
+            seen.append(here.asked[-1].header("mcp-param-item"))
+            return http_server.as_json(reply(request, FINE) if seen[-1] else refuse(request, -32020), 200)
+
+        wire.answer = answer
+        ORDER_WITH_HEADER = {**ORDER, "inputSchema": wants}
+        respond = here.answer
+
+        def listing(asked):
+            request = json.loads(asked.body or b"{}")
+            if request.get("method") == "tools/list":
+                return http_server.as_json(reply(request, {"tools": [ORDER_WITH_HEADER], **COMPLETE}))
+            return respond(asked)
+
+        here.answer = listing
+        with Toolkit.from_mcp(here.url) as toolkit:
+            connection, background = toolkit["order"].real.connection, toolkit["order"].real.background
+
+            async def forget():
+                connection._drop()
+
+            background.submit(forget()).result()
+            assert value(toolkit, "order", item="pen") == "fine"
+    assert seen == [None, "pen"]
+
+
+@pytest.mark.parametrize(
+    ("tools", "match"),
+    [
+        ({"tools": [{"description": "no name"}]}, "cannot be listed: ValidationError"),
+        ({"tools": 3}, "cannot be listed: ValidationError"),
+        ({"tools": [ORDER], "nextCursor": "again"}, "in a circle"),
+    ],
+)
+def test_a_list_of_tools_that_is_none(tools, match):
+    with http_server.serving() as here:
+        respond = Wire(here).respond
+
+        def listing(asked):
+            request = json.loads(asked.body or b"{}")
+            if request.get("method") == "tools/list":
+                return http_server.as_json(reply(request, {**tools, **COMPLETE}))
+            return respond(asked)
+
+        here.answer = listing
+        with pytest.raises(GeckoError, match=match):
+            Toolkit.from_mcp(here.url)
+
+
+CONTENTS = [
+    (result({"a": 1}, "one"), {"a": 1}),
+    (result(None, "plain"), "plain"),
+    (result(None, '{"a": 1}'), {"a": 1}),
+    (result(None, "one", "two"), ["one", "two"]),
+    (result(None), []),
+    (result(None, {"type": "image", "data": "aGFsbG8=", "mimeType": "image/png"}),
+     {"type": "image", "mimeType": "image/png", "bytes": 6}),
+    (result(None, {"type": "resource", "resource": {"uri": "file:///a", "blob": "aGFsbG8="}}),
+     {"type": "resource", "resource": {"uri": "file:///a", "bytes": 6}}),
+    (result(None, {"type": "resource_link", "uri": "file:///a", "name": "a"}),
+     {"type": "resource_link", "uri": "file:///a", "name": "a"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sent", "read"), CONTENTS, ids=range(len(CONTENTS)))
+def test_what_a_result_is_read_as(sent, read):
+    with Toolkit.from_mcp(Shop(look=sent).server) as toolkit:
+        assert value(toolkit, "look") == read
+
+
+def test_a_huge_result_is_not_kept():
+    with Toolkit.from_mcp(Shop(look=result(None, "x" * 4_000_000), order=result(None, "x" * 6_000_000)).server) as shop:
+        assert len(value(shop, "look")) == 4_000_000
+        huge = call(shop, "order", item="pen")
+    assert huge.in_doubt
+    assert len(huge.failure) < 200
+
+
+def test_a_call_under_way_while_the_toolkit_is_closed_is_in_doubt():
+    started = threading.Event()
+
+    async def forever(item):
+        started.set()
+        await asyncio.sleep(60)
+
+    async def main():
+        toolkit = await Toolkit.afrom_mcp(Shop(order=forever).server)
+        task = asyncio.create_task(toolkit["order"].real(item="pen"))
+        await asyncio.to_thread(started.wait, 20)
+        await asyncio.to_thread(toolkit.close)
+        with pytest.raises(InDoubt, match="order may have taken effect"):
+            await task
+
+    asyncio.run(main())
+
+
+def test_without_the_extra_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gecko_graph.tools.mcp.reader", None)
+    monkeypatch.delattr("gecko_graph.tools.mcp.reader")
+    with pytest.raises(ToolkitError, match=r"pip install 'gecko-graph\[mcp\]'"):
+        Toolkit.from_mcp(["python"])
+
+
+def test_a_tool_that_has_begun_and_asks_for_input_is_in_doubt():
+    request = {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": "sure?", "requestedSchema": NOTHING},
+    }
+    wanted = {"resultType": "input_required", "inputRequests": {"a": request}, "requestState": "s"}
+    with http_server.serving() as here:
+        wire = Wire(here)
+        wire.answer = lambda call: http_server.as_json(reply(call, wanted))
+        with Toolkit.from_mcp(here.url) as toolkit:
+            done = call(toolkit, "order", item="pen")
+    assert done.in_doubt
+    assert "asks for input" in done.failure

@@ -1,0 +1,184 @@
+"""What a write that went wrong has done: nothing where it is said so, else it is open."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import ToolException, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+import gecko_graph
+from gecko_graph import GeckoError, Refused, Toolkit, create_gecko_agent
+from gecko_graph.errors import ToolkitError
+from gecko_graph.testing import recorded
+from tests.tools.http_server import as_json, serving
+from tests.tools.real_calls import amake, make
+from tests.tools.small_documents import document
+
+SAID = {"a text": "no such account", "JSON": {"code": "closed", "since": 2020}, "a list": ["a", 1], "none": None}
+
+
+def paying(raised, **more):
+    def pay(to: str) -> dict:
+        """Pay."""
+        raise raised
+
+    return Toolkit.from_tools([pay], **more)["pay"]
+
+
+@pytest.mark.parametrize("said", SAID.values(), ids=SAID)
+async def test_a_tool_s_own_word_is_the_error_result(said):
+    tool = paying(Refused(said))
+    for answer, in_doubt in (make(tool, {"to": "ann"}), await amake(tool, {"to": "ann"})):
+        assert (answer.status, answer.result, in_doubt) == ("error", said, False)
+    assert make(paying(Refused()), {"to": "ann"})[0].result == "refused"
+    assert "not JSON" in make(paying(Refused(object())), {"to": "ann"})[0].result
+    assert gecko_graph.Refused is Refused
+    assert not issubclass(Refused, GeckoError), "it is no mistake of a user's"
+
+
+def test_of_the_same_error_a_write_is_in_doubt_and_a_read_has_failed():
+    assert not make(paying(KeyError("id")), {})[1], "it has not begun without its argument"
+    answer, in_doubt = make(paying(KeyError("id")), {"to": "ann"})
+    assert (answer.status, answer.result, in_doubt) == ("error", "KeyError: 'id'", True)
+    answer, in_doubt = make(paying(KeyError("id"), effects={"pay": "read"}), {"to": "ann"})
+    assert (answer.status, answer.result, in_doubt) == ("error", "KeyError: 'id'", False)
+    assert make(paying(TimeoutError(), effects={"pay": "read"}), {"to": "ann"})[1], "a read that is made again"
+
+
+def test_a_status_that_a_client_raises_refuses_and_429_is_waited_out():
+    for status, (in_doubt, retry_after) in {404: (False, None), 504: (True, None), 429: (False, 0.0)}.items():
+        asked = httpx.Request("POST", "http://x")
+        error = httpx.HTTPStatusError("s", request=asked, response=httpx.Response(status, request=asked))
+        answer, found = make(paying(error), {"to": "ann"})
+        assert (answer.status, answer.retry_after, found) == ("error", retry_after, in_doubt)
+
+
+# error results -------------------------------------------------------------------------------------------------------
+
+
+def returns(to: str):
+    """Pay."""
+    return ToolMessage("closed", status="error", tool_call_id="1")
+
+
+def commands(to: str):
+    """Pay."""
+    return Command(update={"messages": [ToolMessage("closed", status="error", tool_call_id="1")]})
+
+
+@tool
+def raises(to: str) -> str:
+    """Pay."""
+    raise ToolException("closed")
+
+
+@tool
+async def handles(to: str) -> str:
+    """Pay."""
+    raise ToolException("closed")
+
+
+handles.handle_tool_error = handles.handle_validation_error = True
+TOOLS = {"returns": returns, "commands": commands, "raises": raises, "handles": handles}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_an_error_result_leaves_a_write_open_unless_the_tool_is_declared_so(name):
+    tools = [TOOLS[name]]
+    for more, expected in (({}, True), ({"refuses": [name]}, False), ({"effects": {name: "read"}}, False)):
+        spec = Toolkit.from_tools(tools, **more)[name]
+        for answer, in_doubt in (make(spec, {"to": "ann"}), await amake(spec, {"to": "ann"})):
+            assert (answer.status, in_doubt) == ("error", expected)
+            assert "closed" in answer.result
+
+
+def test_a_declared_tool_that_raises_anything_else_is_in_doubt():
+    assert make(paying(KeyError("id"), refuses=["pay"]), {"to": "ann"})[1]
+
+
+def test_arguments_that_a_tool_refuses_itself_are_no_doubt_when_it_handles_that_either():
+    answer, in_doubt = make(Toolkit.from_tools([handles])["handles"], {"to": {"no": "text"}})
+    assert (answer.status, in_doubt) == ("error", False)
+    assert "valid string" in answer.result
+
+
+def test_unknown_names_are_refused_with_a_hint():
+    with pytest.raises(ToolkitError, match=r"refuses: unknown tool 'retruns' \(did you mean returns\?\)"):
+        Toolkit.from_tools([returns], refuses=["retruns"])
+    kept = Toolkit.from_tools(Toolkit.from_tools([returns], refuses=["returns"]), effects={"returns": "write"})
+    assert kept["returns"].refuses
+
+
+# HTTP ----------------------------------------------------------------------------------------------------------------
+
+PAY = {"/pay": {"post": {"operationId": "pay", "responses": {"200": {"description": "paid"}}}}}
+STATUSES = {400: False, 404: False, 422: False, 429: False, 408: True, 409: True, 425: True, 500: True, 504: True}
+
+
+@pytest.mark.parametrize(("status", "expected"), STATUSES.items())
+def test_an_http_tool_goes_by_the_status(status, expected):
+    with serving() as here:
+        here.answer = lambda asked: as_json({"error": "closed"}, status)
+        tool = Toolkit.from_openapi(document(PAY), server=here.url)["pay"]
+        answer, in_doubt = make(tool, {})
+    assert (answer.status, in_doubt, len(here.asked)) == ("error", expected, 1)
+    assert answer.retry_after == (0.0 if status == 429 else None)
+
+
+def test_an_http_tool_that_sent_nothing_is_no_doubt():
+    with serving() as gone:
+        url = gone.url
+    secured = document(PAY) | {"security": [{"key": []}], "components": {"securitySchemes": {
+        "key": {"type": "apiKey", "in": "header", "name": "X-Key"}}}}  # fmt: skip
+    for one in (document(PAY), secured):
+        answer, in_doubt = make(Toolkit.from_openapi(one, server=url)["pay"], {})
+        assert (answer.status, in_doubt) == ("error", False)
+
+
+# the agent -----------------------------------------------------------------------------------------------------------
+
+ERRORS = {
+    "an answer that is cut off": json.JSONDecodeError("cut off", "", 0),
+    "504 by raise_for_status": httpx.HTTPStatusError(
+        "504", request=httpx.Request("POST", "http://x"), response=httpx.Response(504)
+    ),
+    "an answer without an id": KeyError("id"),
+}
+
+
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize("keyed", [True, False], ids=["with a key", "without"])
+def test_a_write_that_fails_while_it_reads_its_answer_is_not_paid_twice(error, keyed):
+    paid = {}
+
+    def pay(to: str, amount: int, key: str = "") -> dict:
+        """Pay."""
+        is_new = key not in paid or not keyed
+        paid.setdefault(key, []).append((to, amount)) if is_new else None
+        if len(paid) == 1 and is_new:
+            raise error
+        return {"id": "P-1"}
+
+    toolkit = Toolkit.from_tools(
+        [pay],
+        effects={"pay": "write"},
+        idempotency={"pay": "key"} if keyed else None,
+        simulate={"pay": lambda state, to, amount, **_: state["paid"].append(to) or {"id": "S-9001"}},
+    )
+    plan = [{"call": "pay", "args": {"to": "ann", "amount": 50}}, {"say": "Paid."}]
+    models = {"planner": recorded(planner=[plan, plan])}
+    agent = create_gecko_agent(toolkit, models=models, review="none", checkpointer=InMemorySaver())
+    checklist = [{"description": "paid", "check": "state.paid | length == 1"}]
+    given = {"messages": [("user", "Pay ann 50")], "task_state": {"paid": []}, "checklist": checklist}
+    out = agent.invoke(given, {"configurable": {"thread_id": "1"}})
+    assert [each for some in paid.values() for each in some] == [("ann", 50)], "one payment"
+    if keyed:
+        assert out["execution"]["status"] == "done"
+    else:
+        assert "not known whether it took effect" in str(out["__interrupt__"])
+        assert not out.get("execution")

@@ -1,0 +1,119 @@
+"""Supposed facts: found again for the same read in the same state, told within a budget."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gecko_graph import GeckoContext, Toolkit
+from gecko_graph.values.digest import digest
+from gecko_graph.world.facts import fact_key, format_facts, merge_facts
+from tests import desk
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda each: st.lists(each, max_size=2)
+)
+RATE = {"id": "9", "name": "rate", "args": {}}
+ARGS = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
+
+
+def fact(tool="rate", args=None, result=1):
+    return {"tool": tool, "args": args or {}, "status": "ok", "result": result, "rung": "model", "digest": digest({})}
+
+
+@given(ARGS, ARGS)
+def test_equal_arguments_have_equal_keys_in_any_order_and_others_have_not(a, b):
+    def key(args):
+        return fact_key({"id": "1", "name": "rate", "args": args}, "d")
+
+    assert key(a) == key(dict(reversed(a.items())))
+    assert (key(a) == key(b)) == (json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True))
+
+
+def test_type_tool_and_state_tell_keys_apart():
+    def key(args, name="rate", seen="d"):
+        return fact_key({"id": "1", "name": name, "args": args}, seen)
+
+    keys = {
+        key({"a": 1}),
+        key({"a": 1.0}),
+        key({"a": True}),
+        key({"a": "1"}),
+        key({"a": 1}, "other"),
+        key({"a": 1}, seen="e"),
+    }
+    assert len(keys) == 6
+
+
+def test_what_was_supposed_first_stays():
+    assert merge_facts({"k": fact(result=1)}, {"k": fact(result=2), "l": fact(result=3)}) == {
+        "k": fact(result=1),
+        "l": fact(result=3),
+    }
+
+
+def test_facts_are_told_within_the_budget_the_tool_s_own_first():
+    facts = [fact("other", {"n": n}, "x" * 50) for n in range(100)] + [fact("rate", {"currency": "EUR"}, 1.25)]
+    told = format_facts(facts, call=RATE, state={}, budget=1_000)
+    assert len(told) <= 1_000
+    lines = told.splitlines()
+    assert json.loads(lines[0]) == {"call": {"name": "rate", "args": {"currency": "EUR"}}, "result": 1.25}
+    assert len(lines) > 5
+
+
+def test_a_budget_is_used_to_its_last_character():
+    facts = [fact("rate", {"n": n}) for n in range(9)]
+    size = len(format_facts(facts[:1], call=RATE, state={}, budget=1_000))
+    for count in (4, 5):
+        whole = count * size + count - 1
+        assert len(format_facts(facts, call=RATE, state={}, budget=whole)) == whole
+        assert len(format_facts(facts, call=RATE, state={}, budget=whole - 1).splitlines()) == count - 1
+
+
+def test_a_huge_fact_is_cut_and_hides_no_other():
+    told = format_facts(
+        [fact("rate", {}, "x" * 100_000), fact("rate", {"n": 2}, "small")], call=RATE, state={}, budget=3_000
+    )
+    assert len(told) <= 3_000
+    assert "small" in told
+    assert format_facts([], call=RATE, state={}, budget=100) == ""
+
+
+def test_what_was_supposed_before_a_write_is_marked_and_gives_way_to_a_later_answer():
+    """After filling the tank the model went on from a fact that said 0.0."""
+    empty, full = {"car": {"fuel": 0.0}}, {"car": {"fuel": 50.0}}
+    fuel = fact("fuel", result={"fuel": 0.0}) | {"digest": digest(empty)}
+    other = fact("tyres", result={"bar": 2.1}) | {"digest": digest(full)}
+    told = [json.loads(line) for line in format_facts([fuel, other], call=RATE, state=full, budget=1_000).splitlines()]
+    assert [each.get("before_a_change") for each in told] == [None, True]
+    again = merge_facts({"a": fuel}, {"b": fuel | {"digest": digest(full), "result": {"fuel": 50.0}}})
+    lines = format_facts(again.values(), call=RATE, state=full, budget=1_000).splitlines()
+    assert [json.loads(line)["result"] for line in lines] == [{"fuel": 50.0}]
+
+
+def test_what_speaks_of_the_arguments_comes_first_and_is_told_in_full():
+    flights = [{"id": f"F-{n:03}", "price": 100 + n, "note": "x" * 80} for n in range(50)]
+    facts = [fact("book", {"flight": f"G-{n}"}, "booked") for n in range(40)] + [fact("find", {"to": "Oslo"}, flights)]
+    booking = {"id": "9", "name": "book", "args": {"flight": "F-027", "seats": [None, True, 2]}}
+    told = format_facts(facts, call=booking, state={}, budget=1_500)
+    assert len(told) <= 1_500
+    first, second = told.splitlines()[:2]
+    assert '"id": "F-027"' in first
+    assert '"price": 127' in first
+    assert '"price": 128' not in first
+    assert '"name": "book"' in second
+
+
+def test_the_next_round_meets_the_same_invented_world():
+    rate = desk.function("rate", "Rate of a currency.", "currency")
+    tools = Toolkit.from_tools([rate], effects={"rate": "read"})
+    read = [{"call": "rate", "args": {"currency": "EUR"}}, {"say": "Read."}]
+    turns = [{"planner": [read] * 4, "simulator": [{"status": "ok", "result": number} for number in (1.25, 7, 8, 9)]}]
+    context = GeckoContext(parallel_attempts=2, max_retries=1)
+    run = desk.gecko(tools=tools, turns=turns, context=context).invoke(desk.inputs())
+    attempts = run["rehearsal"]["attempts"]
+    assert [attempt["steps"][0]["outcome"]["result"] for attempt in attempts] == [1.25] * 4
+    assert [attempt["usage"].get("simulator", {}).get("calls", 0) for attempt in attempts] == [1, 1, 0, 0]
+    assert "rate" not in str(run["task_state"]), "what was supposed never enters the task state"

@@ -1,0 +1,302 @@
+"""Reads that run for real in a rehearsal: who may, what they show of the task state, and when they are stale."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gecko_graph import GeckoContext, Toolkit, World
+from gecko_graph.errors import ContractError, ToolkitError
+from gecko_graph.world.observed import lay_over
+from gecko_graph.world.rung import Answer
+
+RETURNS = {"returns": "{{ state.orders[args.id] }}"}
+OBSERVES = {"observes": [{"op": "add", "path": ["orders", "{{ args.id }}"], "value": "{{ result }}"}]}
+CANCEL = {
+    "requires": [{"check": "args.id in state.orders", "error": "unknown order"}],
+    "effects": [{"op": "replace", "path": ["orders", "{{ args.id }}", "status"], "value": "cancelled"}],
+    "returns": {"ok": True},
+}
+
+
+class Shop:
+    """A real service; a rehearsal reads it and never writes to it."""
+
+    def __init__(self):
+        self.orders = {"7": {"status": "open", "item": "pen"}, "8": {"status": "open", "item": "ink"}}
+        self.calls = []
+
+    def get_order(self, id: str) -> dict:
+        """Return an order."""
+        self.calls.append(id)
+        return self.orders[id]
+
+    def list_orders(self) -> list:
+        """List the orders."""
+        return [{"id": id, **order} for id, order in self.orders.items()]
+
+    def cancel(self, id: str) -> dict:
+        """Cancel an order."""
+        raise AssertionError("a rehearsal never gets here")
+
+
+def world(shop=None, *, orders=None, get=None, cancel=CANCEL, contracts=None, reads="real", **more):
+    shop = shop or Shop()
+    known = {"get_order": get or {}, **({"cancel": cancel} if cancel else {}), **(contracts or {})}
+    effects = {"get_order": "read", "list_orders": "read", "cancel": "write"}
+    toolkit = Toolkit.from_tools(
+        [shop.get_order, shop.list_orders, shop.cancel], effects=effects, contracts=known, **more
+    )
+    return World(toolkit, state={"orders": orders if orders is not None else {}}, context=GeckoContext(reads=reads))
+
+
+def called(world, name, **args):
+    return world.call({"name": name, "args": args})["outcome"]
+
+
+def test_reads_run_for_real_where_their_user_stated_the_effect():
+    shop = Shop()
+    for reads, rung in (("simulated", "schema"), ("real", "real")):
+        outcome = called(world(shop, reads=reads), "get_order", id="7")
+        assert (outcome["rung"], outcome["simulated"]) == (rung, rung != "real")
+    assert shop.calls == ["7"]
+
+
+def claimed(**more):
+    from langchain_core.tools import StructuredTool
+
+    tool = StructuredTool.from_function(Shop().get_order, metadata={"readOnlyHint": True})
+    return Toolkit.from_tools([tool], **more)
+
+
+@pytest.mark.parametrize(
+    ("more", "rung"),
+    [
+        ({}, "schema"),
+        ({"contracts": {"get_order": {"requires": [{"check": "args.id != ''", "error": "which?"}]}}}, "schema"),
+        ({"trust_hints": True}, "real"),
+        ({"effects": {"get_order": "read"}}, "real"),
+        ({"contracts": {"get_order": {"observes": []}}}, "real"),
+    ],
+)
+def test_an_effect_that_a_server_only_claims_opens_nothing(more, rung):
+    tools = claimed(**more)
+    outcome = called(World(tools, state={}, context=GeckoContext(reads="real")), "get_order", id="7")
+    assert tools["get_order"].effect == "read"
+    assert outcome["rung"] == rung
+
+
+def test_a_write_and_an_unknown_effect_never_run_whatever_the_context_says():
+    shop = Shop()
+    for effects in ({}, {"cancel": "write"}):
+        toolkit = Toolkit.from_tools([shop.cancel], effects=effects, trust_hints=True)
+        outcome = called(World(toolkit, state={}, context=GeckoContext(reads="real")), "cancel", id="7")
+        assert outcome["simulated"]
+        with pytest.raises(ToolkitError, match="only reads can be opened"):
+            toolkit.open("cancel")
+
+
+def test_a_real_error_is_the_tools_error_and_nothing_is_made_up():
+    outcome = called(world(get=OBSERVES), "get_order", id="9")
+    assert (outcome["rung"], outcome["status"], outcome["simulated"]) == ("real", "error", False)
+    assert "observed" not in outcome
+
+
+def test_a_precondition_gates_a_real_read():
+    shop = Shop()
+    gated = {"requires": [{"check": "args.id == '8'", "error": "not yours"}]}
+    assert called(world(shop, get=gated), "get_order", id="7")["result"] == "not yours"
+    assert shop.calls == []
+
+
+# observes ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_real_read_shows_is_booked_beside_the_change():
+    shop = world(get=OBSERVES)
+    outcome = called(shop, "get_order", id="7")
+    assert outcome["patch"] == []
+    assert outcome["observed"] == [{"op": "add", "path": "/orders/7", "value": {"status": "open", "item": "pen"}}]
+    assert shop.state["orders"]["7"]["item"] == "pen"
+    assert "observed" not in called(shop, "get_order", id="7")  # known already
+    assert called(shop, "cancel", id="7")["status"] == "ok"
+    assert World.restore(world(get=OBSERVES)._nodes[0].keywords["toolkit"], shop.snapshot()).state == shop.state
+
+
+def test_only_what_is_real_is_observed():
+    simulated = called(world(get=OBSERVES, reads="simulated"), "get_order", id="7")
+    assert simulated["rung"] == "schema"
+    assert "observed" not in simulated
+
+
+@pytest.mark.parametrize(
+    ("observes", "why"),
+    [
+        ([{"op": "add", "path": ["orders"], "value": "{{ results }}"}], "results"),
+        ([{"op": "put", "path": ["orders"], "value": 1}], "op"),
+        ({"op": "add"}, "list"),
+        ([{"op": "add", "path": ["orders", "{{ args.number }}"], "value": 1}], "number"),
+    ],
+)
+def test_a_clause_is_checked_at_load(observes, why):
+    with pytest.raises(ContractError, match=why):
+        world(get={"observes": observes})
+
+
+def test_result_is_in_scope_of_observes_alone():
+    with pytest.raises(ContractError, match="result"):
+        world(get={"returns": "{{ result }}"})
+
+
+def test_an_observation_that_cannot_be_booked_leaves_the_result_and_is_marked():
+    for observes in (
+        [{"op": "add", "path": ["orders", "7"], "value": "{{ result.missing }}"}],
+        [{"op": "add", "path": ["nowhere", "7"], "value": 1}],
+    ):
+        outcome = called(world(get={"observes": observes}), "get_order", id="7")
+        assert outcome["result"]["item"] == "pen"
+        assert "observed" not in outcome
+        assert "what it shows cannot be evaluated" in outcome["unclear"][0]
+
+
+def test_an_observation_never_breaks_an_invariant():
+    rule = {"check": "state.orders | length == 0", "error": "no orders today"}
+    shop = world(get=OBSERVES, invariants=[rule])
+    outcome = called(shop, "get_order", id="7")
+    assert outcome["status"] == "ok"
+    assert outcome["undocumented"] == ["what it shows is not booked: no orders today"]
+    assert shop.state == {"orders": {}}
+
+
+def test_a_result_that_its_postcondition_refuses_shows_nothing():
+    contract = {**OBSERVES, "ensures": [{"check": "result.status == 'paid'", "error": "not paid"}]}
+    shop = world(get=contract)
+    outcome = called(shop, "get_order", id="7")
+    assert (outcome["status"], shop.state) == ("error", {"orders": {}})
+    assert "observed" not in outcome
+
+
+def test_a_write_that_observes_is_a_problem_of_the_toolkit():
+    toolkit = Toolkit.from_tools([Shop().cancel], effects={"cancel": "write"}, contracts={"cancel": {"observes": []}})
+    assert any("only a read observes" in each.message for each in toolkit.problems)
+
+
+# a read after a simulated write --------------------------------------------------------------------------------------
+
+
+def test_read_write_read_of_the_same_object_shows_the_write():
+    shop = world(get={**RETURNS, **OBSERVES})
+    called(shop, "get_order", id="7")
+    called(shop, "cancel", id="7")
+    outcome = called(shop, "get_order", id="7")
+    assert outcome["result"] == {"status": "cancelled", "item": "pen"}
+    assert (outcome["rung"], outcome["simulated"]) == ("contract", True)
+    assert "own changes" in outcome["passed"][-1]["reason"]
+    assert "stale" not in outcome
+    assert shop.state["orders"]["7"]["status"] == "cancelled"
+
+
+def test_a_real_read_of_something_untouched_is_not_marked():
+    for get in ({**RETURNS, **OBSERVES}, OBSERVES):
+        shop = world(orders={"7": {"status": "open"}, "8": {"status": "open"}}, get=get)
+        called(shop, "cancel", id="7")
+        outcome = called(shop, "get_order", id="8")
+        assert (outcome["rung"], outcome.get("stale")) == ("real", None)
+        assert outcome["observed"] == [{"op": "add", "path": "/orders/8/item", "value": "ink"}]
+
+
+def test_changes_are_laid_over_more_than_the_state_holds():
+    shop = world(orders={"7": {"status": "open"}}, get=RETURNS)
+    called(shop, "cancel", id="7")
+    assert called(shop, "get_order", id="7")["result"] == {"status": "cancelled", "item": "pen"}
+
+
+def test_a_read_is_stale_where_the_changes_cannot_be_laid_over_it():
+    real = Shop()
+    real.orders["7"]["status"] = "shipped"  # the state knows it as open
+    shop = world(real, orders={"7": {"status": "open"}}, get={**RETURNS, **OBSERVES})
+    called(shop, "cancel", id="7")
+    outcome = called(shop, "get_order", id="7")
+    assert (outcome["rung"], outcome["stale"], outcome["result"]["status"]) == ("real", True, "shipped")
+    assert shop.state["orders"]["7"] == {"status": "cancelled"}  # the attempt's own change is not overwritten
+
+
+def test_a_read_that_only_observes_is_stale_where_it_shows_what_was_changed():
+    shop = world(get=OBSERVES)
+    called(shop, "get_order", id="7")
+    called(shop, "cancel", id="7")
+    outcome = called(shop, "get_order", id="7")
+    assert outcome["stale"]
+    assert shop.state["orders"]["7"]["status"] == "cancelled"
+
+
+def test_a_read_that_no_rule_describes_is_stale_after_any_write():
+    shop = world(orders={"7": {"status": "open"}})
+    assert "stale" not in called(shop, "list_orders")
+    called(shop, "cancel", id="9")  # refused: it changed nothing
+    assert "stale" not in called(shop, "list_orders")
+    called(shop, "cancel", id="7")
+    assert called(shop, "list_orders")["stale"]
+
+
+def test_after_a_write_whose_change_nobody_knows_every_read_is_stale():
+    shop = world(get={**RETURNS, **OBSERVES}, cancel=None)
+    called(shop, "get_order", id="7")
+    assert called(shop, "cancel", id="7")["rung"] == "schema"
+    assert called(shop, "get_order", id="7")["stale"]
+
+
+def test_what_only_the_attempt_has_made_is_there_although_reality_does_not_know_it():
+    real = Shop()
+    make = {"effects": [{"op": "add", "path": ["orders", "{{ args.id }}"], "value": {"status": "new"}}]}
+    shop = world(real, get=RETURNS, cancel=make)
+    called(shop, "cancel", id="99")
+    outcome = called(shop, "get_order", id="99")
+    assert (outcome["rung"], outcome["result"]) == ("contract", {"status": "new"})
+
+
+def test_a_simulate_function_lays_over_too():
+    def get_order(state, id):
+        return state["orders"][id]
+
+    shop = world(orders={"7": {"status": "open"}}, simulate={"get_order": get_order})
+    called(shop, "cancel", id="7")
+    outcome = called(shop, "get_order", id="7")
+    assert (outcome["rung"], outcome["result"]["status"]) == ("python", "cancelled")
+
+
+def test_in_a_list_changes_are_laid_over_where_the_whole_list_is_known():
+    listed = {"returns": {"for_each": "state.orders | items", "as": "o", "value": {"s": "{{ o.value.status }}"}}}
+    real = Shop()
+    real.list_orders = lambda: [{"s": each["status"]} for each in real.orders.values()]
+    real.list_orders.__name__ = real.list_orders.__qualname__ = "list_orders"
+    for orders, stale in (
+        ({"7": {"status": "open"}, "8": {"status": "open"}}, None),
+        ({"7": {"status": "open"}}, True),
+    ):
+        shop = world(real, orders=orders, contracts={"list_orders": listed})
+        called(shop, "cancel", id="7")
+        outcome = called(shop, "list_orders")
+        assert outcome.get("stale") is stale
+        assert outcome["result"][0] == {"s": "open" if stale else "cancelled"}
+
+
+VALUES = st.recursive(
+    st.integers(0, 3) | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(real=VALUES, without=VALUES, shown=VALUES)
+def test_laying_over_gives_the_changed_value_wherever_it_gives_one(real, without, shown):
+    laid = lay_over(Answer("ok", real), Answer("ok", without), Answer("ok", shown))
+    if real == without:
+        assert laid is not None
+        assert laid.result == shown
+    elif laid is not None and isinstance(shown, dict) and isinstance(without, dict):
+        changed = [key for key in {*shown, *without} if shown.get(key, ...) != without.get(key, ...)]
+        for key in changed:
+            if not isinstance(shown.get(key), dict) or not isinstance(without.get(key), dict):
+                assert laid.result.get(key, ...) == shown.get(key, ...)
