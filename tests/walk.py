@@ -29,7 +29,7 @@ def pay(amount: float) -> str:
 
 
 class Walk:
-    """Notes each room (a folder, or a file of the top level) whose function is handed the call `pay`, alone or in a record."""
+    """Notes each room (a folder, or a file of the top level) whose function is handed the call `pay`."""
 
     def __init__(self) -> None:
         self.way: list[str] = []
