@@ -231,7 +231,7 @@ def _build_agent_turn(
         turn,
         attempts=listed,
         rehearsal={**rehearsals[-1], "attempts": listed},
-        start_state=values["start"],
+        start_state=values["turn_start_state"],
         follow_up=_follow_agent(values, now),
         fidelity=values.get("fidelity") or {},
     )
@@ -288,7 +288,7 @@ def _open_attempts(snapshot: StateSnapshot) -> list[Draft]:
             judged_inside = inner.values.get("attempts", [])
             drafts += [_build_draft(inner.values)] if is_attempt else [*judged_inside, *_open_attempts(inner)]
     judged = {attempt["number"] for attempt in snapshot.values.get("attempts", [])}
-    return drafts + [entry for entry in snapshot.values.get("unjudged", []) if entry["number"] not in judged]
+    return drafts + [entry for entry in snapshot.values.get("attempts_to_judge", []) if entry["number"] not in judged]
 
 
 def _build_draft(values: JsonObject) -> Draft:
