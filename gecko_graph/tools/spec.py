@@ -40,6 +40,16 @@ class HttpBinding:
     """Alternatives, each with all security schemes that it needs, by name; `{}` needs none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a tool stands in the OpenAPI document that it was read from."""
+
+    document: JsonObject
+    """Written back by `to_openapi`; all tools of one document share it."""
+    slot: tuple[str, str]
+    """Path and method."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """One tool. Immutable; `simulate` and `real` are never taken for each other.
@@ -61,6 +71,7 @@ class ToolSpec:
         idempotency: The argument that takes an idempotency key, or `header:<name>` of an HTTP tool. The executor fills
             it; it is not among `parameters`.
         refuses: True where an error result of `real` says that nothing was done; of a write it else leaves that open.
+        source: The document that it was read from.
     """
 
     name: str
@@ -78,6 +89,7 @@ class ToolSpec:
     stated: bool = False
     idempotency: str | None = None
     refuses: bool = False
+    source: Source | None = field(default=None, repr=False, compare=False)
 
     @property
     def key_argument(self) -> str | None:

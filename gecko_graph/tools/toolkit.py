@@ -323,10 +323,11 @@ class Toolkit:
         self.close()
 
     def to_openapi(self) -> JsonObject:
-        """Return an OpenAPI 3.1 document; `from_openapi` reads the same tools from it.
+        """Return an OpenAPI document; `from_openapi` reads the same tools from it.
 
-        What plain OpenAPI cannot express stands under `x-gecko-...` beside it. Functions cannot be written:
-        `real` and `simulate` are missing from what is read back.
+        It is the document that the tools were read from, with what has been changed since, else one of version 3.1.
+        What plain OpenAPI cannot express stands under `x-gecko`. Functions cannot be written: `real` and `simulate` are
+        missing from what is read back.
         """
         from .openapi.exporter import write_openapi
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from openapi_spec_validator import OpenAPIV31SpecValidator
+from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 
 from gecko_graph.tools import Toolkit, ToolSpec
+from gecko_graph.tools.openapi.keywords import METHODS
 
 
 def as_data(tool: ToolSpec):
@@ -41,11 +42,12 @@ def check(toolkit: Toolkit, *, validate: bool = True):
 
 
 def errors_of(document):
-    return OpenAPIV31SpecValidator(document).iter_errors()
+    kind = OpenAPIV31SpecValidator if document["openapi"].startswith("3.1") else OpenAPIV30SpecValidator
+    return kind(document).iter_errors()
 
 
 def own_words(document):
-    """How many operations need a key of ours, by key."""
-    operations = [one for item in document["paths"].values() for one in item.values()]
-    keys = [key for one in operations for key in one if key.startswith("x-gecko-")]
+    """How many operations need a word of ours, by word."""
+    operations = [one for item in document["paths"].values() for method, one in item.items() if method in METHODS]
+    keys = [key for one in operations for key in one.get("x-gecko", ())]
     return {key: keys.count(key) for key in keys}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 
 import httpx
 import pytest
 
 from gecko_graph.errors import ToolkitError
-from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.tools import Toolkit
 from gecko_graph.tools.openapi import remote as web
 
@@ -62,7 +62,7 @@ def test_percent_and_tilde_in_references(tmp_path):
         ("nul\x00.json", "out of the document's folder"),
         ("missing.json", "no such file"),
         ("#/nowhere", "leads nowhere"),
-        ("#anchor", "no $anchor"),
+        ("#anchor", "names an $anchor"),
         ("other.json#/0/x", "leads nowhere"),
     ],
 )
@@ -107,32 +107,32 @@ def test_references_in_a_circle_of_nothing_but_references():
         Toolkit.from_openapi(document({"$ref": "#/components/schemas/A"}, components={"schemas": schemas}))
 
 
-def test_anchors_and_ids():
-    schemas = {
-        "Tree": {
-            "$id": "https://example.com/tree",
-            "type": "object",
-            "properties": {"kid": {"$ref": "#/$defs/kid"}, "self": {"$ref": "#node"}},
-            "$defs": {"kid": {"type": "integer"}},
-        },
-        "Node": {"$anchor": "node", "type": "boolean"},
-        "Other": {"$ref": "https://example.com/tree"},
-    }
-    read = result(document({"$ref": "#/components/schemas/Other"}, components={"schemas": schemas}))
-    assert read["properties"] == {"kid": {"type": "integer"}, "self": {"type": "boolean"}}
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"$dynamicRef": "#node"}, "schema/$dynamicRef: is not read: write $ref"),
+        ({"items": {"$recursiveRef": "#"}}, "schema/items/$recursiveRef: is not read: write $ref"),
+        ({"$ref": "#node", "$defs": {"n": {"$anchor": "node"}}}, "names an $anchor, which is not read"),
+        ({"$ref": "https://example.com/tree"}, "is on the web"),
+        ({"dependencies": {"a": ["b"]}}, "schema/dependencies: is not read: write dependentRequired"),
+    ],
+)
+def test_what_is_not_read_is_an_error(schema, why):
+    with pytest.raises(ToolkitError, match=re.escape(why)):
+        Toolkit.from_openapi(document(schema))
 
 
-def test_recursive_anchors_of_an_older_draft():
-    schemas = {
-        "Filter": {
-            "$recursiveAnchor": True,
-            "type": "object",
-            "properties": {"all": {"type": "array", "items": {"$recursiveRef": "#"}}, "n": {"type": "integer"}},
-        }
-    }
-    read = result(document({"$ref": "#/components/schemas/Filter"}, components={"schemas": schemas}))
-    assert find_faults(read, {"all": [{"n": 1, "all": [{"n": 2}]}]}) == []
-    assert find_faults(read, {"all": [{"n": 1, "all": [{"n": "2"}]}]})
+def test_an_id_changes_nothing_and_that_is_said():
+    tree = {"$id": "https://example.com/tree", "properties": {"kid": {"$ref": "#/components/schemas/Id"}}}
+    schemas = {"Tree": tree, "Id": {"$id": "https://example.com/id", "type": "integer"}}
+    toolkit = Toolkit.from_openapi(document({"$ref": "#/components/schemas/Tree"}, components={"schemas": schemas}))
+    assert toolkit["x"].result == {"properties": {"kid": {"type": "integer"}}}
+    (problem,) = toolkit.broken
+    assert "#/components/schemas/Tree/$id: is not heeded" in problem.message
+    inner = {"type": "object", "properties": {"a": {"$id": "a", "$ref": "#/$defs/b"}}, "$defs": {"b": {}}}
+    with pytest.raises(ToolkitError, match=r"properties/a/\$id: is not heeded"):
+        Toolkit.from_tools([{"name": "t", "parameters": inner}])
+    Toolkit.from_tools([{"name": "t", "parameters": {**inner["properties"], **inner, "$id": "t", "properties": {}}}])
 
 
 def test_whole_operations_and_property_maps_may_be_references(tmp_path):

@@ -49,10 +49,6 @@ BIG = {
         ({"xml": {}, "externalDocs": {}, "x-own": 1, "$comment": "c", "title": None, "description": None}, {}),
         ({"items": [{"const": 1}], "additionalItems": False}, {"prefixItems": [{"const": 1}], "items": False}),
         (
-            {"dependencies": {"a": ["b"], "c": {"type": "object"}}},
-            {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"type": "object"}}},
-        ),
-        (
             {"type": "object", "properties": {"a": {"type": "string", "required": True}, "b": {"required": False}}},
             {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]},
         ),

@@ -11,11 +11,11 @@
   root.
 - Task state: its JSON Schema, `x-state` at the root.
 - Examples: pairs of request and response examples of reads; see `examples`.
-- `x-gecko-...`: what `Toolkit.to_openapi` could not write otherwise; it overrides the rest of the operation.
+- `x-gecko` of an operation: what `Toolkit.to_openapi` could not write otherwise; it overrides the rest.
 
 One broken part does not lose the rest: an operation with broken arguments is left out, a broken result is open, and
-`problems` lists both. A document is refused where no operation can be read whole, or an `x-contract` or
-`x-gecko` key is broken.
+`problems` lists both. A document is refused where no operation can be read whole, or an `x-contract` or `x-gecko` is
+broken. The document is kept with the operations that were read whole, as their tools' `source`.
 
 Webhooks and callbacks are calls that the API makes, so they are left out. Servers and security: see `servers`.
 """
@@ -37,14 +37,14 @@ from ...schemas.well_formed import check_schema
 from ...state import JsonObject
 from ..names import VALID, operation_name, unique_name, valid_name
 from ..problems import Problem
-from ..spec import Effect, HttpBinding, ToolSpec, read_tags
+from ..spec import Effect, HttpBinding, Source, ToolSpec, read_tags
 from .arguments import ArgumentReader, Arguments, Body, pair_examples
 from .keywords import METHODS, find_misspelt
 from .own_keys import apply_own_keys
 from .references import Documents, Place, error_at, expect_list, expect_object, list_items, member
 from .schema_reader import SchemaReader, Version
 from .servers import ServerReader
-from .swagger import upgrade
+from .swagger import as_components, upgrade
 
 EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(("get", "head", "options"), "read"),
@@ -83,10 +83,10 @@ def read_openapi(
     documents = Documents(source, allow_remote=allow_remote, parsed=parsed)
     place = documents.root
     root, broken = expect_object(documents.at(place), place), list[tuple[ToolkitError, str]]()
-    if str(root.get("swagger")) in ("2.0", "2"):
+    if is_swagger := str(root.get("swagger")) in ("2.0", "2"):
         root, broken = upgrade(root, documents)
         documents.replace_root(root)
-    reader = _DocumentReader(documents, root, _version(root, place))
+    reader = _DocumentReader(documents, root, _version(root, place), is_swagger=is_swagger)
     for error, name in broken:
         reader.leave_out(error, name)
     return reader.read()
@@ -110,15 +110,19 @@ def _looks_like(root: JsonObject) -> str:
 
 
 class _DocumentReader:
-    def __init__(self, documents: Documents, root: JsonObject, version: Version) -> None:
+    def __init__(self, documents: Documents, root: JsonObject, version: Version, *, is_swagger: bool) -> None:
         self._documents = documents
         self._root = root
+        self._is_swagger = is_swagger
         self._place = documents.root
         self._version = version
         self._notes: list[tuple[tuple[str, str], Problem]] = []
         self._broken: ToolkitError | None = None
         """The error to raise where no operation can be read whole."""
-        self._whole = False
+        self._whole = JsonObject()
+        """Path items with the operations that are read whole."""
+        self._source = JsonObject()
+        """The document to keep, filled in at the end."""
         self._schemas = SchemaReader(documents, version=version)
         self._servers = ServerReader(documents, root)
         for error, name in self._servers.broken:
@@ -131,9 +135,7 @@ class _DocumentReader:
 
     def read(self) -> OpenApiTools:
         """Return every operation of every path."""
-        tools: list[ToolSpec] = []
-        operations: list[tuple[str, str]] = []
-        given: list[JsonObject] = []
+        tools, operations, given = list[ToolSpec](), list[tuple[str, str]](), list[JsonObject]()
         self._note(self._place.document, *find_misspelt(self._root, self._place, "document"))
         for path, (item, place) in self._paths().items():
             for method in (one for one in item if one in METHODS):
@@ -144,8 +146,10 @@ class _DocumentReader:
                     operations.append((path, method))
         if self._broken is not None and not self._whole:
             raise self._broken
+        self._keep()
         named = [replace(tool, name=name) for tool, name in zip(tools, _assign_names(given, operations), strict=True)]
-        order = [*map(str, expect_list(member(self._root, "x-gecko-order", []), self._place / "x-gecko-order"))]
+        own = expect_object(member(self._root, "x-gecko", {}), self._place / "x-gecko")
+        order = [*map(str, expect_list(member(own, "order", []), self._place / "x-gecko" / "order"))]
         ranked = sorted(zip(named, operations, strict=True), key=lambda one: _rank(one[0].name, order))
         return OpenApiTools(
             title=self._title(),
@@ -173,13 +177,22 @@ class _DocumentReader:
         response = None
         try:
             response = self._response(operation, there)
-            self._whole = True
+            others = {key: one for key, one in item.items() if key not in METHODS}
+            kept = self._whole.setdefault(path, self._documents.rooted(others, place))
+            kept[method] = self._documents.rooted(operation, there)
         except ToolkitError as error:
             self._broken = self._broken or error
             self._note(name, f"any JSON passes as its result, which is broken: {error}", operation=(path, method))
         self._note(name, *self._schemas.notes, operation=(path, method))
         self._schemas.notes.clear()
         return operation, self._tool(operation, there, item, (method, path), arguments, response)
+
+    def _keep(self) -> None:
+        """Fill in the document to keep: whole in itself, with addresses that lead from anywhere."""
+        whole = self._documents.bundle(self._whole)
+        if self._place.document.startswith(("https://", "http://")):
+            whole["servers"] = [self._servers.server()]
+        self._source.update(as_components(whole) if self._is_swagger else whole)
 
     def leave_out(self, error: ToolkitError, name: str) -> None:
         """Note a part that cannot be read."""
@@ -195,8 +208,7 @@ class _DocumentReader:
         return tuple(replace(one, tool=names.get(operation, one.tool)) for operation, one in self._notes)
 
     def _title(self) -> str:
-        info = expect_object(member(self._root, "info", {}), self._place / "info")
-        return str(info.get("x-gecko-title", info.get("title") or ""))
+        return str(expect_object(member(self._root, "info", {}), self._place / "info").get("title") or "")
 
     def _paths(self) -> dict[str, tuple[JsonObject, Place]]:
         here = self._place / "paths"
@@ -286,6 +298,7 @@ class _DocumentReader:
             ),
             stated=effect is not None and ("x-effect" in operation or effect == "read" or "x-contract" in operation),
             idempotency=f"header:{arguments.key_header}" if arguments.key_header else None,
+            source=Source(self._source, (path, method)) if method in self._whole.get(path, {}) else None,
         )
         tool = apply_own_keys(tool, operation, place)
         name = str(operation.get("operationId") or tool.name)
@@ -314,9 +327,7 @@ class _DocumentReader:
     def _contract(self, operation: JsonObject, place: Place, parameters: JsonObject, name: str) -> Contract | None:
         if operation.get("x-contract") is None:
             return None
-        here, lets = place / "x-contract", self._lets
-        if "x-gecko-contract-let" in operation:
-            lets = expect_object(operation["x-gecko-contract-let"], place / "x-gecko-contract-let")
+        here, lets = place / "x-contract", operation.get("x-gecko", {}).get("lets", self._lets)
         where = f"{here} (tool {name})"
         data = expect_object(operation["x-contract"], here)
         origin = Origin(here.document, here.tokens)
@@ -342,8 +353,8 @@ class _DocumentReader:
 
 def _assign_names(given: list[JsonObject], operations: list[tuple[str, str]]) -> list[str]:
     """Return one name for each operation: those that were kept, then valid operationIds, then the others."""
-    kept = ((index, one.get("x-gecko-name")) for index, one in enumerate(given))
-    names = {index: name for index, name in kept if isinstance(name, str) and name}
+    kept = ((index, one.get("x-gecko", {}).get("name")) for index, one in enumerate(given))
+    names = {index: name for index, name in kept if name}
     taken = {*names.values()}
     ids = [name if isinstance(name := one.get("operationId"), str) else "" for one in given]
     for index, name in enumerate(ids):

@@ -18,10 +18,10 @@ METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 _KEYS = {
     "document": "openapi info servers paths webhooks components security tags externalDocs jsonSchemaDialect "
-    "x-contract-let x-contract-requires x-contract-invariants x-state",
+    "x-contract-let x-contract-requires x-contract-invariants x-state x-gecko",
     "path": f"$ref summary description servers parameters {' '.join(METHODS)}",
     "operation": "tags summary description externalDocs operationId parameters requestBody responses callbacks "
-    "deprecated security servers x-effect x-contract",
+    "deprecated security servers x-effect x-contract x-gecko",
 }
 _OURS = {key for keys in _KEYS.values() for key in keys.split() if key.startswith("x-")}
 

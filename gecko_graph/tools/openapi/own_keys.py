@@ -1,84 +1,88 @@
-"""The `x-gecko-` keys of an operation: what `Toolkit.to_openapi` could not write otherwise."""
+"""The key `x-gecko` of an operation: what `Toolkit.to_openapi` could not write as plain OpenAPI."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import reduce
+from operator import truediv
+from typing import Any, Literal
 
-from ...schemas.complaints import find_faults
-from ...state import JsonObject
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...state import Json, JsonObject
 from ..spec import HttpBinding, ToolExample, ToolSpec
-from .arguments import PLACES
 from .references import Place, error_at
 
-_OBJECT: JsonObject = {"type": "object"}
-_TEXT: JsonObject = {"type": "string"}
-_SCHEMA: JsonObject = {"type": ["object", "boolean"]}
-_BINDING: JsonObject = {
-    "type": ["object", "null"],
-    "required": ["method", "path"],
-    "properties": {
-        "method": _TEXT,
-        "path": _TEXT,
-        "places": {
-            "additionalProperties": {
-                "prefixItems": [{"enum": [*PLACES, "body"]}, _TEXT],
-                "type": "array",
-                "minItems": 2,
-                "maxItems": 2,
-            },
-            **_OBJECT,
-        },
-        "styles": {
-            "additionalProperties": {"properties": {"style": _TEXT, "content": _TEXT}, **_OBJECT},
-            **_OBJECT,
-        },
-        "body": {"properties": {"media": _TEXT, "encoding": {"additionalProperties": _OBJECT, **_OBJECT}}, **_OBJECT},
-        "server": {
-            "properties": {"url": _TEXT, "variables": {"additionalProperties": _OBJECT, **_OBJECT}},
-            "type": ["object", "null"],
-            "required": ["url"],
-        },
-        "security": {"items": {"additionalProperties": _OBJECT, **_OBJECT}, "type": "array"},
-    },
-}
-_SHAPES: JsonObject = {
-    "description": _TEXT,
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "type": {"const": "object"},
-            "properties": {"additionalProperties": _SCHEMA, **_OBJECT},
-            "required": {"type": "array", "items": _TEXT},
-        },
-    },
-    "result": {"type": ["object", "null"]},
-    "examples": {
-        "type": "array",
-        "items": {"properties": {"args": _OBJECT}, "required": ["args", "result"], **_OBJECT},
-    },
-    "binding": _BINDING,
-    "stated": {"type": "boolean"},
-    "idempotency": {"type": ["string", "null"]},
-}
-"""JSON Schemas of the keys, by the tool's field that they stand for."""
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class _Parameters(_Open):
+    type: Literal["object"] = "object"
+    properties: dict[str, JsonObject | bool] = {}
+    required: list[str] = []
+
+
+class _Style(_Open):
+    style: str = ""
+    content: str = ""
+
+
+class _Body(_Open):
+    media: str = ""
+    encoding: dict[str, JsonObject] = {}
+
+
+class _Server(_Open):
+    url: str
+    variables: dict[str, JsonObject] = {}
+
+
+class _Binding(BaseModel):
+    method: str
+    path: str
+    places: dict[str, tuple[Literal["path", "query", "header", "cookie", "body"], str]] = {}
+    styles: dict[str, _Style] = {}
+    body: _Body = _Body()
+    server: _Server | None = None
+    security: tuple[dict[str, JsonObject], ...] = ()
+
+
+class _Example(BaseModel):
+    args: JsonObject
+    result: Json
+
+
+class _OwnKeys(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = ""
+    description: str = ""
+    parameters: _Parameters = _Parameters()
+    result: JsonObject | None = None
+    examples: tuple[_Example, ...] = ()
+    binding: _Binding | None = None
+    idempotency: str | None = None
+    lets: JsonObject = {}
 
 
 def apply_own_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolSpec:
-    """Return the tool with the `x-gecko-` keys of its operation.
+    """Return the tool with what the `x-gecko` of its operation says of it.
 
     Raises:
-        ToolkitError: A key does not hold what it should; the message names the place.
+        ToolkitError: It does not hold what it should; the message names the place.
     """
-    given: dict[str, Any] = {key: operation[f"x-gecko-{key}"] for key in _SHAPES if f"x-gecko-{key}" in operation}
-    for key, value in given.items():
-        if faults := find_faults(_SHAPES[key], value):
-            raise error_at(place / f"x-gecko-{key}", faults[0])
+    if "x-gecko" not in operation:
+        return tool
+    try:
+        read = _OwnKeys.model_validate(operation["x-gecko"])
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise error_at(reduce(truediv, first["loc"], place / "x-gecko"), first["msg"]) from None
+    given: dict[str, Any] = read.model_dump(exclude_unset=True, exclude={"name", "lets"})
     if "examples" in given:
-        given["examples"] = tuple(ToolExample(one["args"], one["result"]) for one in given["examples"])
-    if binding := given.get("binding"):
-        places = {name: tuple(where) for name, where in binding.get("places", {}).items()}
-        more = {key: binding[key] for key in ("styles", "body", "server") if key in binding}
-        security = tuple(binding.get("security", ()))
-        given["binding"] = HttpBinding(binding["method"], binding["path"], places, security=security, **more)
+        given["examples"] = tuple(ToolExample(**one) for one in given["examples"])
+    if given.get("binding"):
+        given["binding"] = HttpBinding(**given["binding"])
     return replace(tool, **given)

@@ -12,15 +12,17 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urljoin
+from urllib.parse import quote, unquote, urljoin
 
 from ...errors import ToolkitError
 from ...state import Json, JsonObject
 from ...values.documents import read_document
+from ..names import unique_name
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 MAX_DOCUMENTS = 10_000
@@ -44,6 +46,11 @@ class Place:
     def __str__(self) -> str:
         path = "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in self.tokens)
         return f"{self.document}#{path}" if path else self.document
+
+
+def pointer_to(tokens: tuple[str, ...]) -> str:
+    """Return a reference to a place in the same document."""
+    return quote(str(Place("", tokens)), safe="#/~")
 
 
 def error_at(place: Place, why: str) -> ToolkitError:
@@ -136,7 +143,7 @@ class Documents:
         self._folder: Path | None = None
         self._shown_folder = Path()
         self._values: dict[str, Json] = {}
-        self._ids: dict[str, Place] | None = None
+        self._parts: dict[str, str] = {}
         self.root = Place(label)
         if isinstance(source, Mapping):
             self._values[label] = to_json(source, self.root)
@@ -155,6 +162,41 @@ class Documents:
     def replace_root(self, value: JsonObject) -> None:
         """Put another value in the place of the user's document."""
         self._values[self.root.document] = value
+
+    def bundle(self, paths: JsonObject) -> JsonObject:
+        """Return the user's document with other `paths`, what it refers to in other documents in its `x-gecko`.
+
+        What stands in `paths` is what `rooted` returns.
+        """
+        whole = self.rooted({**expect_object(self.at(self.root), self.root), "paths": {}}, self.root)
+        parts: JsonObject = {}
+        while unread := sorted(self._values.keys() - parts.keys() - {self.root.document}):
+            parts |= {name: self.rooted(self._values[name], Place(name)) for name in unread}
+        named = {self._part_of(name): part for name, part in parts.items()}
+        return {**whole, "paths": paths, **({"x-gecko": {"documents": named}} if named else {})}
+
+    def rooted(self, value: Any, place: Place) -> Any:
+        """Return a copy of what stands at a place; its references lead from the root of the bundled document."""
+        if isinstance(value, list):
+            return [self.rooted(one, place / index) for index, one in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        moved = {key: self.rooted(one, place / key) for key, one in value.items()}
+        reference, is_root = value.get("$ref"), place.document == self.root.document
+        if isinstance(reference, str) and not (is_root and reference.startswith("#")):
+            with suppress(ToolkitError):  # it leads nowhere, or is data
+                target = self.resolve(reference, place)
+                own = target.document == self.root.document
+                outer = () if own else ("x-gecko", "documents", self._part_of(target.document))
+                moved["$ref"] = pointer_to((*outer, *target.tokens))
+        return moved
+
+    def _part_of(self, document: str) -> str:
+        """Return the name of another document in the bundled one: that of its file, as definitions are named by it."""
+        if document not in self._parts:
+            stem = document.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+            self._parts[document] = unique_name(stem, self._parts.values())
+        return self._parts[document]
 
     def follow(self, value: Any, place: Place) -> tuple[Any, Place]:
         """Return the value, or what it refers to if it is a reference, or a reference to a reference.
@@ -178,15 +220,14 @@ class Documents:
             ToolkitError: It leads nowhere, or to where it may not; the message names `at`.
         """
         address, _, fragment = reference.partition("#")
-        bases = self._bases(address, at)
+        document = self._document(address, at) if address else at.document
         if fragment and not fragment.startswith("/"):
-            return self._find_anchor(fragment, bases[-1].document, reference, at)
+            raise error_at(at, f"$ref {reference!r} names an $anchor, which is not read: write the path (`#/...`)")
         tokens = tuple(unquote(one).replace("~1", "/").replace("~0", "~") for one in fragment.split("/")[1:])
-        for base in bases:
-            target = Place(base.document, base.tokens + tokens)
-            if self._find(target) is not _MISSING:
-                return target
-        raise error_at(at, f"$ref {reference!r} leads nowhere: {bases[-1].document} has no such place")
+        target = Place(document, tokens)
+        if self._find(target) is _MISSING:
+            raise error_at(at, f"$ref {reference!r} leads nowhere: {document} has no such place")
+        return target
 
     def _find(self, place: Place) -> Any:
         value = self._values[place.document]
@@ -198,36 +239,6 @@ class Documents:
             else:
                 return _MISSING
         return value
-
-    def _bases(self, address: str, at: Place) -> list[Place]:
-        """Return where the reference's pointer may start: the schema with an `$id` around it, then the document."""
-        if not address:
-            return [*self._resource(at), Place(at.document)]
-        known = self._places_by_id().get(address)
-        return [known] if known is not None else [Place(self._document(address, at))]
-
-    def _resource(self, at: Place) -> list[Place]:
-        found: list[Place] = []
-        for length in range(1, len(at.tokens) + 1):
-            place = Place(at.document, at.tokens[:length])
-            value = self._find(place)
-            if isinstance(value, dict) and isinstance(value.get("$id"), str):
-                found = [place]
-        return found
-
-    def _places_by_id(self) -> dict[str, Place]:
-        if self._ids is None:
-            self._ids = {}
-            for place, value in _walk_objects(self._values[self.root.document], Place(self.root.document)):
-                if isinstance(value.get("$id"), str):
-                    self._ids.setdefault(value["$id"].removesuffix("#"), place)
-        return self._ids
-
-    def _find_anchor(self, anchor: str, document: str, reference: str, at: Place) -> Place:
-        for place, value in _walk_objects(self._values[document], Place(document)):
-            if anchor in (value.get("$anchor"), value.get("$dynamicAnchor")):
-                return place
-        raise error_at(at, f"$ref {reference!r} leads nowhere: {document} has no $anchor of that name")
 
     def _document(self, address: str, at: Place) -> str:
         if len(self._values) >= MAX_DOCUMENTS:
@@ -287,14 +298,3 @@ def _check_path(source: Any) -> str:
     if "\n" in str(source):
         raise ToolkitError("expected a document's path, got its text; pass the path, or the document as a dict")
     return str(source)
-
-
-def _walk_objects(value: Json, place: Place) -> Iterator[tuple[Place, JsonObject]]:
-    waiting: list[tuple[Place, Json]] = [(place, value)]
-    while waiting:
-        here, one = waiting.pop()
-        if isinstance(one, dict):
-            yield here, one
-            waiting.extend((here / key, member) for key, member in one.items())
-        elif isinstance(one, list):
-            waiting.extend((here / index, member) for index, member in enumerate(one))

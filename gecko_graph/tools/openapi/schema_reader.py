@@ -6,8 +6,9 @@ What changes on the way:
   What stands beside a `$ref` counts too; in OpenAPI 3.0 only what describes (its own rule: the rest is ignored).
 - OpenAPI 3.0: `nullable` becomes `type: [..., "null"]` or `anyOf` with null, and is heeded in 3.1 too, where people
   still write it; `exclusiveMinimum: true` becomes a number; `example` becomes `examples`.
-- Older drafts: a list in `items` becomes `prefixItems`, `dependencies` what they are now; `required: true` of a
-  property becomes the object's `required`.
+- Older drafts: a list in `items` becomes `prefixItems`; `required: true` of a property becomes the object's `required`.
+- A reference is a JSON Pointer from the document's root: `$dynamicRef` and `$recursiveRef` are errors, an `$id` changes
+  nothing, which is said where references stand below it. `dependencies` is an error.
 - A `discriminator` beside `oneOf` or `anyOf` becomes a condition on each of its branches: the property is required and
   has the branch's names. Where the branch itself lists other values for the property, the branch counts. Without
   branches it decides nothing and is dropped. A child that extends such a parent by `allOf` extends it without its
@@ -23,17 +24,15 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 
 from ...errors import ToolkitError
-from ...schemas.subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES
+from ...schemas.subschemas import ANNOTATIONS, IN_PLACE, LISTS, MAPS, SINGLES, mentions
 from ...schemas.tidy import TYPES
 from ...state import Json, JsonObject
 from ..names import unique_name
 from .keywords import branch_values, check_keyword, make_nullable, with_property_values
 from .references import Documents, Place, error_at, expect_object, json_type, list_items, member
-from .simplify import PREFIX, Simplifier, as_object, closure, combine, defs_of, in_place_defs, rename_defs
+from .simplify import PREFIX, Simplifier, as_object, closure, defs_of, in_place_defs, rename_defs
 
 Direction = Literal["request", "response"]
-ADDED: JsonObject = {"x-gecko-added": True}
-"""A property that `to_openapi` lists for validators of documents, and that the tool does not have."""
 
 ANY = "any"
 """Stands for a type that allows everything, until it is dropped."""
@@ -57,10 +56,12 @@ _OPENAPI_ONLY = frozenset(
     {"xml", "externalDocs", "discriminator", "nullable", "readOnly", "writeOnly", "example", "$comment"}
 )
 _BESIDE_3_0 = ANNOTATIONS | {"nullable", "example"}
-_SET_ASIDE = frozenset({"x-gecko-default", "x-gecko-pattern"})
 _BRANCHES = frozenset({"oneOf", "anyOf"})
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_HANDLED = frozenset({*_REFERENCES, "additionalItems", "dependencies"})
+_NOT_READ = {
+    **dict.fromkeys(("$dynamicRef", "$recursiveRef"), "$ref"),
+    "dependencies": "dependentRequired or dependentSchemas",
+}
+"""Keywords that would change what a schema means, and what is read in their place."""
 _HIDDEN: dict[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
 
 
@@ -79,7 +80,6 @@ class SchemaReader:
         self._wanted_names: dict[str, str] = {}
         self._finite: set[tuple[str, Direction]] = set()
         self._bodies: dict[tuple[str, Direction], Any] = {}
-        self._inlined: dict[tuple[Place, Direction], Any] = {}
         self._needs: dict[tuple[str, Direction], list[str]] = {}
         self._queue: list[tuple[str, Any, Place, Direction]] = []
         self.simplify = Simplifier().simplify
@@ -148,45 +148,33 @@ class SchemaReader:
             return schema
         if not isinstance(schema, dict):
             raise error_at(place, f"a schema must be an object, not {json_type(schema)}")
-        key = next((one for one in _REFERENCES if one in schema), None)
-        if key is None:
+        self._check_keys(schema, place)
+        if "$ref" not in schema:
             return self._read_keywords(schema, place, direction)
-        if not isinstance(schema[key], str):
-            raise error_at(place / key, f"must be text, not {json_type(schema[key])}")
-        return self._read_reference(schema, self._resolve_target(key, schema[key], place), place, direction)
+        if not isinstance(schema["$ref"], str):
+            raise error_at(place / "$ref", f"must be text, not {json_type(schema['$ref'])}")
+        return self._read_reference(schema, self._documents.resolve(schema["$ref"], place), place, direction)
 
-    def _resolve_target(self, key: str, reference: str, place: Place) -> Place:
-        """Return the target of a reference; of a `$recursiveRef` the nearest schema with a `$recursiveAnchor`."""
-        for length in range(len(place.tokens), -1, -1) if key == "$recursiveRef" else ():
-            around = Place(place.document, place.tokens[:length])
-            value = self._documents.at(around)
-            if isinstance(value, dict) and value.get("$recursiveAnchor") is True:
-                return around
-        return self._documents.resolve(reference, place)
+    def _check_keys(self, schema: JsonObject, place: Place) -> None:
+        """Raise ToolkitError for a key that is not read; note an `$id` that references may have been written for."""
+        for key in _NOT_READ.keys() & schema.keys():
+            raise error_at(place / key, f"is not read: write {_NOT_READ[key]}")
+        if place.tokens and "$id" in schema and mentions(schema, "$ref"):
+            note = f"{place / '$id'}: is not heeded: references below it lead from the document's root"
+            if self._version == "json":
+                raise ToolkitError(note)
+            self.notes[note] = None
 
     def _read_reference(self, schema: JsonObject, target: Place, place: Place, direction: Direction) -> JsonObject:
         self._documents.follow(schema, place)
-        beside = {key: value for key, value in schema.items() if key not in _REFERENCES}
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
         if self._version == "3.0":
             beside = {key: value for key, value in beside.items() if key in _BESIDE_3_0}
         nullable = self._version != "json" and beside.pop("nullable", None) is True
         around = self._read_keywords(beside, place, direction)
-        if self._version != "json" and self._is_inline(target):
-            inlined: JsonObject = combine(self._inline(target, direction), around)
-            return inlined
         is_bare = self._is_recursive_parent(place, target)
         referring = {"$ref": PREFIX + self._define(target, direction, is_bare=is_bare), **around}
         return make_nullable(referring) if nullable else referring
-
-    def _is_inline(self, target: Place) -> bool:
-        value = self._documents.at(target)
-        return isinstance(value, dict) and value.get("x-gecko-inline") is True
-
-    def _inline(self, target: Place, direction: Direction) -> Any:
-        """Return a component that `to_openapi` made of equal parts of schemas; read once for all of them."""
-        if (target, direction) not in self._inlined:
-            self._inlined[target, direction] = self._read_schema(self._documents.at(target), target, direction)
-        return self._inlined[target, direction]
 
     def _is_recursive_parent(self, place: Place, target: Place) -> bool:
         """Return whether a reference in an `allOf` names a parent whose branches lead back here."""
@@ -227,10 +215,8 @@ class SchemaReader:
         return name
 
     def _name_for(self, target: Place) -> str:
-        value = self._documents.at(target)
-        given = value.get("x-gecko-name") if isinstance(value, dict) and self._version != "json" else None
         stem = target.document.replace("\\", "/").rpartition("/")[2].partition(".")[0]
-        return str(given or (target.tokens[-1] if target.tokens else stem))
+        return target.tokens[-1] if target.tokens else stem
 
     def _add_name(self, key: Place, wanted: str) -> str:
         wanted = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted) or "schema"
@@ -241,7 +227,7 @@ class SchemaReader:
     def _read_keywords(self, schema: JsonObject, place: Place, direction: Direction) -> JsonObject:
         read: JsonObject = {}
         for key, value in schema.items():
-            if key not in _HANDLED and not self._is_dropped(key, value):
+            if key not in ("$ref", "additionalItems") and not self._is_dropped(key, value):
                 read[key] = self._read_keyword(key, value, place / key, direction)
         self._upgrade_keywords(schema, read, place, direction)
         if read.get("type") == ANY:
@@ -262,9 +248,7 @@ class SchemaReader:
             return True
         if self._version == "json":
             return False
-        if key == "properties" and isinstance(value, dict) and value:
-            return all(one == ADDED for one in value.values())
-        return key in _OPENAPI_ONLY or (key.startswith("x-") and key not in _SET_ASIDE)
+        return key in _OPENAPI_ONLY or key.startswith("x-")
 
     def _read_keyword(self, key: str, value: Any, place: Place, direction: Direction) -> Any:
         if key in MAPS:
@@ -280,7 +264,7 @@ class SchemaReader:
 
     def _properties_of(self, value: Any, place: Place) -> dict[str, tuple[Any, Place]]:
         """Return an object's schemas with their places. Documents in several files may keep the object in another."""
-        members = {name: (one, place / name) for name, one in expect_object(value, place).items() if one != ADDED}
+        members = {name: (one, place / name) for name, one in expect_object(value, place).items()}
         if not isinstance(value.get("$ref"), str):
             return members
         del members["$ref"]
@@ -297,23 +281,15 @@ class SchemaReader:
         return self._types[name] or ANY
 
     def _upgrade_keywords(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
-        """Translate older drafts' tuples, dependencies and required properties; restore `x-gecko-` keywords."""
+        """Translate older drafts' tuples and required properties."""
         if isinstance(schema.get("items"), list):
             read["prefixItems"] = read.pop("items")
             if "additionalItems" in schema:
                 read["items"] = self._read_schema(schema["additionalItems"], place / "additionalItems", direction)
-        for name, one in expect_object(schema.get("dependencies", {}), place / "dependencies").items():
-            here = place / "dependencies" / name
-            if isinstance(one, list):
-                read.setdefault("dependentRequired", {})[name] = one
-            else:
-                read.setdefault("dependentSchemas", {})[name] = self._read_schema(one, here, direction)
         members = self._properties_of(schema.get("properties") or {}, place / "properties")
         needed = [name for name, (one, _) in members.items() if isinstance(one, dict) and one.get("required") is True]
         if needed:
             read["required"] = list(dict.fromkeys([*read.get("required", []), *needed]))
-        for key in _SET_ASIDE & read.keys() if self._version != "json" else ():
-            read[key.removeprefix("x-gecko-")] = read.pop(key)
 
     def _drop_hidden(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
         """Remove the properties that this direction does not carry."""

@@ -62,11 +62,6 @@ def closure(names: list[str], needs: dict[str, list[str]]) -> list[str]:
     return list(found)
 
 
-def with_defs(schema: JsonObject, defs: dict[str, Any]) -> JsonObject:
-    """Return the schema with those of the definitions that it needs, and no others."""
-    return Simplifier().add_defs(_without_defs(schema), defs)
-
-
 def as_object(schema: Any) -> JsonObject:
     """Return a schema that may be true or false, as an object."""
     if isinstance(schema, bool):

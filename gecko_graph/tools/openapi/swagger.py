@@ -5,6 +5,7 @@ Schemas stay where they are, under `definitions`: a reference to them leads ther
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from ...errors import ToolkitError
@@ -18,6 +19,8 @@ _STYLES: dict[str, JsonObject] = {
     "ssv": {"style": "spaceDelimited", "explode": False},
     "pipes": {"style": "pipeDelimited", "explode": False},
 }
+_MOVED = {"definitions": "schemas", "responses": "responses"}
+_OLD = frozenset(("parameters", "securityDefinitions", "consumes", "produces"))
 _NO_SCHEMA = frozenset(("name", "in", "description", "required", "collectionFormat", "allowEmptyValue"))
 _VALUES = frozenset(("default", "enum", "example", "examples"))
 _URL_FORM, _PARTS_FORM = _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -52,6 +55,17 @@ def upgrade(root: JsonObject, documents: Documents) -> tuple[JsonObject, list[tu
     return {**new, "openapi": "3.0.3", "servers": servers, "components": {"securitySchemes": security}}, broken
 
 
+def as_components(root: JsonObject) -> JsonObject:
+    """Return an upgraded document with its definitions and responses among the components, as 3.0 wants them."""
+    text = json.dumps(root)
+    for old, new in _MOVED.items():
+        text = text.replace(f'"#/{old}/', f'"#/components/{new}/')
+    moved: JsonObject = json.loads(text)
+    for old, new in _MOVED.items():
+        moved["components"][new] = moved.pop(old, {})
+    return {key: one for key, one in moved.items() if key not in _OLD}
+
+
 def _plain(value: Json) -> Any:
     """Return a copy with what 2.0 writes otherwise in a schema: files, discriminators, null."""
     if isinstance(value, list):
@@ -80,7 +94,8 @@ def _operation(given: JsonObject, item: JsonObject, root: JsonObject, documents:
         schema = {key: each for key, each in one.items() if key not in _NO_SCHEMA and not key.startswith("x-")}
         if where == "body":
             types = [each for each in takes if each not in _FORMS] or ["application/json"]
-            new["requestBody"] = {**one, "content": {each: {"schema": one.get("schema", {})} for each in types}}
+            about = {key: one[key] for key in ("description", "required") if key in one}
+            new["requestBody"] = about | {"content": {each: {"schema": one.get("schema", {})} for each in types}}
         elif where == "formData":
             names[name], styles[name] = {**schema, "description": str(one.get("description", ""))}, _style(one, place)
             required += [name] if one.get("required") is True else []
@@ -111,4 +126,5 @@ def _response(given: Any, holder: JsonObject) -> Any:
     types = [*map(str, member(holder, "produces", []))] or [*examples] or ["application/json"]
     schema = {"schema": given["schema"]} if "schema" in given else {}
     content = {each: schema | ({"example": examples[each]} if each in examples else {}) for each in types}
-    return {**given, "content": content} if schema or examples else given
+    rest = {key: one for key, one in given.items() if key not in ("schema", "examples")}
+    return {**rest, "content": content} if schema or examples else rest
