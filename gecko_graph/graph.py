@@ -186,9 +186,12 @@ def after_start_round(state: GeckoState) -> list[str | Send]:
     """Return the attempts, one on the state itself or several on copies, and the checklist where it is missing."""
     first = next_attempt(state)
     beside: list[str | Send] = ["checklist"] if state["items"] is None and not state.get("real") else []
-    if state["width"] == 1:
+    if state["attempts_at_once"] == 1:
         return ["attempt", *beside]
-    return [*(Send("attempt", {**state, "number": first + index}) for index in range(state["width"])), *beside]
+    return [
+        *(Send("attempt", {**state, "number": first + index}) for index in range(state["attempts_at_once"])),
+        *beside,
+    ]
 
 
 def after_attempt(state: GeckoState) -> Literal["checklist", "judge"]:
@@ -198,7 +201,7 @@ def after_attempt(state: GeckoState) -> Literal["checklist", "judge"]:
 
 def after_decide(state: Over) -> Literal["retry", "finish"]:
     """Return the next node: another round, or the end."""
-    return "finish" if state["over"] else "retry"
+    return "finish" if state["is_over"] else "retry"
 
 
 def after_planner(state: Pending) -> Literal["validator", "planner", "__end__"]:

@@ -29,7 +29,7 @@ def round_of(state):
         "items": state.pop("items", desk.CHECKLIST),
         "items_failure": state.pop("items_failure", ""),
         "ledger": {"turn": 1, "started_at": 1.0, "usage": {}, "asked": asked},
-        "unjudged": [build_record(state)],
+        "attempts_to_judge": [build_record(state)],
     }
 
 

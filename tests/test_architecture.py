@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.walk import carried_out, rehearsed
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gecko_graph"
 
@@ -70,6 +72,11 @@ def test_the_house_has_few_rooms_and_floors():
     assert {room_of(path) for path in FILES} <= LEVEL.keys()
     assert len(LEVEL) <= 32
     assert len(FLOORS) <= 15
+
+
+def test_a_call_enters_few_rooms():
+    assert len(rehearsed().rooms) <= 5
+    assert len(carried_out().rooms) <= 6
 
 
 def test_nodes_never_import_each_other():

@@ -12,7 +12,8 @@ import pytest
 
 from evals.__main__ import SUITES
 from gecko_graph import GeckoContext, events
-from gecko_graph.cli import build_parser, main
+from gecko_graph.cli import main
+from gecko_graph.cli.arguments import cli
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.contracts.language.filters import FILTERS, TESTS
 from gecko_graph.contracts.language.functions import FUNCTIONS, METHODS
@@ -140,11 +141,10 @@ def test_the_knobs_are_told_with_their_defaults():
 def test_what_can_be_added_is_documented():
     """A new event, command or word of the contract language stands where users look for it."""
     words = [*FUNCTIONS, *FILTERS, *TESTS, *METHODS]
-    commands = next(action.choices for action in build_parser()._actions if action.choices)
     for names, page in (
         (get_args(events.EventType), "README.md"),
         (get_args(events.EventType), "gecko_graph/events.py"),
-        (commands, "docs/command-line.md"),
+        (cli.commands, "docs/command-line.md"),
         (words, "docs/contracts.md"),
     ):
         text = (ROOT / page).read_text(encoding="utf-8")

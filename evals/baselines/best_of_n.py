@@ -63,7 +63,7 @@ def warmed(models: Models) -> Models:
 
 def spread(state: GeckoState, n: int) -> list[Send]:
     """Send n trials out, numbered from 1."""
-    return [Send("trial", {**state, "width": n, "number": number}) for number in range(1, n + 1)]
+    return [Send("trial", {**state, "attempts_at_once": n, "number": number}) for number in range(1, n + 1)]
 
 
 def pick(state: GeckoState, scope: NodeScope) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
@@ -73,4 +73,4 @@ def pick(state: GeckoState, scope: NodeScope) -> Generator[list[PlannerAsk], lis
     trials = "\n\n".join(f"attempt {each['number']}\n{tell_trial(state, each, budget=budget)}" for each in attempts)
     reply = (yield from ask_critic(state, INSTRUCTIONS, trials, Pick)) if len(attempts) > 1 else None
     numbers = [each["number"] for each in attempts]
-    return {"chosen": reply.best if reply is not None and reply.best in numbers else numbers[0], "over": True}
+    return {"chosen": reply.best if reply is not None and reply.best in numbers else numbers[0], "is_over": True}

@@ -50,7 +50,7 @@ def reflect(
 ) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
     """Reflect on the last trial, unless no trial follows it."""
     last = state["attempts"][-1]
-    done = {"chosen": last["number"], "over": True}
+    done = {"chosen": last["number"], "is_over": True}
     if is_last(state, scope):
         return done
     trial = tell_trial(state, last, budget=scope.context.view_chars)
@@ -59,4 +59,4 @@ def reflect(
         return done
     before = state["lesson"]["feedback"].split("\n\n") if state["lesson"] else []
     kept = "\n\n".join([*before, " ".join(reply.reflection.split())][-remembered:])
-    return {**done, "over": False, "lesson": {"number": last["number"], "attempt_log": "", "feedback": kept}}
+    return {**done, "is_over": False, "lesson": {"number": last["number"], "attempt_log": "", "feedback": kept}}

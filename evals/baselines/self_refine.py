@@ -44,7 +44,7 @@ def create_self_refine(
 def criticise(state: GeckoState, scope: NodeScope) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
     """Criticise the last plan."""
     last, budget = state["attempts"][-1], scope.context.view_chars
-    done = {"chosen": last["number"], "over": True}
+    done = {"chosen": last["number"], "is_over": True}
     if is_last(state, scope):
         return done
     reply = yield from ask_critic(state, INSTRUCTIONS, tell_trial(state, last, budget=budget), Critique)
@@ -56,4 +56,4 @@ def criticise(state: GeckoState, scope: NodeScope) -> Generator[list[PlannerAsk]
     log = "\n".join(filter(None, [earlier["attempt_log"] if earlier else "", f"plan {last['number']}:\n{steps}"]))
     critique = f"plan {last['number']}: " + "; ".join(points)
     feedback = "\n".join(filter(None, [earlier["feedback"] if earlier else "", critique]))
-    return {**done, "over": False, "lesson": {"number": last["number"], "attempt_log": log, "feedback": feedback}}
+    return {**done, "is_over": False, "lesson": {"number": last["number"], "attempt_log": log, "feedback": feedback}}

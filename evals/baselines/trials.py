@@ -91,7 +91,7 @@ def create_loop(
 
     Args:
         toolkit: The tools.
-        review: A node function over `GeckoState` that writes `lesson`, `chosen` and `over`.
+        review: A node function over `GeckoState` that writes `lesson`, `chosen` and `is_over`.
         models: Who speaks.
         default: The knobs.
         checkpointer: Keeps the thread.
@@ -124,7 +124,7 @@ def opened(
     builder.add_node("bootstrapper", as_node(opening, models=models, default=default, book=book_opening))
     builder.add_node("start", as_node(start, models=models, default=default))
     builder.add_node("trial", trial(toolkit, models=models, default=default, replace=replace))
-    builder.add_node("unjudged", as_node(unjudged, models=models, default=default))
+    builder.add_node("attempts_to_judge", as_node(unjudged, models=models, default=default))
     builder.add_node("finish", as_node(finish, models=models, default=default))
     builder.add_edge(START, "bootstrapper")
     builder.add_edge("bootstrapper", "start")
@@ -132,8 +132,8 @@ def opened(
         builder.add_edge("start", "trial")
     else:
         builder.add_conditional_edges("start", follow, ["trial"])
-    builder.add_edge("trial", "unjudged")
-    builder.add_edge("unjudged", "review")
+    builder.add_edge("trial", "attempts_to_judge")
+    builder.add_edge("attempts_to_judge", "review")
     builder.add_edge("finish", END)
     return builder
 
@@ -149,23 +149,26 @@ def trial(
 def unjudged(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Return the trials with an empty verdict: no baseline has a judge of the task state."""
     nothing: Verdict = {"status": "failed", "score": 0.0, "items": [], "feedback": ""}
-    return {"attempts": [{**each, "verdict": nothing} for each in state["unjudged"]], "unjudged": Overwrite([])}
+    return {
+        "attempts": [{**each, "verdict": nothing} for each in state["attempts_to_judge"]],
+        "attempts_to_judge": Overwrite([]),
+    }
 
 
 def start(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Return the first trial's frame. A checklist that came with the task is ignored."""
     begun = digest(state.get("task_state") or {})
-    return {"items": [], "items_failure": "", "lesson": None, "width": 1, "round": 0, "start_digest": begun}
+    return {"items": [], "items_failure": "", "lesson": None, "attempts_at_once": 1, "round": 0, "start_digest": begun}
 
 
 def take_last(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Choose the only attempt."""
-    return {"chosen": state["attempts"][-1]["number"], "over": True}
+    return {"chosen": state["attempts"][-1]["number"], "is_over": True}
 
 
 def after_review(state: Over) -> Literal["trial", "finish"]:
     """Return where to go on: another trial, or the end."""
-    return "finish" if state["over"] else "trial"
+    return "finish" if state["is_over"] else "trial"
 
 
 def is_last(state: GeckoState, scope: NodeScope) -> bool:

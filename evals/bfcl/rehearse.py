@@ -116,10 +116,10 @@ def unseeing(toolkit: Toolkit) -> NodeFunction:
     """Return the judge without the classes' runtime state, which is not evidence of anything."""
 
     def run(state: GeckoState, scope: NodeScope) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
-        unjudged = state.get("unjudged") or []
+        unjudged = state.get("attempts_to_judge") or []
         shown = [{**each, "change": [op for op in each["change"] if not _is_runtime(op["path"])]} for each in unjudged]
         task_state = {key: value for key, value in (state.get("task_state") or {}).items() if key != RUNTIME}
-        seen: Any = {**state, "task_state": task_state, "unjudged": shown}
+        seen: Any = {**state, "task_state": task_state, "attempts_to_judge": shown}
         update = yield from judge(seen, scope, toolkit=toolkit)
         changes = {each["number"]: each["change"] for each in unjudged}
         return {**update, "attempts": [{**each, "change": changes[each["number"]]} for each in update["attempts"]]}

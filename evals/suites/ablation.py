@@ -90,7 +90,7 @@ def unasked(state: Any, scope: NodeScope) -> dict[str, Any]:
 
 def naive_judge(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Return success if tool calls were made, failure if not, without naming what is missing."""
-    return {"attempts": [{**each, "verdict": naive_verdict(each)} for each in state["unjudged"]]}
+    return {"attempts": [{**each, "verdict": naive_verdict(each)} for each in state["attempts_to_judge"]]}
 
 
 def naive_verdict(attempt: UnjudgedAttempt) -> Verdict:

@@ -215,7 +215,7 @@ class Validation(Suite):
         text = "\n".join(each["content"] for each in row.task["question"] if each["role"] == "user")
         node = as_node(partial(validator, toolkit=row.tools), models=self._models, default=self.options.context())
         update = await node.ainvoke({"pending": pending, "task": text, "number": 1, "turn": 0})
-        lost = [each["failure"] for each in update["semantic"] if "failure" in each]
+        lost = [each["failure"] for each in update["argument_verdicts"] if "failure" in each]
         if lost:
             raise RuntimeError(f"the validator's model gave no verdict: {lost[0]}")
         found = [each for step in update["steps"] for each in step["complaints"]]

@@ -61,14 +61,14 @@ class AgentState(TypedDict, total=False):
     """`open_turn`: id of the turn's human message."""
     found: list[JsonObject]
     """`open_turn`, `recover`: claims of real calls that are not in the state yet; the first is being booked."""
-    start: JsonObject
+    turn_start_state: JsonObject
     """`open_turn`, `recover`, `rehearse`: the task state at the turn's start."""
     rehearsal: Rehearsal
     """`rehearse`: the last one of the turn."""
     rehearsals: dict[str, int]
     """`rehearse`: how many there were in this turn, by what led to them: `task`, `resumed`, `rejected`, `departed`,
     `stale`."""
-    again: str
+    next_rehearsal_reason: str
     """`open_turn`, `review`, `sync`: why it is rehearsed, or the rest is again, a key of `rehearsals`; empty where it
     is not; `edited` where a person has edited the plan, which is reviewed again."""
     lesson: Lesson | None
@@ -124,7 +124,7 @@ def has_moved(state: AgentState) -> bool:
 def is_edited(state: AgentState) -> bool:
     """Return whether the task state is not the turn's start with its real calls' changes."""
     try:
-        expected = fold_patches(state["start"], [booked_patch(step["outcome"]) for step in state["steps"]])
+        expected = fold_patches(state["turn_start_state"], [booked_patch(step["outcome"]) for step in state["steps"]])
     except PatchConflict:
         return True
     return not json_equal(expected, state["task_state"])
@@ -132,9 +132,9 @@ def is_edited(state: AgentState) -> bool:
 
 def still_supposed(state: AgentState) -> list[str]:
     """Return where the task state still is what a model made up; an edited one is its editor's."""
-    if "start" not in state or is_edited(state):
+    if "turn_start_state" not in state or is_edited(state):
         return []
-    return find_untrusted(state["start"], state.get("supposed") or [], state["steps"])
+    return find_untrusted(state["turn_start_state"], state.get("supposed") or [], state["steps"])
 
 
 def booked_keys(state: AgentState) -> set[str]:
@@ -158,5 +158,7 @@ def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Tool
         context=scope.context,
         where=Where(turn=state["turn"] - 1, question=state["ledger"]["asked"].get("state_updater", 0)),
         steps=state["steps"],
-        untrusted=cache(partial(find_untrusted, state["start"], state.get("supposed") or [], state["steps"])),
+        untrusted=cache(
+            partial(find_untrusted, state["turn_start_state"], state.get("supposed") or [], state["steps"])
+        ),
     )

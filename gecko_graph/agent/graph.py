@@ -156,8 +156,8 @@ def after_review(state: AgentState) -> Literal["call_tool", "rehearse", "review"
     """Approved, edited, rejected with a reason or on a state that has moved, or refused."""
     if is_over(state):
         return "open_turn"
-    if state["again"]:
-        return "review" if state["again"] == "edited" else "rehearse"
+    if state["next_rehearsal_reason"]:
+        return "review" if state["next_rehearsal_reason"] == "edited" else "rehearse"
     return "call_tool" if state["approval"] else "answer"
 
 
@@ -184,7 +184,7 @@ def after_sync(state: AgentState) -> Literal["recover", "call_tool", "rehearse",
         return "recover"
     if is_over(state):
         return "open_turn"
-    if state["again"]:
+    if state["next_rehearsal_reason"]:
         return "rehearse"
     entry = last_entry(state)
     stopped = entry is not None and ("departure" in entry or entry["status"] == "in_doubt")

@@ -1,4 +1,4 @@
-"""The command line: `gecko-graph demo | run | do | test | record | tools | convert | history | completion`.
+"""The command line: `gecko-graph demo | run | do | test | tools | convert | history | completion`.
 
 Exit code: 0 accepted, 1 not accepted, 2 a user's mistake (a message on stderr, no traceback), 3 the model did not
 answer, 4 a decision is waited for, 130 interrupted.
@@ -6,29 +6,18 @@ answer, 4 a decision is waited for, 130 interrupted.
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
-import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
-from typing import TextIO, TypeAlias
+from typing import TextIO
 
-from ..errors import GeckoError, NoReply
-from .arguments import build_parser
-
-__all__ = ["build_parser", "main"]
-
-Command: TypeAlias = Callable[[argparse.Namespace], int]
+__all__ = ["main"]
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-
-_MODULES = {"demo": ".running", "run": ".running", "record": ".running", "tools": ".tools", "convert": ".tools"}
-_MODULES |= {"do": ".running", "history": ".history", "completion": ".completion", "test": ".test"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,23 +46,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_command(arguments: list[str]) -> int:
-    parser = build_parser()
+    import click  # here, as all that a command needs, so that importing this module costs nothing
+
+    from ..errors import GeckoError, NoReply
+    from .arguments import COMPLETION_VARIABLE, cli
+
+    if asked := os.environ.get(COMPLETION_VARIABLE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "gecko-graph", COMPLETION_VARIABLE, asked)
     try:
-        options = parser.parse_args(arguments)
-    except SystemExit as done:  # argparse has printed its error or its help
-        return int(done.code or 0)
-    if options.command is None:
-        parser.print_help(sys.stderr)
-        return 2
-    try:  # imported here, so that `--help` does not wait for everything else
-        command: Command = getattr(import_module(_MODULES[options.command], __name__), options.command)
-        return command(options)
+        with cli.make_context("gecko-graph", list(arguments), obj=arguments) as context:
+            return int(cli.invoke(context))
+    except click.exceptions.Exit as done:  # after --help and --version
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "gecko-graph"
+        _print_error(f"{error.format_message()}\n  {where} --help lists the options")
     except GeckoError as error:
         _print_error(str(error))
         return 3 if isinstance(error, NoReply) else 2
     except KeyboardInterrupt as interrupted:
-        _print_error(_format_interruption(arguments, options, saved=any(interrupted.args)))
+        _print_error(*interrupted.args or ("interrupted",))
         return INTERRUPTED
+    return 2
 
 
 def _prepare_streams() -> None:
@@ -107,16 +105,3 @@ def _exit_process(code: int) -> int:
         with suppress(OSError):
             stream.flush()
     os._exit(code)
-
-
-def _format_interruption(arguments: list[str], options: argparse.Namespace, *, saved: bool) -> str:
-    if saved:
-        again = [*arguments, *(() if "--resume" in arguments or options.command == "do" else ("--resume",))]
-        if options.command == "record":  # which needs every reply: what is left goes on as a `run`
-            again = ["run", *(word for word in again[1:] if word not in ("--force", "--out", options.out))]
-        return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
-    if options.command == "test" and options.save:
-        return "interrupted; the finished conversations are saved: the same command goes on with the others"
-    if options.command not in ("run", "test") or options.save:
-        return "interrupted"
-    return "interrupted; nothing was saved (--save FILE keeps a run, so that it can be resumed)"

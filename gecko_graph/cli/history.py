@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
+from types import SimpleNamespace as Options
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -29,20 +30,19 @@ from ..tools import Toolkit, ToolSpec
 from ..values.origins import blame
 from ..world.turn import human_turns, task_of
 from . import saving
-from .options import check_files, check_target
+from .options import check_files
 from .screen import screen
 
 TASK_CHARS = 80
 KEYS_SHOWN = 12
 
 
-def history(options: argparse.Namespace) -> int:
+def history(options: Options) -> int:
     """Show a thread, or list the threads."""
     console = screen()
     if options.thread is None and (option := next((key for key in ("html", "blame") if getattr(options, key)), None)):
         raise GeckoError(f"--{option} needs THREAD: the run that it is about")
-    check_files([("FILE", options.file)], [("--html", options.html)])
-    check_target("--html", options.html)
+    check_files([("FILE", options.file)], {"--html": options.html})
     with saving.reader(options.file) as saver:
         names = saving.threads(saver)
         if options.thread is None:
@@ -61,13 +61,13 @@ def history(options: argparse.Namespace) -> int:
         if found is None:
             why = "nothing ever stood there" if records else "no rehearsal of this thread is over"
             raise GeckoError(f"--blame {options.blame}: {why}")
-        console.print(Text(f"{clean(options.blame)}: {format_value(found)}"))
+        console.print(Text(clean(f"{options.blame}: {json.dumps(found, ensure_ascii=False)}")))
         return 0
     show_turns(turns, options, console)
     return 0
 
 
-def show_turns(turns: Sequence[SavedTurn], options: argparse.Namespace, console: Console) -> None:
+def show_turns(turns: Sequence[SavedTurn], options: Options, console: Console) -> None:
     """Print a thread's turns, and write its page."""
     for number, turn in enumerate(turns, 1):
         show_turn(turn, number, console)
@@ -231,7 +231,7 @@ def _build_agent_turn(
         turn,
         attempts=listed,
         rehearsal={**rehearsals[-1], "attempts": listed},
-        start_state=values["start"],
+        start_state=values["turn_start_state"],
         follow_up=_follow_agent(values, now),
         fidelity=values.get("fidelity") or {},
     )
@@ -288,7 +288,7 @@ def _open_attempts(snapshot: StateSnapshot) -> list[Draft]:
             judged_inside = inner.values.get("attempts", [])
             drafts += [_build_draft(inner.values)] if is_attempt else [*judged_inside, *_open_attempts(inner)]
     judged = {attempt["number"] for attempt in snapshot.values.get("attempts", [])}
-    return drafts + [entry for entry in snapshot.values.get("unjudged", []) if entry["number"] not in judged]
+    return drafts + [entry for entry in snapshot.values.get("attempts_to_judge", []) if entry["number"] not in judged]
 
 
 def _build_draft(values: JsonObject) -> Draft:

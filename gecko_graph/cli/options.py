@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace as Options
 from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
@@ -21,6 +21,7 @@ from ..errors import GeckoError, ModelError, ScenarioError, ToolkitError, did_yo
 from ..models import factory
 from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
+from ..scenario.recorder import check_target
 from ..state import ROLES, Role
 from ..tools import Toolkit
 from ..tools.openapi.client import add_functions
@@ -29,58 +30,60 @@ from ..values.documents import parse_document, read_document
 from .saving import OUTPUTS
 
 CONNECT_S = 10.0
-MODEL_OPTIONS = {
-    "base_url": "it is the address of the model's server",
-    "timeout": "it limits one reply of the model",
-    "temperature": "it is the temperature of the model",
+NEEDS = {
+    "base_url": "--model: it is the address of the model's server",
+    "timeout": "--model: it limits one reply of the model",
+    "temperature": "--model: it is the temperature of the model",
+    "resume": "--save FILE: the file that the run was saved in",
+    "thread": "--save FILE: it names a run in that file",
+    "force": "--record FILE: it replaces that file",
 }
+UNRECORDED = ("resume", "server", "auth", "yes")
 
 
-def check_model_options(options: argparse.Namespace) -> None:
-    """Raise GeckoError where an option of a model is given without `--model` (or `--role-model`)."""
-    if options.model or read_role_models(options):
-        return
-    for name, use in MODEL_OPTIONS.items():
-        if getattr(options, name) is not None:
-            raise GeckoError(f"--{name.replace('_', '-')} needs --model: {use}")
+def check_needs(options: Options) -> None:
+    """Raise GeckoError where an option is given without the one that it belongs to."""
+    for name, needed in NEEDS.items():
+        other = needed.split()[0].strip("-:")
+        is_given = getattr(options, name, None) is not None and getattr(options, name) is not False
+        is_there = getattr(options, other, None) or (other == "model" and getattr(options, "role_model", None))
+        if is_given and not is_there:
+            raise GeckoError(f"--{name.replace('_', '-')} needs {needed}")
 
 
-def read_role_models(options: argparse.Namespace) -> dict[Role, str]:
-    """Return the model name of each role that `--role-model ROLE=NAME` gives one. Raises ModelError."""
-    by_role: dict[Role, str] = {}
-    for entry in getattr(options, "role_model", None) or ():
-        given, equals, name = entry.partition("=")
-        role = next((role for role in ROLES if role == given), None)
-        if not equals or not name:
-            raise ModelError(f"--role-model {entry}: write ROLE=NAME, for example judge=openai:gpt-5-mini")
-        if role is None:
-            raise ModelError(
-                f"--role-model {entry}: unknown role{did_you_mean(given, ROLES)}; roles: {', '.join(ROLES)}"
-            )
-        by_role[role] = name
-    return by_role
+def check_recording(options: Options) -> None:
+    """Raise GeckoError where `--record` cannot write its file, or stands beside what a recording has no place for."""
+    if given := next((name for name in UNRECORDED if getattr(options, name)), None):
+        raise GeckoError(f"--record keeps a rehearsal, every reply of it and nothing real: leave --{given} out")
+    check_target(options.record, force=options.force)
 
 
-def live_roles(options: argparse.Namespace) -> frozenset[Role]:
+def live_roles(options: Options) -> frozenset[Role]:
     """Return the roles that a live model answers for."""
-    return frozenset(ROLES if options.model else read_role_models(options))
+    return frozenset(ROLES if options.model else options.role_model)
 
 
-def build_models(options: argparse.Namespace) -> tuple[BaseChatModel | None, Mapping[Role, BaseChatModel]]:
+def build_models(options: Options) -> tuple[BaseChatModel | None, Mapping[Role, BaseChatModel]]:
     """Return the model of all roles, if any, and those of single roles; one object for each name. Raises ModelError."""
-    by_role = read_role_models(options)
-    how = {"base_url": options.base_url, "timeout_s": options.timeout, "temperature": options.temperature}
+    by_role = getattr(options, "role_model", {})
+    temperature = getattr(options, "temperature", None)
+    how = {"base_url": options.base_url, "timeout_s": options.timeout, "temperature": temperature}
     built = {name: factory.chat_model(name, **how) for name in {options.model, *by_role.values()} - {None}}
     return built.get(options.model), {role: built[name] for role, name in by_role.items()}
 
 
-def load_scenario(options: argparse.Namespace) -> Scenario:
-    """Return the scenario that the command names, or one made of its task and tools. Raises GeckoError."""
-    if options.file is not None and options.tools is not None:
-        raise ScenarioError(
-            f"{options.file} and --tools {options.tools}: give one of them, and the task as --task TEXT"
-        )
-    if options.file is not None and options.task is None:
+def load_scenario(options: Options) -> Scenario:
+    """Return the scenario that the command names, or one made of its task and tools, where all options fit.
+
+    Raises:
+        GeckoError: Two options do not go together, one is incomplete, or a file cannot be written.
+    """
+    check_needs(options)
+    if options.record:
+        check_recording(options)
+    if options.file is None:
+        raise ScenarioError("give a scenario, or tools and a --task (gecko-graph run --help shows examples)")
+    if options.task is None:
         if options.state is not None:
             raise ScenarioError("--state belongs to a --task; a scenario holds its own state")
         if options.file in examples() and not Path(options.file).exists():
@@ -92,20 +95,19 @@ def load_scenario(options: argparse.Namespace) -> Scenario:
     scenario = replace(scenario, tools_file=None) if options.contracts else scenario
     settings = [*options.set, *([f"reads={options.reads}"] if options.reads else [])]
     tools, limits = choose(scenario.tools, options), apply_settings(scenario.limits, settings)
-    return replace(scenario, tools=connect(tools, options) if is_real(options, limits) else tools, limits=limits)
+    scenario = replace(scenario, tools=connect(tools, options) if is_real(options, limits) else tools, limits=limits)
+    _check_options(options, scenario)
+    return scenario
 
 
-def choose(toolkit: Toolkit, options: argparse.Namespace) -> Toolkit:
+def choose(toolkit: Toolkit, options: Options) -> Toolkit:
     """Return the tools that `--only` and `--tag` choose, with the contracts of `--contracts`. Raises GeckoError."""
     for file in options.contracts:
         toolkit = toolkit.with_contracts(file)
     return toolkit.select(match=options.only, tags=options.tag) if options.only or options.tag else toolkit
 
 
-def _build_task_scenario(options: argparse.Namespace) -> Scenario:
-    tools = options.tools or options.file
-    if tools is None or options.task is None:
-        raise ScenarioError("give a scenario, or tools and a --task (gecko-graph run --help shows examples)")
+def _build_task_scenario(options: Options) -> Scenario:
     if not options.task.strip():
         raise ScenarioError("--task is empty: write what the user wants")
     if "planner" not in live_roles(options):
@@ -113,12 +115,12 @@ def _build_task_scenario(options: argparse.Namespace) -> Scenario:
     state = read_document(options.state) if options.state is not None else {}
     if not isinstance(state, dict):
         raise ScenarioError(f"{options.state}: task state: expected an object, got {type(state).__name__}")
-    toolkit = read_toolkit(tools, allow_remote=options.allow_remote)
-    file = Path(tools) if Path(tools).is_file() else None
-    return Scenario("task", toolkit, state, (Turn(options.task),), GeckoContext(), tools, file)
+    toolkit = read_toolkit(options.file, allow_remote=options.allow_remote)
+    file = Path(options.file) if Path(options.file).is_file() else None
+    return Scenario("task", toolkit, state, (Turn(options.task),), GeckoContext(), options.file, file)
 
 
-def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnapshot) -> Scenario:
+def next_task(scenario: Scenario, options: Options, saved: StateSnapshot) -> Scenario:
     """Return the task's scenario with the thread's earlier tasks before it: it continues where the last one ended.
 
     Raises:
@@ -135,60 +137,49 @@ def next_task(scenario: Scenario, options: argparse.Namespace, saved: StateSnaps
     return replace(scenario, turns=(*map(Turn, tasks), Turn(options.task)))
 
 
-def check_files(read: Sequence[tuple[str, str | Path | None]], written: Sequence[tuple[str, str | None]]) -> None:
-    """Raise GeckoError, with both names, for a file that is written and that is also read, or written to otherwise.
+def check_files(read: Sequence[tuple[str, str | Path | None]], written: Mapping[str, str | None]) -> None:
+    """Raise GeckoError for a file that cannot be written, or that is also read, or written to otherwise.
 
     Inputs and outputs have their names in messages; `-` is the standard output.
     """
     others = [(name, Path(file)) for name, file in read if file]
-    for name, file in ((name, Path(file)) for name, file in written if file and file != "-"):
+    targets = [(name, Path(file)) for name, file in written.items() if file and file != "-"]
+    for name, file in targets:
         for other, taken in others:
             linked = file.exists() and taken.exists() and file.samefile(taken)
             if linked or file.resolve() == taken.resolve():
                 raise GeckoError(f"{name} {file}: is the same file as {other} {taken}; write to another file")
         others.append((name, file))
+    for name, file in targets:
+        if file.is_dir():
+            raise GeckoError(f"{name} {file}: is a folder: give a file")
+        if name not in ("--save", "--log") and file.is_symlink():  # those are added to
+            raise GeckoError(f"{name} {file}: is a link: name the file itself, which would be overwritten")
+        folder = file.absolute().parent
+        if not os.access(folder, os.W_OK):
+            why = "may not be written to" if folder.is_dir() else "does not exist"
+            raise GeckoError(f"{name} {file}: cannot be written: the folder {folder} {why}")
 
 
-def check_options(options: argparse.Namespace, scenario: Scenario) -> None:
+def _check_options(options: Options, scenario: Scenario) -> None:
     """Raise GeckoError where two options do not go together, or one is incomplete."""
-    check_model_options(options)
-    inputs = [("FILE", options.file), ("--tools", options.tools), ("--state", options.state)]
-    inputs += [("the scenario's tools", scenario.tools_file), *(("--contracts", file) for file in options.contracts)]
-    written = [(f"--{name}".replace("_", "-"), getattr(options, name)) for name in ("save", "out", *OUTPUTS)]
-    check_files(inputs, written)
-    if options.resume and not options.save:
-        raise GeckoError("--resume needs --save FILE: the file that the run was saved in")
+    inputs = [("FILE", options.file), ("--state", options.state), ("the scenario's tools", scenario.tools_file)]
+    inputs += [("--contracts", file) for file in options.contracts]
+    outputs = ("save", "record", *OUTPUTS)
+    check_files(inputs, {f"--{name}".replace("_", "-"): getattr(options, name) for name in outputs})
     if options.yes and not is_real(options, scenario.limits):
         raise GeckoError("--yes approves real calls: it needs --server URL, or --reads real")
-    if options.thread and not options.save:
-        raise GeckoError("--thread needs --save FILE: it names a run in that file")
-    for option, target in written:
-        check_target(option, target)
-
-
-def check_target(option: str, target: str | None) -> None:
-    """Raise GeckoError where the file of an option, if there is one, cannot be written; `-` is the standard output."""
-    if not target or target == "-":
-        return
-    if Path(target).is_dir():
-        raise GeckoError(f"{option} {target}: is a folder: give a file")
-    if option not in ("--save", "--log") and Path(target).is_symlink():  # those are added to
-        raise GeckoError(f"{option} {target}: is a link: name the file itself, which would be overwritten")
-    folder = Path(target).absolute().parent
-    if not os.access(folder, os.W_OK):
-        why = "may not be written to" if folder.is_dir() else "does not exist"
-        raise GeckoError(f"{option} {target}: cannot be written: the folder {folder} {why}")
 
 
 # real calls ------------------------------------------------------------------------------------------
 
 
-def is_real(options: argparse.Namespace, limits: GeckoContext) -> bool:
+def is_real(options: Options, limits: GeckoContext) -> bool:
     """Return whether a command makes real calls: then what is accepted is asked about and carried out."""
     return bool(options.server or options.auth or limits.reads == "real")
 
 
-def connect(toolkit: Toolkit, options: argparse.Namespace) -> Toolkit:
+def connect(toolkit: Toolkit, options: Options) -> Toolkit:
     """Return the tools with a server that is there and credentials that are set: else GeckoError, before any model."""
     auth = dict(map(_read_auth, options.auth))
     connected = toolkit.replace(*add_functions(toolkit, server=options.server, auth=auth, client=None))
@@ -222,13 +213,6 @@ def _read_auth(entry: str) -> tuple[str, str]:
 
 # knobs -----------------------------------------------------------------------------------------------
 
-_MESSAGES = {
-    "int_parsing": "expected a whole number",
-    "float_parsing": "expected a number",
-    "bool_parsing": "expected true or false",
-    "tuple_type": "expected a list, such as [contract, schema]",
-}
-
 
 def apply_settings(limits: GeckoContext, settings: Sequence[str]) -> GeckoContext:
     """Return the knobs with each `KEY=VALUE` of `--set` applied. Raises ScenarioError."""
@@ -246,8 +230,7 @@ def apply_settings(limits: GeckoContext, settings: Sequence[str]) -> GeckoContex
         except ToolkitError as error:
             raise ScenarioError(str(error)) from None
         except ValidationError as error:
-            first = error.errors()[0]
-            why = _MESSAGES.get(first["type"], first["msg"].replace("Input should", "should"))
+            why = error.errors()[0]["msg"].replace("Input should", "should")
             raise ScenarioError(f"--set {setting}: {why}; {_describe(key)}") from None
     return limits
 

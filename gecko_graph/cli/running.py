@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shlex
@@ -10,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace as Options
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -25,7 +25,6 @@ from ..models.log import PromptLog
 from ..scenario import Recorder, Scenario, examples, shipped
 from ..scenario.identity import check_same
 from ..scenario.play import read_verdicts, unanswered
-from ..scenario.recorder import check_target as check_record_target
 from ..tools import Toolkit
 from ..tools.selection import find_size_problems
 from ..values.documents import format_document
@@ -33,13 +32,11 @@ from . import saving
 from .history import read_turns, write_page
 from .options import (
     build_models,
-    check_options,
-    check_target,
+    check_files,
     is_real,
     live_roles,
     load_scenario,
     next_task,
-    read_role_models,
 )
 from .screen import screen
 from .turns import is_carried_out, run_turns
@@ -50,7 +47,7 @@ NAMES_SHOWN = 5
 BROKEN_SHOWN = 3
 
 
-def demo(options: argparse.Namespace) -> int:
+def demo(options: Options) -> int:
     """Run a shipped example, or list them."""
     console = screen()
     if options.list:
@@ -61,7 +58,7 @@ def demo(options: argparse.Namespace) -> int:
     name = options.name or next(iter(examples()))
     scenario = shipped(name)
     console.print(Text(f"{scenario.where}: recorded replies, no key, no network", "dim"))
-    check_target("--html", options.html)
+    check_files([], {"--html": options.html})
     saver = InMemorySaver()
     if options.yes and name != "order":
         raise GeckoError(f"--yes approves what `demo order` would do; the example {name!r} does nothing real")
@@ -84,13 +81,7 @@ def _compare(output: Mapping[str, Any], service: OrderService, console: Console)
     return 0 if agrees and output["rehearsal"]["verdict"]["status"] == "accepted" else 1
 
 
-def record(options: argparse.Namespace) -> int:
-    """Rehearse as `run` does, and write the run as a scenario with recorded replies."""
-    check_record_target(options.out, force=options.force)
-    return run(options)
-
-
-def do(options: argparse.Namespace) -> int:
+def do(options: Options) -> int:
     """Go on with a saved run by its own command, in its own folder: ask about its plan, and carry it out."""
     with saving.reader(options.file) as saver:
         saving.check_thread(saver, options.file, options.thread)
@@ -101,14 +92,13 @@ def do(options: argparse.Namespace) -> int:
     own = {"save": str(Path(options.file).absolute()), "thread": options.thread, "yes": options.yes}
     with suppress(OSError):
         os.chdir(command["folder"])
-    return run(argparse.Namespace(**{**command, **own, "resume": True}))
+    return run(Options(**{**command, **own, "resume": True}))
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Rehearse a scenario or a task."""
     scenario = load_scenario(options)
-    check_options(options, scenario)
-    recorder = Recorder(scenario) if options.out else None
+    recorder = Recorder(scenario) if options.record else None
     thread = options.thread or scenario.name
     console = screen(stderr=options.json == "-")
     _warn_of_tools(scenario, options, console)
@@ -143,9 +133,7 @@ def run(options: argparse.Namespace) -> int:
     return NO_ANSWER if unanswered(outputs[-1], live) else exit_code(outputs, earlier)
 
 
-def _create_gecko(
-    scenario: Scenario, options: argparse.Namespace, saver: Any, recorder: Recorder | None, *, acts: bool
-) -> Gecko:
+def _create_gecko(scenario: Scenario, options: Options, saver: Any, recorder: Recorder | None, *, acts: bool) -> Gecko:
     model, models = build_models(options)
     listen = recorder.listen if recorder else None
     gecko = scenario.gecko(model=model, models=models, checkpointer=saver, listen=listen, acts=acts)
@@ -154,9 +142,9 @@ def _create_gecko(
 
 
 def _write_recording(
-    recorder: Recorder, options: argparse.Namespace, outputs: Sequence[Mapping[str, Any]], console: Console
+    recorder: Recorder, options: Options, outputs: Sequence[Mapping[str, Any]], console: Console
 ) -> None:
-    out = options.out
+    out = options.record
     if unanswered(outputs[-1]):
         console.print(Text(f"recorded     nothing: {out} is not written, since a model did not answer", "yellow"))
         return
@@ -168,7 +156,7 @@ def _write_recording(
         console.print(Text(f"hint         played without a model it differs: {clean(difference)}", "yellow"))
 
 
-def _warn_of_tools(scenario: Scenario, options: argparse.Namespace, console: Console) -> None:
+def _warn_of_tools(scenario: Scenario, options: Options, console: Console) -> None:
     sizes = find_size_problems(list(scenario.tools)) if "planner" in live_roles(options) else []
     broken = scenario.tools.broken
     messages = [problem.message for problem in sizes]
@@ -191,7 +179,7 @@ def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ())
     return 0 if done and words and words[-1] == "accepted" and "failed" not in words else 1
 
 
-def _build_hint(options: argparse.Namespace, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> str:
+def _build_hint(options: Options, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> str:
     if "__interrupt__" in outputs[-1]:
         command = shlex.join(["gecko-graph", "do", str(options.save), options.thread or scenario.name])
         return f"a decision is waited for; {f'to go on: {command}' if options.save else '--save FILE keeps it for do'}"
@@ -211,8 +199,8 @@ def _build_hint(options: argparse.Namespace, scenario: Scenario, outputs: Sequen
     return "to answer, first save the run with --save FILE; then add --resume and the answer as --task"
 
 
-def _suggest_cause(options: argparse.Namespace) -> str:
-    names = dict.fromkeys(filter(None, [options.model, *read_role_models(options).values()]))
+def _suggest_cause(options: Options) -> str:
+    names = dict.fromkeys(filter(None, [options.model, *options.role_model.values()]))
     if options.base_url:
         known = " and ".join(repr(name.partition(":")[2]) for name in names)
         return (
@@ -222,7 +210,7 @@ def _suggest_cause(options: argparse.Namespace) -> str:
     return f"are the key, the network and the name {' and '.join(map(repr, names))} right?"
 
 
-def _suggest_reality(options: argparse.Namespace, tools: Toolkit) -> str:
+def _suggest_reality(options: Options, tools: Toolkit) -> str:
     """Return how to put real values in the place of those that are made up."""
     way = "write what is true under `state` in the scenario"
     if options.task is not None:
@@ -235,7 +223,7 @@ def _suggest_reality(options: argparse.Namespace, tools: Toolkit) -> str:
 
 
 def _check_saved(
-    scenario: Scenario, options: argparse.Namespace, gecko: Gecko, thread: str, console: Console
+    scenario: Scenario, options: Options, gecko: Gecko, thread: str, console: Console
 ) -> tuple[Scenario, list[str]]:
     """Return the scenario to resume a thread with, and the verdicts of the thread's finished turns."""
     saved = gecko.get_state({"configurable": {"thread_id": thread}})
@@ -248,7 +236,7 @@ def _check_saved(
     return scenario, earlier
 
 
-def _write_results(options: argparse.Namespace, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> None:
+def _write_results(options: Options, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> None:
     turns = [
         {
             "messages": [{"type": message.type, "content": message.content} for message in output["messages"]],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sqlite3
@@ -10,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace as Options
 from typing import Any
 
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -57,7 +57,7 @@ def threads(saved: SqliteSaver) -> list[str]:
         return [str(row[0]) for row in cursor.fetchall()]
 
 
-def describe_command(options: argparse.Namespace) -> dict[str, str]:
+def describe_command(options: Options) -> dict[str, str]:
     """Return the metadata that a command is found by again."""
     return {COMMAND: json.dumps({**vars(options), **dict.fromkeys(OUTPUTS), "folder": os.getcwd()})}
 

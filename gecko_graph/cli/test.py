@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace as Options
 from typing import Any
 
 from rich.console import Console
@@ -25,28 +25,23 @@ from ..scenario.cases.result import CaseResult, is_passed, run_case
 from ..state import JsonObject
 from ..tools.augment import AUGMENTATIONS
 from . import saving
-from .options import build_models, check_files, check_target, read_role_models
+from .options import build_models, check_files
 from .screen import screen
 
 MISSES_SHOWN = 20
 
 
-def test(options: argparse.Namespace) -> int:
+def test(options: Options) -> int:
     """Hold all conversations; exit code 0 if every one is a success."""
     cases = find_cases(options.cases)
-    written = [(f"--{name}", getattr(options, name)) for name in ("save", "html", "json")]
+    written = {f"--{name}": getattr(options, name) for name in ("save", "html", "json")}
     check_files([("CASES", file) for file in cases], written)
-    for option, target in written:
-        check_target(option, target)
-    if not 0 < options.pass_at <= 1:
-        raise GeckoError(f"--pass-at {options.pass_at}: expected a similarity above 0, 1 at most")
     console = screen(stderr=options.json == "-")
-    planned = plan_cases(cases, _read_augmentations(options), _at_least_one("--trials", options.trials))
+    planned = plan_cases(cases, _read_augmentations(options), options.trials)
     run = _make_run(options, planned)
     file = Path(options.save) if options.save else None
-    setting = json.dumps(
-        [options.agent, options.user_model, options.model, sorted(read_role_models(options).items()), options.pass_at]
-    )
+    models = [options.model, sorted(options.role_model.items())]
+    setting = json.dumps([options.agent, options.user_model, *models, options.pass_at])
     records = list(
         _watch(run_cases(planned, run, setting=setting, file=file, at_once=options.at_once), planned, file, console)
     )
@@ -60,8 +55,8 @@ def test(options: argparse.Namespace) -> int:
     return 0 if all(map(is_passed, records)) else 1
 
 
-def _read_augmentations(options: argparse.Namespace) -> list[str]:
-    given: list[str] = options.augment
+def _read_augmentations(options: Options) -> list[str]:
+    given = list(options.augment)
     if given == ["all"]:
         return [*AUGMENTATIONS]
     if unknown := next((each for each in given if each not in AUGMENTATIONS), None):
@@ -69,15 +64,8 @@ def _read_augmentations(options: argparse.Namespace) -> list[str]:
     return given or [""]
 
 
-def _at_least_one(option: str, number: int) -> int:
-    if number < 1:
-        raise GeckoError(f"{option} {number}: expected 1 or more")
-    return number
-
-
-def _make_run(options: argparse.Namespace, planned: Sequence[Planned]) -> Any:
+def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
     """Return the function that holds one conversation; mistakes are found here, before the first."""
-    _at_least_one("--at-once", options.at_once)
     agent = read_agent(load_agent(options.agent), base_url=options.base_url)
     user = (
         chat_model(options.user_model, base_url=options.base_url, timeout_s=options.timeout)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from types import SimpleNamespace as Options
 
 from rich.console import Console
 from rich.text import Text
@@ -18,7 +18,7 @@ from ..tools import Toolkit, ToolSpec
 from ..tools.converter import convert as conversion
 from ..values.documents import format_document, read_document
 from ..world.trial import examine_contracts
-from .options import build_models, check_files, check_model_options, check_target, choose
+from .options import build_models, check_files, check_needs, choose
 from .saving import write_text
 from .screen import screen
 
@@ -26,7 +26,7 @@ DESCRIPTION_CHARS = 300
 NAMES_SHOWN = 8
 
 
-def tools(options: argparse.Namespace) -> int:
+def tools(options: Options) -> int:
     """Show the tools of a file, and what it does not define."""
     state = read_document(options.state) if options.state else {}
     if not isinstance(state, dict):
@@ -63,12 +63,11 @@ def _print_examined(toolkit: Toolkit, state: JsonObject, file: str, console: Con
     return 1 if examined.found else 0
 
 
-def convert(options: argparse.Namespace) -> int:
+def convert(options: Options) -> int:
     """Write tools as an OpenAPI document; with a model, complete them first."""
-    check_model_options(options)
+    check_needs(options)
     inputs = [("IN", options.source), *(("--contracts", file) for file in options.contracts)]
-    check_files(inputs, [("-o", options.output)])
-    check_target("-o", options.output)
+    check_files(inputs, {"-o": options.output})
     toolkit, failures = choose(read_toolkit(options.source, allow_remote=options.allow_remote), options), list[str]()
     if options.model:
         toolkit, failures = complete(toolkit, Models.bind(build_models(options)[0]))

@@ -83,8 +83,8 @@ def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> U
 
 
 ADD_UP: Mapping[Book, frozenset[str]] = {
-    book_attempt: frozenset(("steps", "trace", "semantic", "facts", "usage", "asked")),
-    book_turn: frozenset(("semantic", "facts")),
+    book_attempt: frozenset(("steps", "trace", "argument_verdicts", "facts", "usage", "asked")),
+    book_turn: frozenset(("argument_verdicts", "facts")),
 }
 """Keys whose reducers add writes up, in an attempt and outside: an empty write changes nothing."""
 

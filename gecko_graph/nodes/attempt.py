@@ -172,9 +172,9 @@ def build_update(
     """Return what the outer graph keeps of an attempt, ended or broken: its record, its facts and its cost."""
     return {
         **{key: seen.get(key, []) for key in keep},
-        "unjudged": [attempt],
+        "attempts_to_judge": [attempt],
         "facts": seen.get("facts", {}),
-        "semantic": seen.get("semantic", [])[len(given["semantic"]) :],
+        "argument_verdicts": seen.get("argument_verdicts", [])[len(given["argument_verdicts"]) :],
         "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": seen.get("asked", {})},
     }
 
@@ -195,12 +195,12 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
         "lesson": state["lesson"],
         "supposed": state.get("supposed") or [],
         "replayed": state.get("replayed") or [],
-        "shown": carry_shown(state),
+        "offered_tools": carry_shown(state),
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
-        "width": state["width"],
+        "attempts_at_once": state["attempts_at_once"],
         "deadline": deadline,
         "facts": state.get("facts") or {},
-        "semantic": state.get("semantic") or [],
+        "argument_verdicts": state.get("argument_verdicts") or [],
         "asked": ledger["asked"],
         "ledger_turn": ledger["turn"],
     }
@@ -208,7 +208,7 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
 
 def carry_shown(state: GeckoState) -> list[str] | None:
     """Return the tools that fit the turn, and those that it has called so far; None where all tools are shown."""
-    shown = state.get("shown")
+    shown = state.get("offered_tools")
     made = [*(state.get("replayed") or []), *(step for each in state.get("attempts") or [] for step in each["steps"])]
     return None if shown is None else list(dict.fromkeys([*shown, *(step["call"]["name"] for step in made)]))
 

@@ -87,7 +87,7 @@ def bootstrapper(
         "supposed": supposed,
         "supposed_state": shown if supposed or unclear else None,
         "ledger": ledger,
-        "shown": tools,
+        "offered_tools": tools,
         "round": -1,
         "lesson": going_on["lesson"] if going_on else None,
         "replayed": going_on["steps"] if going_on else [],
@@ -97,7 +97,7 @@ def bootstrapper(
         "items_failure": used,
         "checklist_digest": mark,
         "attempts": Overwrite([]),
-        "semantic": Overwrite([]),
+        "argument_verdicts": Overwrite([]),
     }
 
 

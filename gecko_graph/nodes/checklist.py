@@ -33,7 +33,7 @@ def checklist(
     task = task_of(state["messages"])
     if state.get("real"):
         reads, wanted = {tool.name for tool in toolkit if tool.reads}, find_wanted(toolkit, task)
-        if all(settle(each, state, reads, wanted) for each in state["unjudged"]):
+        if all(settle(each, state, reads, wanted) for each in state["attempts_to_judge"]):
             return {}
     (reply,) = yield [build_ask(state, task, toolkit, budget=scope.context.view_chars)]
     items = read_items(reply.value) if isinstance(reply.value, Checklist) else []
@@ -46,7 +46,10 @@ def checklist(
 def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
     """Build the question what must hold at the end."""
     messages = state["messages"]
-    made = [*(state.get("replayed") or ()), *(step for each in state.get("unjudged") or () for step in each["steps"])]
+    made = [
+        *(state.get("replayed") or ()),
+        *(step for each in state.get("attempts_to_judge") or () for step in each["steps"]),
+    ]
     real = [step for step in made if "outcome" in step and not step["outcome"]["simulated"]]
     focus = focus_words(task, *(text_of(each) for each in earlier(messages)[-2:]))
     return Ask(
@@ -55,7 +58,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
             "task": cut(task, budget=budget),
             "conversation": format_conversation(earlier(messages), budget=budget // 2),
             "policy": format_policy(messages, budget=budget // 2),
-            "tools": format_tools(pick_tools(toolkit, state.get("shown")), focus=focus),
+            "tools": format_tools(pick_tools(toolkit, state.get("offered_tools")), focus=focus),
             "real": format_steps(real, budget=budget // 2) if real else "",
         },
         reply=Checklist,

@@ -96,7 +96,7 @@ def judge(
 
     The tools' descriptions decide whether none fits.
     """
-    unjudged = sorted(state.get("unjudged") or [], key=lambda each: each["number"])
+    unjudged = sorted(state.get("attempts_to_judge") or [], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
     wanted = checks.find_wanted(toolkit, task_of(state["messages"]), state["items"] or ())
     reads = {tool.name for tool in toolkit if tool.reads}
@@ -104,7 +104,9 @@ def judge(
     first = state["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
     called = [step["call"]["name"] for each in unjudged for step in each["steps"]]
-    shown = pick_tools(toolkit, None if state.get("shown") is None else [*(state["shown"] or ()), *called])
+    shown = pick_tools(
+        toolkit, None if state.get("offered_tools") is None else [*(state["offered_tools"] or ()), *called]
+    )
     asks = [build_ask(each, scope, toolkit=shown, question=first + index) for index, each in enumerate(doubtful)]
     replies = yield asks
     by_number = {each.attempt["number"]: reply for each, reply in zip(doubtful, replies, strict=True)}

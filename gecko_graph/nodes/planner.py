@@ -73,7 +73,7 @@ def planner(
     trace, steps = state.get("trace", []), state.get("steps", [])
     if len(find_refused_run(trace)) >= MOST_REFUSED:
         return stop("repeated_calls", f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
-    shown, searches = state.get("shown"), state.get("searches", 0)
+    shown, searches = state.get("offered_tools"), state.get("searches", 0)
     search = None if shown is None else search
     # beside one message a step and a search, the trace holds the planner's own, and one with what was done before
     step = len(trace) - len(steps) - bool(state.get("replayed")) - searches
@@ -110,7 +110,7 @@ def take_calls(
     room = scope.context.max_steps - len(state.get("steps", []))
     if room <= 0:
         return stop("max_steps", f"max_steps: {scope.context.max_steps} calls were made")
-    shown, searches = state.get("shown") or (), state.get("searches", 0)
+    shown, searches = state.get("offered_tools") or (), state.get("searches", 0)
     searched = (yield from search.answer(calls, shown, searches, scope.context)) if search else None
     calls, found = searched or (calls, {"trace": []})
     pending, lost = calls[:room], calls[room:]

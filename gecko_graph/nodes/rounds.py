@@ -41,7 +41,13 @@ def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     if attempts:
         done = len(state.get("replayed") or [])
         lesson = build_lesson(best_attempt(attempts[-width:]), done=done, budget=scope.context.view_chars)
-    return {"round": number, "width": width, "lesson": lesson, "start_digest": start, "unjudged": Overwrite([])}
+    return {
+        "round": number,
+        "attempts_at_once": width,
+        "lesson": lesson,
+        "start_digest": start,
+        "attempts_to_judge": Overwrite([]),
+    }
 
 
 def build_lesson(attempt: Attempt, *, budget: int, done: int = 0) -> Lesson:
@@ -54,7 +60,10 @@ def build_lesson(attempt: Attempt, *, budget: int, done: int = 0) -> Lesson:
 
 def decide(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Choose the best attempt so far, and whether another round follows."""
-    return {"chosen": best_attempt(state["attempts"])["number"], "over": is_over(state, scope.context, now=time.time())}
+    return {
+        "chosen": best_attempt(state["attempts"])["number"],
+        "is_over": is_over(state, scope.context, now=time.time()),
+    }
 
 
 def best_attempt(attempts: Sequence[Attempt]) -> Attempt:

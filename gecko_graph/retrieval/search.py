@@ -96,7 +96,7 @@ class ToolSearch:
             text = self._format(new, [name for name in ranked[: context.top_k] if name in shown], room)
             answers.append(ToolMessage(text, tool_call_id=call["id"], name=call["name"]))
             shown += new
-        found = {"trace": answers, "shown": shown, "searches": searches + len(asked)}
+        found = {"trace": answers, "offered_tools": shown, "searches": searches + len(asked)}
         return others, found if others else {**found, "searching": True}
 
     def _format(self, new: Sequence[str], given: Sequence[str], room: int) -> str:

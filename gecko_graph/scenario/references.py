@@ -56,7 +56,7 @@ def known_calls(state: Mapping[str, Any], attempt: int) -> JsonObject:
     """Return `calls` and `turns` as a node's state has them."""
     steps = state.get("steps")
     if steps is None:
-        steps = next((each["steps"] for each in state.get("unjudged") or () if each["number"] == attempt), ())
+        steps = next((each["steps"] for each in state.get("attempts_to_judge") or () if each["number"] == attempt), ())
     rungs = [step["outcome"]["rung"] for step in steps if "outcome" in step]
     calls = [{**call, "rung": rung} for call, rung in zip(answered_calls(steps), rungs, strict=True)]
     return {

@@ -258,7 +258,7 @@ class GeckoState(TypedDict, total=False):
     """`bootstrapper`: digest of the checklist that a parent graph gave."""
     ledger: Annotated[Ledger, book]
     """`bootstrapper` opens it; every node that asks a model books on it."""
-    shown: list[str] | None
+    offered_tools: list[str] | None
     """`bootstrapper`: names of the tools that fit the turn; None where all tools are shown."""
     round: int
     """`start_round`: 0 for the first."""
@@ -266,19 +266,19 @@ class GeckoState(TypedDict, total=False):
     """`start_round`: what the last round teaches."""
     start_digest: str
     """`start_round`: digest of the task state that every attempt of the round begins from."""
-    width: int
+    attempts_at_once: int
     """`start_round`: how many attempts run at once."""
-    over: bool
+    is_over: bool
     """`decide`: True where no further round follows."""
     number: int
     """Of the attempt, where several run at once; only in what is sent to them."""
-    unjudged: Annotated[list[UnjudgedAttempt], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
+    attempts_to_judge: Annotated[list[UnjudgedAttempt], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
     """`attempt`: the attempts of this round, for `judge`; `start_round` clears."""
     attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
     """`judge` appends; `bootstrapper` clears."""
     facts: Annotated[dict[str, SupposedFact], delta(gather_facts, dict, SNAPSHOT_EVERY_TURNS)]
     """`attempt`: supposed facts, shared by all attempts."""
-    semantic: Annotated[list[SemanticRecord], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
+    argument_verdicts: Annotated[list[SemanticRecord], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
     """`attempt`: semantic verdicts; `bootstrapper` clears."""
     chosen: int
     """`decide`: number of the best attempt so far."""
@@ -304,7 +304,7 @@ class AttemptState(TypedDict, total=False):
     ledger_turn: int
     spent_tokens: int
     """Of the turn, before the attempt."""
-    width: int
+    attempts_at_once: int
     """How many attempts run at once."""
     deadline: float | None
     """Unix time in seconds at which the turn's time is over."""
@@ -321,13 +321,13 @@ class AttemptState(TypedDict, total=False):
     """`simulator`."""
     facts: Annotated[dict[str, SupposedFact], delta(gather_facts, dict)]
     """Input; `state_updater`: what committed answers suppose."""
-    semantic: Annotated[list[SemanticRecord], delta(extend, list)]
+    argument_verdicts: Annotated[list[SemanticRecord], delta(extend, list)]
     """Input; `validator`."""
     asked: Annotated[dict[str, int], count_asked]
     """Input; every node that asks a model."""
     usage: Annotated[Usage, add_usage]
     """Every node that asks a model."""
-    shown: list[str] | None
+    offered_tools: list[str] | None
     """Input: the tools that fit the turn, and those that it has called; then `planner`: what it finds and calls."""
     gate_note: str
     """`planner`: what it was last told that the task state does not admit."""
@@ -353,7 +353,7 @@ class Pending(TypedDict):
 class Over(TypedDict):
     """What the router after `decide` reads."""
 
-    over: bool
+    is_over: bool
 
 
 def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:

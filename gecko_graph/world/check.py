@@ -94,7 +94,7 @@ def check(
             if each.tool is None or not runs_for_real(each.tool, scope.context):  # what it really finds tells more
                 each.question = sources.find_question(each)
         questions = [each.question for each in checked if each.question]
-        _find_records(questions, state.get("semantic", []))
+        _find_records(questions, state.get("argument_verdicts", []))
         records = yield from _ask_model(questions, state)
         _find_records(questions, records)
     for each in checked:
@@ -113,7 +113,7 @@ def check(
         "pending": [each.call for each in checked if not each.complaints],
         "steps": [*steps, *answered],
         "trace": shown,
-        "semantic": records,
+        "argument_verdicts": records,
     }
 
 

@@ -11,7 +11,7 @@ from ..values.digest import check_json, clone
 from ..values.patch import booked_patch, fold_patches
 from .channels import AttemptState, apply_update, gather_facts
 
-NOTES = ("facts", "semantic", "asked")
+NOTES = ("facts", "argument_verdicts", "asked")
 """What a call of a world adds beside its step."""
 
 
@@ -26,7 +26,8 @@ class Point(NamedTuple):
         """Return the point before any call."""
         values: AttemptState = {
             "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None,
-            "task_state": state, "trace": [], "steps": [], "facts": {}, "semantic": [], "asked": {}, "usage": {},
+            "task_state": state, "trace": [], "steps": [], "facts": {}, "argument_verdicts": [],
+            "asked": {}, "usage": {},
         }  # fmt: skip
         return cls(values, ())
 

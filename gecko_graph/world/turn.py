@@ -90,7 +90,7 @@ def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
     if context.token_budget is not None:
         tokens = total(state.get("usage", {}))
         used = tokens["input_tokens"] + tokens["output_tokens"]
-        share = (context.token_budget - state.get("spent_tokens", 0)) // state.get("width", 1)
+        share = (context.token_budget - state.get("spent_tokens", 0)) // state.get("attempts_at_once", 1)
         if used >= share:
             left = f"{max(share, 0)} that were left of {context.token_budget}"
             return {"code": "token_budget", "message": f"token_budget: {used} tokens were used, of {left}"}
@@ -158,7 +158,7 @@ def untrusted_of(state: AttemptState) -> Untrusted:
 def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
     """Return the ladder's request for one call, with the state that it is answered in."""
     tool = toolkit[call["name"]]
-    is_real, shown = runs_for_real(tool, scope.context), state.get("shown")
+    is_real, shown = runs_for_real(tool, scope.context), state.get("offered_tools")
     asked = not tool.reads and not tool.contract and scope.has_model("simulator")
     others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
     return RungRequest(

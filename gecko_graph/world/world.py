@@ -365,7 +365,7 @@ def answer_calls(
 ) -> Generator[list[AnyAsk], list[Reply], Update]:
     """Answer the calls of one message with validator, simulator and state_updater, as one node function."""
     refused = [{"v": VERSION, "call": call, "complaints": [complaint]} for call, complaint in given if complaint]
-    writes: Update = {"steps": refused, "task_state": [], "facts": {}, "semantic": []}
+    writes: Update = {"steps": refused, "task_state": [], "facts": {}, "argument_verdicts": []}
     state = apply_update(state, {"pending": [call for call, complaint in given if complaint is None]})
     for node in chain(nodes, cycle(nodes[1:])):
         if not state["pending"] and not state.get("proposals"):

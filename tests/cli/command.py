@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+from gecko_graph.cli.arguments import cli
 from gecko_graph.scenario import examples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,11 @@ def process(*words, env=ENVIRONMENT, **options):
     return subprocess.run(
         [*COMMAND, *words], capture_output=True, text=True, timeout=120, env=env, check=False, **options
     )
+
+
+def parse(name, *words):
+    """The options of a command, as it is given them."""
+    return SimpleNamespace(**cli.commands[name].make_context(name, list(words)).params)
 
 
 def mistake(told):

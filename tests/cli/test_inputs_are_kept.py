@@ -21,7 +21,7 @@ OVERWRITING = {
     ("run", "case.yaml", "--save", "o", "--json", "o"): ("--json o", "--save o"),
     ("run", "case.yaml", "--save", "new/../o", "--json", "o"): ("--json o", "--save new/../o"),
     ("run", "shop.openapi.yaml", *TASK, "--json", "shop.openapi.yaml"): ("--json", "FILE shop.openapi.yaml"),
-    ("run", "--tools", "shop.openapi.yaml", *TASK, "--save", "shop.openapi.yaml"): ("--save", "--tools shop"),
+    ("run", "shop.openapi.yaml", *TASK, "--save", "shop.openapi.yaml"): ("--save", "FILE shop"),
     ("run", "shop.openapi.yaml", *TASK, "--state", "state.json", "--json", "state.json"): ("--json", "--state state"),
     ("convert", "shop.openapi.yaml", "-o", "hard.openapi.yaml"): ("-o hard.openapi.yaml", "IN shop.openapi.yaml"),
 }

@@ -62,7 +62,6 @@ REFUSED = {
     "--server localhost:80 --auth ApiKey=env:ORDER_KEY": ("server: expected an address", "'localhost:80'"),
     "--set reads=real": ("names its server, or --server URL",),
     "--reads real --auth ApiKey=env:ORDER_KEY": ("--server URL",),
-    "--reads reel": ("'simulated' or 'real'",),
     "--yes": ("--yes", "--server URL"),
 }
 

@@ -1,4 +1,4 @@
-"""`gecko-graph record`: a live run is written as a scenario that plays without a model."""
+"""`gecko-graph run --record`: a live run is written as a scenario that plays without a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_recorded_task_plays_without_a_model(run, tmp_path):
     task = [tmp_path / "library.yaml", "--task", "Lend me Dune.", "--state", tmp_path / "state.yaml"]
     with Live() as live:
         live.replies["Judgement"] = {"items": [{"id": "item-1", "status": "success"}]}
-        words = ["record", *task, "--model", "openai:m", "--base-url", live.url, "--out", tmp_path / "case1.yaml"]
+        words = ["run", *task, "--model", "openai:m", "--base-url", live.url, "--record", tmp_path / "case1.yaml"]
         code, out, err = run(*words, "--json", tmp_path / "live.json")
     assert code == 0, out + err
     line = next(line for line in out.splitlines() if line.startswith("recorded"))
@@ -35,8 +35,8 @@ def test_a_recorded_task_plays_without_a_model(run, tmp_path):
 
 def test_nothing_is_written_where_the_model_does_not_answer(run, server, tmp_path):
     server.fails = (429, b'{"error": {"message": "You exceeded your current quota"}}')
-    words = ["record", SHOP_API, "--task", "Buy tea.", "--model", "openai:m", "--base-url", server.url]
-    code, out, _ = run(*words, "--out", tmp_path / "case.yaml")
+    words = ["run", SHOP_API, "--task", "Buy tea.", "--model", "openai:m", "--base-url", server.url]
+    code, out, _ = run(*words, "--record", tmp_path / "case.yaml")
     assert code == 3
     assert "case.yaml is not written" in out
     assert not (tmp_path / "case.yaml").exists()
@@ -45,12 +45,16 @@ def test_nothing_is_written_where_the_model_does_not_answer(run, server, tmp_pat
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["case.yaml"], "--out"),
-        (["case.yaml", "--out", "x.txt"], ".yaml"),
-        (["c.yaml", "--out", "no/x.yaml"], "written"),
+        (["case.yaml", "--force"], "--record FILE"),
+        (["case.yaml", "--record", "x.txt"], ".yaml"),
+        (["c.yaml", "--record", "no/x.yaml"], "written"),
+        (["c.yaml", "--record", "x.yaml", "--resume", "--save", "x.sqlite"], "leave --resume out"),
+        (["c.yaml", "--record", "x.yaml", "--server", "http://127.0.0.1:9"], "leave --server out"),
+        (["c.yaml", "--record", "x.yaml", "--auth", "Key=env:KEY"], "leave --auth out"),
+        (["c.yaml", "--record", "x.yaml", "--yes"], "leave --yes out"),
     ],
 )
 def test_mistakes_are_named(run, words, named):
-    code, _, err = run("record", *words)
+    code, _, err = run("run", *words)
     assert code == 2
     assert named in err

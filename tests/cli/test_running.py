@@ -156,6 +156,6 @@ def test_a_reader_that_goes_while_the_run_goes_on_is_no_error():
 
 def test_a_state_that_is_no_object(run, tmp_path):
     (tmp_path / "state.json").write_text("[1]")
-    words = ("run", "--tools", SHOP_API, "--task", "Buy", "--model", "openai:x", "--state", tmp_path / "state.json")
+    words = ("run", SHOP_API, "--task", "Buy", "--model", "openai:x", "--state", tmp_path / "state.json")
     message = mistake(run(*words))
     assert all(part in message for part in ("state.json", "expected an object", "list"))

@@ -15,10 +15,9 @@ import yaml
 from langchain_core.messages import HumanMessage
 
 from gecko_graph import GeckoError
-from gecko_graph.cli import build_parser
 from gecko_graph.cli.options import load_scenario, next_task
 from gecko_graph.scenario import shipped
-from tests.cli.command import COMMAND, ENVIRONMENT, FILES, SHOP, SHOP_API, mistake
+from tests.cli.command import COMMAND, ENVIRONMENT, FILES, SHOP, SHOP_API, mistake, parse
 from tests.cli.conftest import schema_name
 
 
@@ -26,7 +25,6 @@ def test_a_task_with_the_tools_of_an_openapi_document_and_a_model(run, server, t
     (tmp_path / "state.yaml").write_text(yaml.safe_dump(shipped("shop").state))
     words = (
         "run",
-        "--tools",
         SHOP_API,
         "--task",
         "Put two packs of tea into my cart.",
@@ -78,8 +76,8 @@ def test_a_question_is_followed_by_how_to_answer_it(run, server, tmp_path, monke
 
 
 def test_another_task_waits_until_an_interrupted_one_is_over():
-    words = ["run", SHOP_API, "--task", "Buy mugs.", "--model", "openai:x", "--save", "runs.sqlite", "--resume"]
-    options = build_parser().parse_args(words)
+    words = [SHOP_API, "--task", "Buy mugs.", "--model", "openai:x", "--save", "runs.sqlite", "--resume"]
+    options = parse("run", *words)
     scenario = load_scenario(options)
     saved = SimpleNamespace(values={"messages": [HumanMessage("Buy tea.")]}, tasks=("attempt",))
     with pytest.raises(GeckoError, match=r"this run was interrupted: resume it with its own --task 'Buy tea.' first"):

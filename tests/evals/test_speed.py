@@ -79,7 +79,7 @@ def test_a_long_attempt_is_not_looked_through_as_json_at_each_call(monkeypatch):
     dumps = json.dumps
     monkeypatch.setattr(validating.json, "dumps", lambda *args, **kwargs: written.append(1) or dumps(*args, **kwargs))
     calls = [{"id": text, "name": "note", "args": {"of": text}} for text in ("line 1999", "new")]
-    state = {"pending": calls, "semantic": known, "number": 1, "turn": 0, "task": "write", "asked": {}}
+    state = {"pending": calls, "argument_verdicts": known, "number": 1, "turn": 0, "task": "write", "asked": {}}
     driven = drive(lambda state, scope: validator(state, scope, toolkit=toolkit), state, [{"problems": []}])
     assert len(driven.asks) == 1  # line 1999 was asked about before
     assert len(driven.update["pending"]) == 2
@@ -90,7 +90,7 @@ def test_arguments_that_python_takes_for_equal_are_asked_about_again():
     toolkit = Toolkit.from_tools([{"name": "note", "parameters": {"type": "object", "properties": {"of": {}}}}])
     known = [judged("note", {"of": 1}), judged("other", {"of": 1.0})]
     call = {"id": "a", "name": "note", "args": {"of": 1.0}}
-    state = {"pending": [call], "semantic": known, "number": 1, "turn": 0, "task": "write", "asked": {}}
+    state = {"pending": [call], "argument_verdicts": known, "number": 1, "turn": 0, "task": "write", "asked": {}}
     driven = drive(lambda state, scope: validator(state, scope, toolkit=toolkit), state, [{"problems": []}])
     assert len(driven.asks) == 1
 

@@ -27,14 +27,14 @@ def attempt():
             "lesson": None,
             "ledger_turn": 1,
             "spent_tokens": 0,
-            "width": 1,
+            "attempts_at_once": 1,
             "deadline": None,
             "task_state": before,
             "trace": [],
             "steps": [],
             "pending": [],
             "facts": {},
-            "semantic": [],
+            "argument_verdicts": [],
             "asked": {},
             "usage": {},
         } | more
@@ -55,7 +55,7 @@ def turn():
             "ledger": {"turn": 1, "started_at": 1_000.0, "usage": {}, "asked": {}},
             "round": 0,
             "lesson": None,
-            "width": 1,
+            "attempts_at_once": 1,
             "attempts": [],
         } | more
 

@@ -45,14 +45,23 @@ def test_begin_refuses_a_state_that_is_not_the_one(attempt):
 def test_an_attempt_gets_a_copy_of_the_state_and_all_that_the_turn_knows(turn):
     usage = {"checklist": {"calls": 1, "input_tokens": 90, "output_tokens": 10, "cost": None}}
     ledger = {"turn": 3, "started_at": 1_000.0, "usage": usage, "asked": {"validator": 2}}
-    state = turn(start_digest="d", ledger=ledger, width=2, facts={"k": 1}, semantic=[1])
+    state = turn(start_digest="d", ledger=ledger, attempts_at_once=2, facts={"k": 1}, argument_verdicts=[1])
     given = build_input(state, 4, GeckoContext(time_budget_s=60))
     assert given["before"] == desk.start()
     given["before"]["trays"].clear()
     assert state["task_state"] == desk.start()
-    told = {key: given[key] for key in ("number", "turn", "start_digest", "spent_tokens", "deadline", "width")}
-    assert told == {"number": 4, "turn": 0, "start_digest": "d", "spent_tokens": 100, "deadline": 1_060.0, "width": 2}
-    assert (given["facts"], given["semantic"], given["asked"]) == ({"k": 1}, [1], {"validator": 2})
+    told = {
+        key: given[key] for key in ("number", "turn", "start_digest", "spent_tokens", "deadline", "attempts_at_once")
+    }
+    assert told == {
+        "number": 4,
+        "turn": 0,
+        "start_digest": "d",
+        "spent_tokens": 100,
+        "deadline": 1_060.0,
+        "attempts_at_once": 2,
+    }
+    assert (given["facts"], given["argument_verdicts"], given["asked"]) == ({"k": 1}, [1], {"validator": 2})
     assert build_input(state, 4, GeckoContext())["deadline"] is None
 
 
@@ -70,7 +79,7 @@ def test_a_bad_attempt_is_data_and_keeps_what_was_seen(attempt, step):
     assert len(kept["steps"]) == 1
     update = build_update(boundary.given, kept, boundary.seen)
     assert update["ledger"]["usage"]["planner"]["calls"] == 1
-    assert update["unjudged"] == [kept]
+    assert update["attempts_to_judge"] == [kept]
 
 
 @pytest.mark.parametrize("error", [GeckoError("a mistake"), GraphInterrupt(()), KeyboardInterrupt(), SystemExit()])
@@ -87,11 +96,13 @@ def test_a_finished_attempt_s_record(attempt, step):
     with boundary:
         stop = {"code": "answered", "message": "answered"}
         boundary.seen = attempt(
-            steps=[step()], task_state=after, answer="a", stop_reason="answered", stop=stop, semantic=[1, 2]
+            steps=[step()], task_state=after, answer="a", stop_reason="answered", stop=stop, argument_verdicts=[1, 2]
         )
     kept = boundary.attempt()
     assert (kept["end_digest"], kept["change"], kept["answer"]) == (digest(after), change, "a")
-    assert build_update(attempt(semantic=[1]), kept, boundary.seen)["semantic"] == [2], "only what is new"
+    assert build_update(attempt(argument_verdicts=[1]), kept, boundary.seen)["argument_verdicts"] == [2], (
+        "only what is new"
+    )
 
 
 def broken_gecko(monkeypatch, **options):

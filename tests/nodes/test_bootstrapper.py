@@ -51,7 +51,9 @@ def test_it_opens_the_turn_and_clears_the_last_one_s(turn):
     assert abs(update["ledger"]["started_at"] - time.time()) < 5
     assert (update["ledger"]["usage"], update["ledger"]["asked"]) == ({}, {})
     assert (update["round"], update["lesson"]) == (-1, None)
-    assert all(isinstance(update[key], Overwrite) and update[key].value == [] for key in ("attempts", "semantic"))
+    assert all(
+        isinstance(update[key], Overwrite) and update[key].value == [] for key in ("attempts", "argument_verdicts")
+    )
     first = turn(task_state={"runtime_state": {}})
     del first["ledger"]
     assert boot(first).update["ledger"]["turn"] == 1

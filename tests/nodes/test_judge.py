@@ -191,8 +191,10 @@ def test_an_attempt_that_broke_is_not_judged(attempt):
 def test_the_attempts_of_a_round_are_judged_at_once_and_each_by_its_own_reply(attempt):
     ended = [attempt(number=n, answer=f"answer {n}", stop_reason="answered", usage={}) for n in (4, 2, 3)]
     state = round_of({**ended[0], "items": SAID, "asked": {"judge": 1}})
-    state["unjudged"] = [build_record(each | {"stop": {"code": "answered", "message": "answered"}}) for each in ended]
-    state["unjudged"][1]["stop"] = {"code": "planner_failed", "message": "x"}
+    state["attempts_to_judge"] = [
+        build_record(each | {"stop": {"code": "answered", "message": "answered"}}) for each in ended
+    ]
+    state["attempts_to_judge"][1]["stop"] = {"code": "planner_failed", "message": "x"}
     usage = {"calls": 1, "input_tokens": 7, "output_tokens": 3, "cost": None}
     answers = [Reply(Judgement.model_validate(said("success", word)), None, usage) for word in ("failed", "success")]
     driven = drive(judge, state, answers)

@@ -291,8 +291,8 @@ def usage(tokens):
         ({"usage": usage(40), "spent_tokens": 50}, False),
         ({"spent_tokens": 100}, True),
         ({"spent_tokens": 200}, True),
-        ({"usage": usage(30), "width": 4}, True),
-        ({"usage": usage(24), "width": 4}, False),
+        ({"usage": usage(30), "attempts_at_once": 4}, True),
+        ({"usage": usage(24), "attempts_at_once": 4}, False),
         ({}, False),
     ],
 )

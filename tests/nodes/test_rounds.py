@@ -47,8 +47,8 @@ def run(node, state, **context):
 
 def test_the_first_round_starts_without_a_lesson(turn):
     update = run(start_round, turn(round=-1), parallel_attempts=3)
-    assert isinstance(update.pop("unjudged"), Overwrite)
-    assert update == {"round": 0, "width": 3, "lesson": None, "start_digest": START}
+    assert isinstance(update.pop("attempts_to_judge"), Overwrite)
+    assert update == {"round": 0, "attempts_at_once": 3, "lesson": None, "start_digest": START}
 
 
 def test_a_later_round_learns_of_the_best_attempt_of_the_last_one(turn, step):

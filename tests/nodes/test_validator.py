@@ -58,7 +58,12 @@ def verdict(*problems):
 class TestRules:
     def test_calls_that_pass_stay_pending(self):
         update, asks, events = drive(node, state(call(fast=True, name="ping"), CALL), context=NO_MODEL)
-        assert update == {"pending": [call(fast=True, name="ping"), CALL], "steps": [], "trace": [], "semantic": []}
+        assert update == {
+            "pending": [call(fast=True, name="ping"), CALL],
+            "steps": [],
+            "trace": [],
+            "argument_verdicts": [],
+        }
         assert asks == []
         assert events == []
 
@@ -132,7 +137,7 @@ class TestModel:
                 "source": "model",
             }
         ]
-        assert update["semantic"] == [
+        assert update["argument_verdicts"] == [
             {
                 "tool": "weather",
                 "args": CALL["args"],
@@ -164,7 +169,7 @@ class TestModel:
     def test_problems_of_arguments_that_are_not_there_or_decided_are_dropped(self, named, path):
         args = {"city": "Rome", "unit": "C", "people": [{"name": "x"}], "odd name": "y"}
         update, *_ = drive(node, state(call(**args)), [verdict((named, "wrong"))])
-        problems = update["semantic"][0]["problems"]
+        problems = update["argument_verdicts"][0]["problems"]
         assert [problem["argument"] for problem in problems] == ([path] if path else [])
         assert bool(update["pending"]) == (path is None)
 
@@ -178,7 +183,7 @@ class TestModel:
     def test_no_verdict_means_valid_and_is_noted(self, failure):
         update, *_ = drive(node, state(CALL), [Reply(None, failure)])
         assert update["pending"] == [CALL]
-        assert update["semantic"][0]["failure"]
+        assert update["argument_verdicts"][0]["failure"]
 
     def test_equal_arguments_are_asked_about_once(self):
         again = {"id": "c9", "name": "weather", "args": {"unit": "C", "city": "Germany"}}
@@ -191,9 +196,9 @@ class TestModel:
 
     def test_an_earlier_verdict_is_remembered_across_attempts(self):
         record = judged("weather", dict(CALL["args"]), [{"argument": "$.city", "problem": "no"}])
-        update, asks, _ = drive(node, state(CALL, semantic=[record]))
+        update, asks, _ = drive(node, state(CALL, argument_verdicts=[record]))
         assert asks == []
-        assert update["semantic"] == []
+        assert update["argument_verdicts"] == []
         assert update["steps"][0]["complaints"][0]["source"] == "model"
 
     @pytest.mark.parametrize(
@@ -214,8 +219,8 @@ class TestModel:
 
     def test_other_arguments_are_asked_about_anew(self):
         record = judged("weather", {"city": "x", "days": 1}, [])
-        assert drive(node, state(call(city="x", days=1), semantic=[record])).asks == []
-        assert len(drive(node, state(call(city="x", days=2), semantic=[record]), [verdict()]).asks) == 1
+        assert drive(node, state(call(city="x", days=1), argument_verdicts=[record])).asks == []
+        assert len(drive(node, state(call(city="x", days=2), argument_verdicts=[record]), [verdict()]).asks) == 1
 
 
 DATED = ToolSpec(
@@ -282,9 +287,9 @@ class TestSources:
     def test_a_refusal_heard_before_does_not_hold_against_what_a_tool_has_returned_since(self, step):
         args = {"flight": "Miller"}
         record = judged("book", args, [{"argument": "$.flight", "problem": "no flight"}])
-        assert self.asked(args, semantic=[record]).update["steps"]
+        assert self.asked(args, argument_verdicts=[record]).update["steps"]
         found = step("search", {}, ["Miller"])
-        assert self.asked(args, semantic=[record], steps=[found]).update["steps"] == []
+        assert self.asked(args, argument_verdicts=[record], steps=[found]).update["steps"] == []
 
     def test_errors_and_refusals_give_no_values(self, step):
         failed = step("search", {}, "there is no flight F-7731", status="error")
@@ -323,7 +328,7 @@ class TestSources:
         said = verdict(("flight", "This is a train; use 'F-7731' instead. Should be F-7731."))
         update, *_ = self.asked({"flight": "ICE 5"}, replies=[said])
         assert update["steps"][0]["complaints"][0]["expected"] == "a value that makes sense here: This is a train"
-        assert "7731" not in json.dumps(update["semantic"]) + update["trace"][0].content
+        assert "7731" not in json.dumps(update["argument_verdicts"]) + update["trace"][0].content
 
 
 LOGIN = ToolSpec(

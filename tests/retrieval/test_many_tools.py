@@ -293,4 +293,4 @@ def test_an_attempt_of_an_older_version_is_shown_all_tools():
     node = partial(planner, tools=tools.as_openai(), resolve=tools.resolve, prompts=Prompts(), search=find)
     state = {"number": 1, "turn": 0, "task": "x", "conversation": [HumanMessage("x")], "task_state": {}}
     assert len(drive(node, state, [DONE]).asks[0].tools) == 80
-    assert len(drive(node, {**state, "shown": ["get_song"]}, [DONE]).asks[0].tools) == 2
+    assert len(drive(node, {**state, "offered_tools": ["get_song"]}, [DONE]).asks[0].tools) == 2

@@ -44,7 +44,7 @@ def answer(
     record |= remember_calls([*before, *state["steps"]], budget=scope.context.view_chars)
     record["claims"], record["may_refuse"] = claimed_keys(state), state["rehearsal"]["verdict"].get("may_refuse", [])
     message = AIMessage("\n".join(lines), name=NAME, response_metadata={NAME: record})
-    return {"execution": execution, "messages": [message], "again": ""}
+    return {"execution": execution, "messages": [message], "next_rehearsal_reason": ""}
 
 
 def own_answer(state: AgentState, execution: Execution) -> str | None:

@@ -26,11 +26,15 @@ def open_turn(state: AgentState, scope: NodeScope) -> dict[str, Any]:
     last = last_human(messages)
     turn_id = str(last.id or "") if last else ""
     is_same = bool(turn_id) and state.get("turn_id") == turn_id
-    is_anew = "start" in state and is_edited(state) and (is_same or json_equal(state["task_state"], state["start"]))
+    is_anew = (
+        "turn_start_state" in state
+        and is_edited(state)
+        and (is_same or json_equal(state["task_state"], state["turn_start_state"]))
+    )
     known = booked_keys(state)
     journal = [entry for entry in state.get("journal") or () if not entry["key"] or entry["key"] in known]
     if is_same and not is_anew:
-        update: dict[str, Any] = {"again": "resumed", "journal": Overwrite(journal)}
+        update: dict[str, Any] = {"next_rehearsal_reason": "resumed", "journal": Overwrite(journal)}
     else:
         update = begin(state, None if is_anew else journal)
     update |= {"lesson": None, "preview": None, "approval": None}
@@ -46,10 +50,10 @@ def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, An
         unreported = [*(state.get("unreported") or ()), *made]
     return {
         "unreported": unreported,
-        "start": state.get("task_state") or {},
+        "turn_start_state": state.get("task_state") or {},
         "supposed": still_supposed(state),
         "rehearsals": {},
-        "again": "task",
+        "next_rehearsal_reason": "task",
         "journal": Overwrite([]),
         "steps": [],
         "ledger": {"turn": human_turns(state.get("messages", [])), "started_at": time.time(), "usage": {}, "asked": {}},
@@ -69,14 +73,16 @@ def recover(state: AgentState, scope: NodeScope, *, toolkit: Toolkit) -> dict[st
             journal.pop()
             update = {
                 "unreported": [*state["unreported"], entry],
-                "start": state["task_state"],
+                "turn_start_state": state["task_state"],
                 "supposed": still_supposed(state),
                 "steps": [],
             }
         else:
             left = [as_step(entry)] if entry["status"] == "in_doubt" else []
             update |= {
-                "again": "resumed" if state["again"] == "task" else state["again"],
+                "next_rehearsal_reason": "resumed"
+                if state["next_rehearsal_reason"] == "task"
+                else state["next_rehearsal_reason"],
                 "steps": [*state["steps"], *left],
             }
     while found and found[0]["call"]["name"] not in toolkit:

@@ -80,19 +80,19 @@ def find_missing(
 
 def opening(state: AgentState) -> AgentState:
     """Return what a rehearsal begins with: the task state as it is, where that was edited from outside."""
-    if state["again"] != "stale":
+    if state["next_rehearsal_reason"] != "stale":
         return {}
     nothing: Any = {"patch": [], "observed": []}
     steps: list[Step] = [{**step, "outcome": {**step["outcome"], **nothing}} for step in state["steps"]]
-    return {"start": state["task_state"], "supposed": still_supposed(state), "steps": steps}
+    return {"turn_start_state": state["task_state"], "supposed": still_supposed(state), "steps": steps}
 
 
 def input_of(state: AgentState) -> GeckoInput:
     """Return the rehearsal's input: the conversation, the state at the turn's start, and what was done since."""
     told = tell_before(state["messages"], state["unreported"])
     given: GeckoInput = {"messages": told}
-    if state["start"] or state.get("task_state") is not None:
-        given["task_state"] = state["start"]
+    if state["turn_start_state"] or state.get("task_state") is not None:
+        given["task_state"] = state["turn_start_state"]
     last = state.get("rehearsal") if state["rehearsals"] else None
     items = state.get("checklist")  # given with the message, also where it is sent again
     if items is None and last:
@@ -100,8 +100,8 @@ def input_of(state: AgentState) -> GeckoInput:
     if items or (items is not None and not last):
         given["checklist"] = items
     mark = state.get("real_digest")
-    is_real = state["again"] not in ("task", "stale") or bool(state["unreported"])
-    is_real = is_real or bool(mark and mark == digest(state["start"]))
+    is_real = state["next_rehearsal_reason"] not in ("task", "stale") or bool(state["unreported"])
+    is_real = is_real or bool(mark and mark == digest(state["turn_start_state"]))
     if last or is_real or state.get("supposed"):
         going_on: Continued = {
             "steps": state["steps"],
@@ -143,7 +143,7 @@ def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) ->
 def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> dict[str, Any]:
     """Return the agent's update after a rehearsal; what a model supposed of the state belongs to it from now on."""
     rehearsal: Rehearsal = out["rehearsal"]
-    start, steps, why = state["start"], state["steps"], state["again"]
+    start, steps, why = state["turn_start_state"], state["steps"], state["next_rehearsal_reason"]
     now, update = state["task_state"] if steps else start, dict[str, Any]()
     supposed = rehearsal.get("supposed_state") if why in ("task", "resumed") else None
     if supposed:
@@ -157,11 +157,11 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
     return {
         **update,
         "checklist": None,
-        "start": start,
+        "turn_start_state": start,
         "steps": steps,
         "rehearsal": rehearsal,
         "rehearsals": {**state["rehearsals"], why: state["rehearsals"].get(why, 0) + 1},
-        "again": "",
+        "next_rehearsal_reason": "",
         "lesson": None if accepted else state["lesson"],
         "preview": preview(rehearsal, now, steps, state["messages"]) if accepted else None,
         "approval": None,

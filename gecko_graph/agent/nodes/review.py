@@ -54,7 +54,7 @@ def review(
     assert preview is not None
     if has_moved(state):
         is_bounded = state["rehearsals"].get("stale", 0) < MOST_STALE
-        return {"approval": None, "again": "stale" if is_bounded else "", "lesson": None}
+        return {"approval": None, "next_rehearsal_reason": "stale" if is_bounded else "", "lesson": None}
     left = calls_left(state)
     if refused := [each for each in left if each["review"] == "refuse"]:
         return reject(state, {each["call"]["id"]: f"not allowed: {each['reason']}" for each in refused}, "", scope)
@@ -75,10 +75,14 @@ def review(
         calls_now = [*preview["calls"][: -len(new)], *new]
         digest = preview_digest(calls_now, preview["start_digest"])
         approval = {"digest": digest, "at": time.time()}
-        return {"preview": {**preview, "calls": calls_now, "digest": digest}, "approval": approval, "again": ""}
+        return {
+            "preview": {**preview, "calls": calls_now, "digest": digest},
+            "approval": approval,
+            "next_rehearsal_reason": "",
+        }
     renewed = yield from replay(new, state, scope, answer_call)
     again = finish_preview(renewed, state["task_state"], toolkit=toolkit, policy=policy)
-    return {"preview": again, "approval": None, "again": "edited"}
+    return {"preview": again, "approval": None, "next_rehearsal_reason": "edited"}
 
 
 def done_before(state: AgentState) -> str:
@@ -183,7 +187,7 @@ def reject(
     if is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS:
         why = {id_: {"code": "policy", "message": reason} for id_, reason in reasons.items()}
         journal = [unmade_entry(call, status="refused", departure=why[call["id"]]) for call in rejected]
-        return {"approval": None, "again": "", "journal": journal}
+        return {"approval": None, "next_rehearsal_reason": "", "journal": journal}
     lines = [f"{format_call(call)}: {reasons[call['id']]}" for call in rejected]
     feedback = (
         "This plan was not approved. It must not have these calls, nor what depends on them:\n"
@@ -195,4 +199,4 @@ def reject(
     new = [step for step in chosen["steps"] if step not in state["steps"]]
     log = format_steps(new, budget=scope.context.view_chars)
     lesson = {"number": 0, "attempt_log": log, "feedback": cut(feedback, budget=MESSAGE_CHARS)}
-    return {"approval": None, "again": "rejected", "lesson": lesson}
+    return {"approval": None, "next_rehearsal_reason": "rejected", "lesson": lesson}

@@ -81,4 +81,8 @@ def departed(state: AgentState, entry: ExecutedCall, departure: Departure | None
         f"The plan was being carried out. {entry['call']['name']} did not do what was expected: "
         f"{cut(departure['message'], budget=REASON_CHARS)}"
     )
-    return {**update, "again": "departed", "lesson": {"number": 0, "attempt_log": "", "feedback": feedback}}
+    return {
+        **update,
+        "next_rehearsal_reason": "departed",
+        "lesson": {"number": 0, "attempt_log": "", "feedback": feedback},
+    }

@@ -43,7 +43,7 @@ def conclude(
     look = look_for_other_runs()
     if look and (yield [look])[0].value:
         raise StateError(OTHER_RUN)
-    ran, before = state["unjudged"][-1], state.get("task_state") or {}
+    ran, before = state["attempts_to_judge"][-1], state.get("task_state") or {}
     check_start(digest(before), ran["start_digest"])
     seen, after = states_of(before, ran)
     broken = ran["stop"]["code"] == "broken"  # its changes are dropped
