@@ -75,31 +75,24 @@ async def _answer(
         done = await driver.do(perform, aperform, ask)
         return Reply(done.value, done.failure, late=done.late, in_doubt=done.in_doubt, error=done.error)
     dialogue, own = models.open(ask), _config(ask, config)
-    call = _begin(dialogue)
-    while isinstance(call, ModelCall):
-        call = _resume(dialogue, await _invoke_until(deadline, call, own, driver))
-    return call
-
-
-def _begin(dialogue: Dialogue) -> ModelCall | Reply:
     try:
-        return next(dialogue)
+        call = next(dialogue)
+        while True:
+            call = _resume(dialogue, await _invoke_until(deadline, call, own, driver))
     except StopIteration as done:
         reply: Reply = done.value
         return reply
 
 
-def _resume(dialogue: Dialogue, message: Any) -> ModelCall | Reply:
+def _resume(dialogue: Dialogue, message: Any) -> ModelCall:
     """Send a model's reply. Whatever it holds raises nothing: what no rule has foreseen becomes a failure."""
     try:
         return dialogue.send(message)
-    except StopIteration as done:
-        reply: Reply = done.value
-        return reply
-    except ModelError:
+    except (StopIteration, ModelError):
         raise
-    except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they reply becomes data
-        return Reply(None, f"the model's reply could not be read ({failure_of(error)})")
+    except Exception as error:
+        failure = f"the model's reply could not be read ({failure_of(error)})"
+        raise StopIteration(Reply(None, failure)) from error
 
 
 async def _invoke_until(deadline: float | None, call: ModelCall, config: RunnableConfig, driver: Driver) -> Any:
