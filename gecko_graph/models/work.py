@@ -16,6 +16,7 @@ from langgraph.errors import GraphBubbleUp
 from ..masking import mask
 from .doubt import is_in_doubt
 from .failure import message_of
+from .waiting import AT_ONCE, AWAITED, Driver, finish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def _start(work: Work) -> Future[Done]:
 
     def run() -> None:
         try:
-            future.set_result(context.run(_call, work))
+            future.set_result(context.run(finish, _call(work, AT_ONCE)))
         except BaseException as error:  # noqa: BLE001 - LangGraph's control flow goes on to the caller
             future.set_exception(error)
 
@@ -90,13 +91,17 @@ def _start(work: Work) -> Future[Done]:
     return future
 
 
-def _call(work: Work) -> Done:
+async def _call(work: Work, driver: Driver) -> Done:
     try:
         value = work.function(*work.args, **work.kwargs)
-        return _done(work, asyncio.run(_finished(value)) if inspect.isawaitable(value) else value)
+        if inspect.isawaitable(value):
+            value = await value if driver.is_async else asyncio.run(_finished(value))
+        return Done(value if work.then is None else work.then(value))
     except GraphBubbleUp:
         raise
-    except BaseException as error:  # noqa: BLE001 - the boundary to users' tools: sys.exit() in one ends the tool, not us
+    except BaseException as error:
+        if driver.is_async and _is_cancelled(error):
+            raise
         return _failed(work, error)
 
 
@@ -105,7 +110,7 @@ async def _finished(value: Any) -> Any:
 
 
 async def _await(work: Work) -> Done:
-    task = asyncio.ensure_future(_acall(work))
+    task = asyncio.ensure_future(_call(work, AWAITED))
     try:
         await asyncio.wait({task}, timeout=work.timeout_s)
         return task.result() if task.done() else _too_late(work)
@@ -113,25 +118,10 @@ async def _await(work: Work) -> Done:
         task.cancel()  # and not waited for: a coroutine that does not let itself be cancelled would hold the run
 
 
-async def _acall(work: Work) -> Done:
-    try:
-        return _done(work, await work.function(*work.args, **work.kwargs))
-    except GraphBubbleUp:
-        raise
-    except BaseException as error:
-        if _is_cancelled(error):
-            raise
-        return _failed(work, error)
-
-
 def _is_cancelled(error: BaseException) -> bool:
     """Return whether the work is cancelled from outside; a tool may raise the same error by itself."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-
-
-def _done(work: Work, value: Any) -> Done:
-    return Done(value if work.then is None else work.then(value))
 
 
 def _too_late(work: Work) -> Done:
