@@ -21,7 +21,7 @@ from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
 from .factory import Models
 from .failure import failure_of
 from .waiting import AT_ONCE, AWAITED, Driver, finish
-from .work import Done, aperform, perform
+from .work import aperform, perform
 
 _MOST_THREADS = 16
 TIME_IS_OVER = "no reply within what was left of time_budget_s"
@@ -72,8 +72,8 @@ async def _answer(
     ask: AnyAsk, models: Models, config: RunnableConfig | None, deadline: float | None, driver: Driver
 ) -> Reply:
     if isinstance(ask, Work):
-        done = await driver.do(perform, aperform, ask)
-        return Reply(done.value, done.failure, late=done.late, in_doubt=done.in_doubt, error=done.error)
+        came: Reply = await driver.do(perform, aperform, ask)
+        return came
     dialogue, own = models.open(ask), _config(ask, config)
     try:
         call = next(dialogue)
@@ -101,7 +101,7 @@ async def _invoke_until(deadline: float | None, call: ModelCall, config: Runnabl
         return await _invoke(call, config, driver)
     left, made = deadline - time.time(), partial(_invoke, call, config, driver)
     work = Work(function=made if driver.is_async else lambda: finish(made()), timeout_s=left)
-    done = await driver.do(perform, aperform, work) if left > 0 else Done(late=True)
+    done = await driver.do(perform, aperform, work) if left > 0 else Reply(late=True)
     return RunFailure(TIME_IS_OVER) if done.late else done.value
 
 
